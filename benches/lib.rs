@@ -1,0 +1,75 @@
+//! What the benches share: timing, percentiles, tables, the machine.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// Sorted timings of one thing.
+#[derive(Debug)]
+pub struct Timings(Vec<Duration>);
+
+impl Timings {
+    /// Takes timings in any order.
+    pub fn new(mut timings: Vec<Duration>) -> Self {
+        timings.sort_unstable();
+        Self(timings)
+    }
+
+    /// The timing below which `percent` of them lie, in milliseconds.
+    pub fn percentile_ms(&self, percent: usize) -> f64 {
+        let index = (self.0.len() * percent / 100).min(self.0.len().saturating_sub(1));
+        self.0.get(index).map_or(0.0, |timing| timing.as_secs_f64() * 1_000.0)
+    }
+}
+
+/// Prints a Markdown table.
+pub fn table(title: &str, header: &[&str], rows: &[Vec<String>]) {
+    println!("\n### {title}\n");
+    println!("| {} |", header.join(" | "));
+    println!("|{}", "---|".repeat(header.len()));
+    for row in rows {
+        println!("| {} |", row.join(" | "));
+    }
+}
+
+/// Prints what machine this is.
+pub fn machine() {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |m| m.1);
+    println!("Machine: {cores} cores, {model}");
+}
+
+/// Finds a release binary of the workspace beside this bench; `scripts/bench` builds it first.
+///
+/// # Panics
+///
+/// When it is not there.
+pub fn release_binary(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("the path of this bench");
+    let folder = own.parent().and_then(|deps| deps.parent()).expect("the release folder");
+    let binary = folder.join(name);
+    assert!(binary.exists(), "{} is missing: run scripts/bench", binary.display());
+    binary
+}
+
+/// Times whole processes, one after the other.
+///
+/// # Panics
+///
+/// When one cannot be started or fails.
+pub fn time_processes(times: usize, mut command: impl FnMut() -> Command) -> Timings {
+    let timings = (0..times)
+        .map(|_| {
+            let mut command = command();
+            let started = std::time::Instant::now();
+            let output = command.output().expect("the process can be started");
+            let took = started.elapsed();
+            assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            took
+        })
+        .collect();
+    Timings::new(timings)
+}

@@ -1,0 +1,78 @@
+//! A call as it enters, and the reply as it leaves.
+
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
+use serde_json::json;
+
+/// Through which face a call came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Face {
+    /// Over HTTP.
+    Http {
+        /// The method.
+        method: String,
+        /// The path as it was asked for, without the query.
+        path: String,
+    },
+    /// As an MCP tool call.
+    Mcp,
+    /// From the command line, on the local store.
+    Cli,
+    /// From Baton itself, on a schedule.
+    Internal,
+}
+
+/// Who calls, from where, and how the call is told from others.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The credential behind it.
+    pub actor: Actor,
+    /// The face it came through.
+    pub face: Face,
+    /// Ties the call, its log lines and what it makes together.
+    pub correlation_id: CorrelationId,
+    /// The client's own name for the request, if it gave one.
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// How a call was answered. Every face sends the same body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// 200, or the status of the error code.
+    pub status: u16,
+    /// The error code, when it is an error.
+    pub error: Option<ErrorCode>,
+    /// The answer as JSON: the operation's output, or the error.
+    pub body: String,
+    /// Whether the body was stored by an earlier request with the same idempotency key.
+    pub replayed: bool,
+    /// Whether the body is the compact form of a stored one that was too large to keep.
+    pub truncated: bool,
+    /// The correlation id of this call, also on replays.
+    pub correlation_id: CorrelationId,
+}
+
+impl Reply {
+    /// Makes the reply of a fault. Its cause stays inside.
+    pub fn fault(fault: &Fault, correlation_id: CorrelationId) -> Self {
+        Self {
+            status: fault.code.status(),
+            error: Some(fault.code),
+            body: error_body(fault, &correlation_id),
+            replayed: false,
+            truncated: false,
+            correlation_id,
+        }
+    }
+}
+
+/// Writes a fault as every face answers it.
+pub(crate) fn error_body(fault: &Fault, correlation_id: &CorrelationId) -> String {
+    json!({
+        "error": fault.code,
+        "message": fault.message,
+        "hint": fault.hint,
+        "details": fault.details,
+        "correlation_id": correlation_id,
+    })
+    .to_string()
+}

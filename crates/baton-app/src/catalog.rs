@@ -1,0 +1,33 @@
+//! Everything that Baton can do, in one list.
+
+use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use crate::maintenance::Cleanup;
+use crate::operation::{AnyOperation, operation};
+use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use crate::token::{CreateToken, ListTokens, RevokeToken};
+
+/// Gives every operation.
+pub fn operations() -> Vec<&'static dyn AnyOperation> {
+    vec![
+        operation::<StartSession>(),
+        operation::<Heartbeat>(),
+        operation::<UpdateSession>(),
+        operation::<EndSession>(),
+        operation::<ListSessions>(),
+        operation::<ShowSession>(),
+        operation::<LatestHandoff>(),
+        operation::<ListHandoffs>(),
+        operation::<ShowHandoff>(),
+        operation::<CreateHandoff>(),
+        operation::<AckHandoff>(),
+        operation::<CreateToken>(),
+        operation::<ListTokens>(),
+        operation::<RevokeToken>(),
+        operation::<Cleanup>(),
+    ]
+}
+
+/// Finds an operation by its wire name.
+pub fn find(name: &str) -> Option<&'static dyn AnyOperation> {
+    operations().into_iter().find(|operation| operation.name() == name)
+}

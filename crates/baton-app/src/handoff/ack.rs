@@ -1,0 +1,64 @@
+//! `handoff.ack`: the receiving agent says that it took the work.
+
+use baton_core::{Agent, ErrorCode, Fault, HandoffId, Timestamp};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// Acknowledges a handoff.
+#[derive(Debug)]
+pub struct AckHandoff;
+
+/// Who took which work.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AckHandoffParams {
+    /// The version of this shape: `1.0`.
+    #[serde(default)]
+    pub schema_version: Option<String>,
+    /// The handoff.
+    pub handoff_id: HandoffId,
+    /// The agent that took the work.
+    pub agent: Agent,
+}
+
+/// Who took it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AckHandoffOutput {
+    /// The handoff.
+    pub handoff_id: HandoffId,
+    /// The agent that took the work.
+    pub acknowledged_by: Agent,
+    /// When.
+    pub acknowledged_at: Timestamp,
+}
+
+impl Operation for AckHandoff {
+    const NAME: &'static str = "handoff.ack";
+    const SUMMARY: &'static str = "Say that you took the work of a handoff, so that nobody else does.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = AckHandoffParams;
+    type Output = AckHandoffOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        context.handoff(tx, params.handoff_id)?;
+        tx.acknowledge_handoff(params.handoff_id, &params.agent, context.now).map_err(store_fault)?;
+        let handoff = context.handoff(tx, params.handoff_id)?;
+        match (handoff.acknowledged_by, handoff.acknowledged_at) {
+            (Some(by), Some(at)) if by == params.agent => {
+                Ok(AckHandoffOutput { handoff_id: handoff.id, acknowledged_by: by, acknowledged_at: at })
+            }
+            (by, at) => {
+                let who = by.as_ref().map_or("somebody else", Agent::as_str);
+                let message = format!("the work of {} was taken by {who}", handoff.id);
+                Err(Fault::new(ErrorCode::HandoffConflict, message)
+                    .hint("look for other work: handoff.list")
+                    .details(
+                        json!({ "handoff_id": handoff.id, "acknowledged_by": by, "acknowledged_at": at }),
+                    ))
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `handoff.create`: a handoff on the way, without ending the session.
+
+use baton_core::{Fault, HandoffDraft, HandoffId, SessionId, Timestamp};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::session::new_handoff;
+
+/// Leaves a handoff and goes on.
+#[derive(Debug)]
+pub struct CreateHandoff;
+
+/// What is handed over, by which session.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CreateHandoffParams {
+    /// The version of this shape: `1.0`.
+    #[serde(default)]
+    pub schema_version: Option<String>,
+    /// The session that hands over.
+    pub session_id: SessionId,
+    /// The handoff: `summary`, and `status_label`, `to_agent`, `work_completed`, `blockers`, `next_actions` and any
+    /// other fields.
+    pub handoff: Map<String, Value>,
+}
+
+/// What it became.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CreateHandoffOutput {
+    /// The session.
+    pub session_id: SessionId,
+    /// The handoff.
+    pub handoff_id: HandoffId,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+impl Operation for CreateHandoff {
+    const NAME: &'static str = "handoff.create";
+    const SUMMARY: &'static str = "Hand something over to another agent while your own session goes on.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = CreateHandoffParams;
+    type Output = CreateHandoffOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        HandoffDraft::read(params.handoff.clone(), "handoff").map(|_| ())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let draft = HandoffDraft::read(params.handoff.clone(), "handoff")?;
+        let mut session = context.lock_session(tx, params.session_id)?;
+        session.beat(context.now)?;
+        tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
+        let handoff = new_handoff(context, &session, draft, params.schema_version.as_deref())?;
+        tx.insert_handoff(&handoff).map_err(store_fault)?;
+        Ok(CreateHandoffOutput {
+            session_id: session.id,
+            handoff_id: handoff.id,
+            created_at: handoff.created_at,
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! Operations on handoffs, one file a verb.
+
+mod ack;
+mod create;
+mod list;
+mod show;
+mod view;
+
+pub use ack::{AckHandoff, AckHandoffOutput, AckHandoffParams};
+pub use create::{CreateHandoff, CreateHandoffOutput, CreateHandoffParams};
+pub use list::{
+    LatestHandoff, LatestHandoffOutput, LatestHandoffParams, ListHandoffs, ListHandoffsOutput,
+    ListHandoffsParams,
+};
+pub use show::{ShowHandoff, ShowHandoffOutput, ShowHandoffParams};
+pub use view::{HandoffSummary, HandoffView};

@@ -1,0 +1,39 @@
+//! `handoff.show`: one handoff, whole.
+
+use baton_core::{Fault, HandoffId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::handoff::HandoffView;
+use crate::operation::{Context, Effect, Operation};
+
+/// Shows a handoff.
+#[derive(Debug)]
+pub struct ShowHandoff;
+
+/// Which handoff.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowHandoffParams {
+    /// The handoff.
+    pub handoff_id: HandoffId,
+}
+
+/// The handoff.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowHandoffOutput {
+    /// The handoff, whole.
+    pub handoff: HandoffView,
+}
+
+impl Operation for ShowHandoff {
+    const NAME: &'static str = "handoff.show";
+    const SUMMARY: &'static str = "Show one handoff with everything that was handed over.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ShowHandoffParams;
+    type Output = ShowHandoffOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        Ok(ShowHandoffOutput { handoff: context.handoff(tx, params.handoff_id)?.try_into()? })
+    }
+}

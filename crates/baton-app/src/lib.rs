@@ -1,0 +1,27 @@
+//! What Baton can do, each thing once.
+//!
+//! An [`Operation`] is a type with a wire name, typed parameters and output, an effect and a `run`. Every face (HTTP,
+//! MCP, CLI, hooks, worker) enters through [`App::call`], which does once what each call needs. Nothing here knows
+//! of HTTP, MCP, a command line, SQL or git.
+
+mod app;
+mod call;
+mod catalog;
+mod clock;
+pub mod handoff;
+pub mod maintenance;
+mod operation;
+mod page;
+mod request_log;
+pub mod session;
+mod settings;
+pub mod token;
+
+pub use app::{App, RefusedCall};
+pub use call::{Call, Face, Reply};
+pub use catalog::{find, operations};
+pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
+pub use operation::{AnyOperation, Context, Effect, KeyUse, Operation, operation};
+pub use page::Pagination;
+pub use request_log::RequestLog;
+pub use settings::Settings;

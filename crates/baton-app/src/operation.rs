@@ -1,0 +1,241 @@
+//! What an operation is, typed for those who write one and erased for those who route to one.
+
+use std::marker::PhantomData;
+
+use baton_core::{
+    Actor, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId, Timestamp,
+    UlidSequence,
+};
+use baton_store::{StoreError, Tx};
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
+
+use crate::app::{Answered, App};
+use crate::call::Call;
+use crate::clock::Entropy;
+use crate::settings::Settings;
+
+/// What an operation does to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+}
+
+/// Whether an operation takes an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyUse {
+    /// It may have one.
+    Optional,
+    /// It must have one.
+    Required,
+}
+
+/// One thing that Baton can do.
+pub trait Operation: Send + Sync + 'static {
+    /// Its wire name: `session.start`.
+    const NAME: &'static str;
+    /// What it is for, in one sentence that an agent can choose by.
+    const SUMMARY: &'static str;
+    /// What it does to the store.
+    const EFFECT: Effect;
+    /// Whether it takes an idempotency key.
+    const KEY: KeyUse = KeyUse::Optional;
+    /// What it is told.
+    type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// What it answers.
+    type Output: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// Checks what types cannot.
+    fn validate(_params: &Self::Params) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Does it: reads, a decision, writes. May be run again from the start.
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault>;
+
+    /// Gives what is kept of an answer that is too large to be stored for replays: ids and status.
+    fn compact(_output: &Self::Output) -> Value {
+        Value::Object(serde_json::Map::new())
+    }
+}
+
+/// What an operation may use beside the transaction.
+pub struct Context<'a> {
+    /// The credential behind the call.
+    pub actor: &'a Actor,
+    /// The correlation id of the call.
+    pub correlation_id: &'a CorrelationId,
+    /// When the call came in.
+    pub now: Timestamp,
+    /// The numbers to go by.
+    pub settings: &'a Settings,
+    pub(crate) entropy: &'a dyn Entropy,
+    pub(crate) sequence: &'a Mutex<UlidSequence>,
+}
+
+impl Context<'_> {
+    /// Gives 64 random bits.
+    pub fn random(&self) -> Result<u64, Fault> {
+        Ok((self.entropy.bits()? >> 64) as u64)
+    }
+
+    /// Gives 128 random bits.
+    pub fn random_bits(&self) -> Result<u128, Fault> {
+        self.entropy.bits()
+    }
+
+    /// Makes the id of a new session.
+    pub fn session_id(&self) -> Result<SessionId, Fault> {
+        next_ulid(self.sequence, self.entropy, self.now).map(SessionId::new)
+    }
+
+    /// Makes the id of a new handoff.
+    pub fn handoff_id(&self) -> Result<HandoffId, Fault> {
+        next_ulid(self.sequence, self.entropy, self.now).map(HandoffId::new)
+    }
+
+    /// Finds a session that the caller reaches, and locks it. One out of reach is not there for the caller.
+    pub fn lock_session(&self, tx: &mut dyn Tx, id: SessionId) -> Result<Session, Fault> {
+        let found = tx.lock_session(id).map_err(store_fault)?;
+        found
+            .filter(|session| self.actor.reaches(&session.tuple.venture))
+            .ok_or_else(|| session_not_found(id))
+    }
+
+    /// Finds a session that the caller reaches.
+    pub fn session(&self, tx: &mut dyn Tx, id: SessionId) -> Result<Session, Fault> {
+        let found = tx.session(id).map_err(store_fault)?;
+        found
+            .filter(|session| self.actor.reaches(&session.tuple.venture))
+            .ok_or_else(|| session_not_found(id))
+    }
+
+    /// Finds a handoff that the caller reaches.
+    pub fn handoff(&self, tx: &mut dyn Tx, id: HandoffId) -> Result<Handoff, Fault> {
+        let found = tx.handoff(id).map_err(store_fault)?;
+        found.filter(|handoff| self.actor.reaches(&handoff.venture)).ok_or_else(|| {
+            Fault::new(ErrorCode::HandoffNotFound, format!("there is no handoff {id}"))
+                .hint("list handoffs with handoff.list (GET /handoffs, baton handoff list)")
+        })
+    }
+}
+
+fn session_not_found(id: SessionId) -> Fault {
+    Fault::new(ErrorCode::SessionNotFound, format!("there is no session {id}"))
+        .hint("start one with session.start (POST /sod, baton session start)")
+}
+
+pub(crate) fn next_ulid(
+    sequence: &Mutex<UlidSequence>,
+    entropy: &dyn Entropy,
+    now: Timestamp,
+) -> Result<baton_core::Ulid, Fault> {
+    let random = entropy.bits()?;
+    Ok(sequence.lock().unwrap_or_else(PoisonError::into_inner).next(now, random))
+}
+
+pub(crate) fn request_id(
+    sequence: &Mutex<UlidSequence>,
+    entropy: &dyn Entropy,
+    now: Timestamp,
+) -> Result<RequestId, Fault> {
+    next_ulid(sequence, entropy, now).map(RequestId::new)
+}
+
+/// Says what a failure of the store means to whoever called.
+pub(crate) fn store_fault(error: StoreError) -> Fault {
+    let fault = match &error {
+        StoreError::Overloaded => {
+            Fault::new(ErrorCode::Overloaded, "too much work is waiting for the database")
+                .hint("try again in a moment")
+        }
+        StoreError::Busy => Fault::new(ErrorCode::Overloaded, "the database stayed busy with other writers")
+            .hint("try again in a moment"),
+        StoreError::Full => Fault::new(ErrorCode::StoreUnavailable, "the disk is full; nothing was stored")
+            .hint("free some space, then try again; baton doctor shows how much is left"),
+        StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => {
+            Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
+                .hint("baton doctor says what is wrong with it")
+        }
+        StoreError::NewerSchema { found, known } => Fault::new(
+            ErrorCode::StoreUnavailable,
+            format!("the database has schema version {found}, this binary knows up to {known}"),
+        )
+        .hint("use the newer baton that wrote it, or point BATON_DATA_DIR at another folder"),
+        StoreError::CommitUnknown { .. } => Fault::new(
+            ErrorCode::StoreUnavailable,
+            "the connection to the database broke during commit; whether it was kept is not known",
+        )
+        .hint("send the request again with the same idempotency key: it is then done exactly once"),
+        StoreError::Corrupt { .. } => Fault::new(ErrorCode::Internal, "a stored row does not make sense")
+            .hint("baton doctor checks the database; restore a backup if it is damaged"),
+        StoreError::Statement { .. } | StoreError::Broken => {
+            Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored")
+                .hint("the log has it under the correlation id")
+        }
+    };
+    fault.caused_by(error)
+}
+
+/// An operation whose types are erased: what a route, a tool or a verb points to.
+pub trait AnyOperation: Send + Sync {
+    /// Its wire name.
+    fn name(&self) -> &'static str;
+    /// What it is for.
+    fn summary(&self) -> &'static str;
+    /// What it does to the store.
+    fn effect(&self) -> Effect;
+    /// Whether it takes an idempotency key.
+    fn key(&self) -> KeyUse;
+    /// The JSON Schema of its parameters.
+    fn params_schema(&self) -> Value;
+    /// The JSON Schema of its output.
+    fn output_schema(&self) -> Value;
+    #[doc(hidden)]
+    fn submit(&self, app: &App, call: &Call, now: Timestamp, params: Value) -> Answered;
+}
+
+struct Erased<O>(PhantomData<O>);
+
+impl<O: Operation> AnyOperation for Erased<O> {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+    fn summary(&self) -> &'static str {
+        O::SUMMARY
+    }
+    fn effect(&self) -> Effect {
+        O::EFFECT
+    }
+    fn key(&self) -> KeyUse {
+        O::KEY
+    }
+    fn params_schema(&self) -> Value {
+        schema_of::<O::Params>(SchemaSettings::draft2020_12().for_deserialize())
+    }
+    fn output_schema(&self) -> Value {
+        schema_of::<O::Output>(SchemaSettings::draft2020_12().for_serialize())
+    }
+    fn submit(&self, app: &App, call: &Call, now: Timestamp, params: Value) -> Answered {
+        app.submit::<O>(call, now, params)
+    }
+}
+
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value()
+}
+
+/// Gives an operation with its types erased.
+pub fn operation<O: Operation>() -> &'static dyn AnyOperation {
+    &Erased::<O>(PhantomData)
+}

@@ -1,0 +1,39 @@
+//! Pages of lists: limits, cursors, where a list goes on.
+
+use baton_core::{Cursor, Fault, Ulid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The largest page of any list.
+pub(crate) const MAX_LIMIT: u32 = 200;
+
+/// Where a list goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pagination {
+    /// Pass it as `cursor` for the next page; `null` on the last one.
+    pub next_cursor: Option<String>,
+}
+
+/// Reads a `limit`.
+pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
+    match limit {
+        None => Ok(default),
+        Some(limit) => u32::try_from(limit)
+            .ok()
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            .ok_or_else(|| Fault::invalid("limit", format!("must be from 1 to {MAX_LIMIT}"))),
+    }
+}
+
+/// Reads a `cursor`.
+pub(crate) fn cursor_of(cursor: Option<&str>, list: &str) -> Result<Option<Cursor>, Fault> {
+    cursor.map(|text| Cursor::decode(list, text).map_err(|error| Fault::invalid("cursor", error))).transpose()
+}
+
+/// Cuts the one row too many that was asked for, and says where the list goes on if there was one.
+pub(crate) fn paginate<T>(found: &mut Vec<T>, limit: u32, list: &str, id: impl Fn(&T) -> Ulid) -> Pagination {
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let next_cursor = found.last().filter(|_| more).map(|last| Cursor { before: id(last) }.encode(list));
+    Pagination { next_cursor }
+}

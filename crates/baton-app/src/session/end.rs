@@ -1,0 +1,183 @@
+//! `session.end`: the session is over, and this is what it leaves behind.
+
+use baton_core::{
+    Agent, EndReason, ErrorCode, Fault, Handoff, HandoffDraft, HandoffId, Label, Session, SessionId,
+    SessionStatus, Timestamp,
+};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// Ends a session with a handoff.
+#[derive(Debug)]
+pub struct EndSession;
+
+/// What is over, and what it leaves. The handoff comes whole in `handoff`, or flat with its rest in `payload`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct EndSessionParams {
+    /// The version of this shape: `1.0`.
+    #[serde(default)]
+    pub schema_version: Option<String>,
+    /// The session.
+    pub session_id: SessionId,
+    /// The handoff: `summary`, and `status_label`, `to_agent`, `work_completed`, `blockers`, `next_actions` and any
+    /// other fields.
+    #[serde(default)]
+    pub handoff: Option<Map<String, Value>>,
+    /// Flat form: what the next agent has to know.
+    #[serde(default)]
+    pub summary: Option<String>,
+    /// Flat form: how things stand.
+    #[serde(default)]
+    pub status_label: Option<Label>,
+    /// Flat form: for whom.
+    #[serde(default)]
+    pub to_agent: Option<Agent>,
+    /// Flat form: everything else that is handed over.
+    #[serde(default)]
+    pub payload: Option<Map<String, Value>>,
+    /// Why it is over; `manual` when left out.
+    #[serde(default)]
+    pub end_reason: Option<EndReason>,
+}
+
+/// What the end came to.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct EndSessionOutput {
+    /// The session.
+    pub session_id: SessionId,
+    /// The handoff that it left.
+    pub handoff_id: HandoffId,
+    /// When it was over.
+    pub ended_at: Timestamp,
+    /// Whether the handoff came after the session had been given up; it is kept all the same.
+    pub late: bool,
+}
+
+impl Operation for EndSession {
+    const NAME: &'static str = "session.end";
+    const SUMMARY: &'static str =
+        "End your session and hand over: what was done, what blocks, what comes next.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = EndSessionParams;
+    type Output = EndSessionOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        draft_of(params).map(|_| ())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let draft = draft_of(params)?;
+        let mut session = context.lock_session(tx, params.session_id)?;
+        if let Some(stored) = tx.ending_handoff(session.id).map_err(store_fault)? {
+            return answer_again(&session, &stored, &draft);
+        }
+        let late = session.status != SessionStatus::Active;
+        if !late {
+            session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
+            tx.update_session(&session).map_err(store_fault)?;
+        }
+        let handoff = Handoff {
+            ends_session: true,
+            late,
+            ..new_handoff(context, &session, draft, params.schema_version.as_deref())?
+        };
+        tx.insert_handoff(&handoff).map_err(store_fault)?;
+        Ok(output(&session, &handoff))
+    }
+}
+
+fn output(session: &Session, handoff: &Handoff) -> EndSessionOutput {
+    EndSessionOutput {
+        session_id: session.id,
+        handoff_id: handoff.id,
+        ended_at: session.ended_at.unwrap_or(handoff.created_at),
+        late: handoff.late,
+    }
+}
+
+/// The session was ended before: the same handoff gets the first answer, another one is a conflict.
+fn answer_again(
+    session: &Session,
+    stored: &Handoff,
+    draft: &HandoffDraft,
+) -> Result<EndSessionOutput, Fault> {
+    if stored.says_the_same_as(draft) {
+        return Ok(output(session, stored));
+    }
+    let (session_id, handoff_id) = (session.id, stored.id);
+    Err(Fault::new(
+        ErrorCode::HandoffConflict,
+        format!("session {session_id} was ended before, with another handoff ({handoff_id})"),
+    )
+    .hint("the stored handoff stands; to add to it, start a new session and hand over again")
+    .details(json!({ "session_id": session_id, "handoff_id": handoff_id, "status": session.status })))
+}
+
+/// Reads the handoff from whichever of the two shapes was sent.
+fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
+    let EndSessionParams { handoff, summary, status_label, to_agent, payload, .. } = params;
+    let flat = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
+    match handoff {
+        Some(_) if flat => {
+            Err(Fault::invalid("handoff", "send the handoff either whole in `handoff` or flat, not both"))
+        }
+        Some(handoff) => HandoffDraft::read(handoff.clone(), "handoff"),
+        None => {
+            let mut document = payload.clone().unwrap_or_default();
+            for head in ["summary", "status_label", "to_agent"] {
+                if document.contains_key(head) {
+                    let problem = format!("`{head}` belongs beside the payload, not in it");
+                    return Err(Fault::invalid(&format!("payload.{head}"), problem));
+                }
+            }
+            if let Some(summary) = summary {
+                document.insert("summary".into(), summary.as_str().into());
+            }
+            if let Some(label) = status_label {
+                document.insert("status_label".into(), label.as_str().into());
+            }
+            if let Some(agent) = to_agent {
+                document.insert("to_agent".into(), agent.as_str().into());
+            }
+            HandoffDraft::read(document, "")
+        }
+    }
+}
+
+/// Makes a handoff of a session, neither ending nor late.
+pub(crate) fn new_handoff(
+    context: &Context<'_>,
+    session: &Session,
+    draft: HandoffDraft,
+    schema_version: Option<&str>,
+) -> Result<Handoff, Fault> {
+    let payload_hash = draft.payload.hash();
+    Ok(Handoff {
+        id: context.handoff_id()?,
+        session_id: session.id,
+        venture: session.tuple.venture.clone(),
+        repo: session.tuple.repo.clone(),
+        track: session.tuple.track,
+        issue_number: session.facts.issue_number,
+        branch: session.facts.branch.clone(),
+        commit_sha: session.facts.commit_sha.clone(),
+        from_agent: session.tuple.agent.clone(),
+        to_agent: draft.to_agent,
+        status_label: draft.status_label,
+        summary: draft.summary,
+        payload_json: draft.payload.into_text(),
+        payload_hash,
+        schema_version: schema_version.unwrap_or("1.0").to_owned(),
+        ends_session: false,
+        late: false,
+        acknowledged_at: None,
+        acknowledged_by: None,
+        created_at: context.now,
+        actor_key_id: context.actor.key_id.clone(),
+        creation_correlation_id: context.correlation_id.clone(),
+    })
+}

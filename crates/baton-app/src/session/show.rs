@@ -1,0 +1,44 @@
+//! `session.show`: one session, whole, with the handoff it left.
+
+use baton_core::{Fault, SessionId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::handoff::HandoffSummary;
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::session::SessionView;
+
+/// Shows a session.
+#[derive(Debug)]
+pub struct ShowSession;
+
+/// Which session.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowSessionParams {
+    /// The session.
+    pub session_id: SessionId,
+}
+
+/// The session.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowSessionOutput {
+    /// The session, whole.
+    pub session: SessionView,
+    /// The handoff that it was ended with.
+    pub handoff: Option<HandoffSummary>,
+}
+
+impl Operation for ShowSession {
+    const NAME: &'static str = "session.show";
+    const SUMMARY: &'static str = "Show one session, alive or not, and the handoff it left.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ShowSessionParams;
+    type Output = ShowSessionOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let session = context.session(tx, params.session_id)?;
+        let handoff = tx.ending_handoff(session.id).map_err(store_fault)?;
+        Ok(ShowSessionOutput { session: session.into(), handoff: handoff.map(Into::into) })
+    }
+}

@@ -1,0 +1,220 @@
+//! `session.start`: find the caller's session or make one, and say what there is to know.
+
+use std::time::Duration;
+
+use baton_core::{
+    Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, IssueNumber, Label, Repo, Session,
+    SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
+};
+use baton_store::{HandoffFilter, Page, SessionFilter, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::handoff::HandoffSummary;
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::session::{ActiveSession, SessionView};
+
+/// How many other sessions the answer names at the most; `session.list` has the rest.
+const OTHERS: u32 = 50;
+
+/// Starts or resumes a session.
+#[derive(Debug)]
+pub struct StartSession;
+
+/// Who starts to work on what.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StartSessionParams {
+    /// The version of this shape: `1.0`.
+    #[serde(default)]
+    pub schema_version: Option<String>,
+    /// Who works: `cc-cli-host`.
+    pub agent: Agent,
+    /// The program that the agent runs in: `cc-cli`.
+    #[serde(default)]
+    pub client: Option<Label>,
+    /// Its version.
+    #[serde(default)]
+    pub client_version: Option<Label>,
+    /// The id by which that program knows the chat; two chats of one agent in one repository are two sessions.
+    #[serde(default)]
+    pub client_session_id: Option<ClientSessionId>,
+    /// The machine.
+    #[serde(default)]
+    pub host: Option<Label>,
+    /// The undertaking; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// The repository, `owner/name`.
+    pub repo: Repo,
+    /// The lane of parallel work; none is a lane of its own.
+    #[serde(default)]
+    pub track: Option<Track>,
+    /// The issue that is worked on.
+    #[serde(default)]
+    pub issue_number: Option<IssueNumber>,
+    /// The branch.
+    #[serde(default)]
+    pub branch: Option<Label>,
+    /// The commit.
+    #[serde(default)]
+    pub commit_sha: Option<Label>,
+    /// Whatever else to keep with the session.
+    #[serde(default)]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// Whether the session is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StartStatus {
+    /// It was made by this call.
+    Created,
+    /// It was there and goes on.
+    Resumed,
+}
+
+/// The session, and what its agent should know before it begins.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StartSessionOutput {
+    /// The id of the session.
+    pub session_id: SessionId,
+    /// Whether it is new.
+    pub status: StartStatus,
+    /// The session, whole.
+    pub session: SessionView,
+    /// What was handed over last in the same venture, repository and track.
+    pub last_handoff: Option<HandoffSummary>,
+    /// Who else is at work in the repository.
+    pub active_sessions: Vec<ActiveSession>,
+    /// What the last handoff says stands in the way.
+    pub open_blockers: Vec<String>,
+    /// When to send the next heartbeat.
+    pub next_heartbeat_at: Timestamp,
+    /// The seconds until then.
+    pub heartbeat_interval_seconds: u32,
+    /// The request that made this answer.
+    pub correlation_id: CorrelationId,
+}
+
+impl Operation for StartSession {
+    const NAME: &'static str = "session.start";
+    const SUMMARY: &'static str = "Start or resume your session, and learn what the last agent handed over and who \
+                                   else is at work here.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = StartSessionParams;
+    type Output = StartSessionOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let tuple = tuple_of(context, params);
+        context.actor.require_venture(&tuple.venture)?;
+        let (status, session) = find_or_make(context, tx, tuple, params)?;
+        let last_handoff = last_handoff(tx, &session.tuple)?;
+        let open_blockers = last_handoff.as_ref().map(Handoff::blockers).unwrap_or_default();
+        let active_sessions = others(context, tx, &session)?;
+        let interval = context.settings.heartbeat.interval(context.random()?);
+        Ok(StartSessionOutput {
+            session_id: session.id,
+            status,
+            session: session.into(),
+            last_handoff: last_handoff.map(Into::into),
+            active_sessions,
+            open_blockers,
+            next_heartbeat_at: context.now.plus(Duration::from_secs(u64::from(interval))),
+            heartbeat_interval_seconds: interval,
+            correlation_id: context.correlation_id.clone(),
+        })
+    }
+
+    fn compact(output: &Self::Output) -> Value {
+        json!({ "session_id": output.session_id, "status": output.status })
+    }
+}
+
+fn tuple_of(context: &Context<'_>, params: &StartSessionParams) -> SessionTuple {
+    SessionTuple {
+        agent: params.agent.clone(),
+        venture: params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone()),
+        repo: params.repo.clone(),
+        track: params.track,
+        client_session_id: params.client_session_id.clone(),
+    }
+}
+
+fn facts_of(params: &StartSessionParams) -> SessionFacts {
+    let text = |label: &Option<Label>| label.clone().map(Into::into);
+    SessionFacts {
+        client: text(&params.client),
+        client_version: text(&params.client_version),
+        host: text(&params.host),
+        issue_number: params.issue_number.map(Into::into),
+        branch: text(&params.branch),
+        commit_sha: text(&params.commit_sha),
+    }
+}
+
+fn find_or_make(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    tuple: SessionTuple,
+    params: &StartSessionParams,
+) -> Result<(StartStatus, Session), Fault> {
+    let active = tx.lock_active_sessions(&tuple).map_err(store_fault)?;
+    let decision = StartDecision::over(&active, context.now, &context.settings.liveness);
+    let mut resumed = None;
+    for mut session in active {
+        if decision.abandon.contains(&session.id) {
+            session.abandon();
+        } else if decision.supersede.contains(&session.id) {
+            session.end(context.now, EndReason::Superseded)?;
+        } else {
+            session.resume(context.now, facts_of(params))?;
+            if params.meta.is_some() {
+                session.meta.clone_from(&params.meta);
+            }
+            resumed = Some(session.clone());
+        }
+        tx.update_session(&session).map_err(store_fault)?;
+    }
+    if let Some(session) = resumed {
+        return Ok((StartStatus::Resumed, session));
+    }
+    let session = Session {
+        id: context.session_id()?,
+        tuple,
+        facts: facts_of(params),
+        status: SessionStatus::Active,
+        created_at: context.now,
+        last_heartbeat_at: context.now,
+        ended_at: None,
+        end_reason: None,
+        schema_version: params.schema_version.clone().unwrap_or_else(|| "1.0".into()),
+        actor_key_id: context.actor.key_id.clone(),
+        creation_correlation_id: context.correlation_id.clone(),
+        meta: params.meta.clone(),
+    };
+    tx.insert_session(&session).map_err(store_fault)?;
+    Ok((StartStatus::Created, session))
+}
+
+fn last_handoff(tx: &mut dyn Tx, tuple: &SessionTuple) -> Result<Option<Handoff>, Fault> {
+    let filter = HandoffFilter {
+        repo: Some(tuple.repo.clone()),
+        track: Some(tuple.track),
+        ..HandoffFilter::of(tuple.venture.clone())
+    };
+    let found = tx.handoffs(&filter, Page::first(1)).map_err(store_fault)?;
+    Ok(found.into_iter().next())
+}
+
+fn others(context: &Context<'_>, tx: &mut dyn Tx, own: &Session) -> Result<Vec<ActiveSession>, Fault> {
+    let filter = SessionFilter {
+        venture: Some(own.tuple.venture.clone()),
+        repo: Some(own.tuple.repo.clone()),
+        alive_since: Some(context.settings.liveness.stale_before(context.now)),
+        ..SessionFilter::default()
+    };
+    let found = tx.active_sessions(&filter, Page::first(OTHERS + 1)).map_err(store_fault)?;
+    let others = found.into_iter().filter(|session| session.id != own.id);
+    Ok(others.take(OTHERS as usize).map(Into::into).collect())
+}

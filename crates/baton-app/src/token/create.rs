@@ -1,0 +1,79 @@
+//! `token.create`: a credential for one agent.
+
+use std::time::Duration;
+
+use baton_core::{Access, Fault, Label, PresentedToken, Token, TokenId, Venture, VentureScope};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::token::TokenView;
+
+const MAX_DAYS: u32 = 3_650;
+
+/// Makes a token.
+#[derive(Debug)]
+pub struct CreateToken;
+
+/// What the token is for.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CreateTokenParams {
+    /// What it is for, in your words.
+    pub name: Label,
+    /// What it may do.
+    pub access: Access,
+    /// The ventures it reaches; all of them when left out.
+    #[serde(default)]
+    pub ventures: Option<Vec<Venture>>,
+    /// In how many days it stops working by itself; never when left out.
+    #[serde(default)]
+    pub expires_in_days: Option<u32>,
+}
+
+/// The token. Its secret is shown this once.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CreateTokenOutput {
+    /// The credential to send as `Authorization: Bearer`.
+    pub token: String,
+    /// What is kept of it.
+    pub info: TokenView,
+}
+
+impl Operation for CreateToken {
+    const NAME: &'static str = "token.create";
+    const SUMMARY: &'static str = "Make a credential for one agent.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = CreateTokenParams;
+    type Output = CreateTokenOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        if params.ventures.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Fault::invalid("ventures", "must name at least one venture, or be left out for all"));
+        }
+        if params.expires_in_days.is_some_and(|days| days == 0 || days > MAX_DAYS) {
+            return Err(Fault::invalid("expires_in_days", format!("must be from 1 to {MAX_DAYS}")));
+        }
+        Ok(())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let id = TokenId::new(context.random()?);
+        let credential = PresentedToken::write(&id, (context.random_bits()?, context.random_bits()?));
+        let presented = PresentedToken::parse(&credential)
+            .ok_or_else(|| Fault::new(baton_core::ErrorCode::Internal, "a new token does not read back"))?;
+        let days = |days: u32| context.now.plus(Duration::from_secs(u64::from(days) * 86_400));
+        let token = Token {
+            id,
+            name: params.name.clone().into(),
+            secret_hash: presented.secret_hash,
+            access: params.access,
+            ventures: params.ventures.clone().map_or(VentureScope::All, VentureScope::Only),
+            created_at: context.now,
+            expires_at: params.expires_in_days.map(days),
+            revoked_at: None,
+        };
+        tx.insert_token(&token).map_err(store_fault)?;
+        Ok(CreateTokenOutput { token: credential, info: token.into() })
+    }
+}

@@ -1,0 +1,37 @@
+//! `token.list`: which credentials there are.
+
+use baton_core::Fault;
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::token::TokenView;
+
+/// Lists tokens.
+#[derive(Debug)]
+pub struct ListTokens;
+
+/// Nothing to say.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListTokensParams {}
+
+/// Every token, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ListTokensOutput {
+    /// The tokens.
+    pub tokens: Vec<TokenView>,
+}
+
+impl Operation for ListTokens {
+    const NAME: &'static str = "token.list";
+    const SUMMARY: &'static str = "List the credentials of agents.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ListTokensParams;
+    type Output = ListTokensOutput;
+
+    fn run(_context: &Context<'_>, tx: &mut dyn Tx, _params: &Self::Params) -> Result<Self::Output, Fault> {
+        let tokens = tx.tokens().map_err(store_fault)?;
+        Ok(ListTokensOutput { tokens: tokens.into_iter().map(Into::into).collect() })
+    }
+}

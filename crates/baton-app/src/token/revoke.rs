@@ -1,0 +1,45 @@
+//! `token.revoke`: a credential stops working.
+
+use baton_core::{ErrorCode, Fault, TokenId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::token::TokenView;
+
+/// Revokes a token.
+#[derive(Debug)]
+pub struct RevokeToken;
+
+/// Which token.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RevokeTokenParams {
+    /// Its public part: the 16 hex digits after `bt_`.
+    pub token_id: String,
+}
+
+/// The token as it is now.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RevokeTokenOutput {
+    /// What is kept of it.
+    pub info: TokenView,
+}
+
+impl Operation for RevokeToken {
+    const NAME: &'static str = "token.revoke";
+    const SUMMARY: &'static str = "Make a credential stop working.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = RevokeTokenParams;
+    type Output = RevokeTokenOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let id: TokenId = params.token_id.parse().map_err(|problem| Fault::invalid("token_id", problem))?;
+        tx.revoke_token(&id, context.now).map_err(store_fault)?;
+        let token = tx.token(&id).map_err(store_fault)?.ok_or_else(|| {
+            Fault::new(ErrorCode::NotFound, format!("there is no token {id}"))
+                .hint("list them with baton token list")
+        })?;
+        Ok(RevokeTokenOutput { info: token.into() })
+    }
+}

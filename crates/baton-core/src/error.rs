@@ -1,0 +1,223 @@
+//! The closed list of error codes, and the one error that operations answer with.
+//!
+//! Owns the codes, their stable spelling and their status number. The faces own how a code looks on their wire: an
+//! MCP result, a process exit code.
+
+use std::error::Error;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What went wrong, as a name that callers may rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorCode {
+    /// The body or arguments are not strict JSON.
+    InvalidJson,
+    /// A field is missing, of the wrong type or outside its limits.
+    InvalidRequest,
+    /// The `schema_version` is not one that this version reads.
+    UnsupportedSchemaVersion,
+    /// The operation needs an idempotency key and got none.
+    MissingIdempotencyKey,
+    /// No credential, or one that is unknown, expired or revoked.
+    Unauthorized,
+    /// The credential does not reach this venture or may not write.
+    Forbidden,
+    /// There is nothing at this path.
+    NotFound,
+    /// There is no such session.
+    SessionNotFound,
+    /// There is no such handoff.
+    HandoffNotFound,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// The session is no longer active.
+    SessionEnded,
+    /// The session was ended with another handoff.
+    HandoffConflict,
+    /// The body or payload is larger than allowed.
+    PayloadTooLarge,
+    /// The idempotency key was used before with other parameters.
+    IdempotencyMismatch,
+    /// What was sent looks like it holds a credential.
+    SecretFound,
+    /// Too many requests in a short time.
+    RateLimited,
+    /// Something failed inside Baton; the log has it under the correlation id.
+    Internal,
+    /// The database cannot be opened, read or written.
+    StoreUnavailable,
+    /// More work is waiting than can be taken on.
+    Overloaded,
+}
+
+impl ErrorCode {
+    /// Every code, in the order of the list above.
+    pub const ALL: [Self; 19] = [
+        Self::InvalidJson,
+        Self::InvalidRequest,
+        Self::UnsupportedSchemaVersion,
+        Self::MissingIdempotencyKey,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::SessionNotFound,
+        Self::HandoffNotFound,
+        Self::MethodNotAllowed,
+        Self::SessionEnded,
+        Self::HandoffConflict,
+        Self::PayloadTooLarge,
+        Self::IdempotencyMismatch,
+        Self::SecretFound,
+        Self::RateLimited,
+        Self::Internal,
+        Self::StoreUnavailable,
+        Self::Overloaded,
+    ];
+
+    /// Gives the stable spelling used on every wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidJson => "invalid_json",
+            Self::InvalidRequest => "invalid_request",
+            Self::UnsupportedSchemaVersion => "unsupported_schema_version",
+            Self::MissingIdempotencyKey => "missing_idempotency_key",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not_found",
+            Self::SessionNotFound => "session_not_found",
+            Self::HandoffNotFound => "handoff_not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::SessionEnded => "session_ended",
+            Self::HandoffConflict => "handoff_conflict",
+            Self::PayloadTooLarge => "payload_too_large",
+            Self::IdempotencyMismatch => "idempotency_mismatch",
+            Self::SecretFound => "secret_found",
+            Self::RateLimited => "rate_limited",
+            Self::Internal => "internal",
+            Self::StoreUnavailable => "store_unavailable",
+            Self::Overloaded => "overloaded",
+        }
+    }
+
+    /// Finds the code of a spelling.
+    pub fn from_wire(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == text)
+    }
+
+    /// Gives the HTTP status, which is also what the request log and stored answers record for every face.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidJson
+            | Self::InvalidRequest
+            | Self::UnsupportedSchemaVersion
+            | Self::MissingIdempotencyKey => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound | Self::SessionNotFound | Self::HandoffNotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::SessionEnded | Self::HandoffConflict => 409,
+            Self::PayloadTooLarge => 413,
+            Self::IdempotencyMismatch | Self::SecretFound => 422,
+            Self::RateLimited => 429,
+            Self::Internal => 500,
+            Self::StoreUnavailable | Self::Overloaded => 503,
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A refused or failed call: what a caller may see of it, and the cause that only the log may see.
+#[derive(Debug)]
+pub struct Fault {
+    /// The name of what went wrong.
+    pub code: ErrorCode,
+    /// What failed, and on which input.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// More about it, in a form that a program can read.
+    pub details: Option<Value>,
+    /// The cause inside, for the log alone.
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Fault {
+    /// Makes a fault of a code and a message.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, details: None, source: None }
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what a program may want to read.
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// Keeps the cause for the log.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Makes the fault of a field that is missing, wrong or outside its limits.
+    pub fn invalid(field: &str, problem: impl fmt::Display) -> Self {
+        let problem = problem.to_string();
+        Self::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
+            .details(serde_json::json!({ "fields": [{ "field": field, "problem": problem }] }))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_spelling_and_comes_back() {
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::from_wire(code.as_str()), Some(code));
+            assert!((400..=599).contains(&code.status()));
+        }
+        assert_eq!(ErrorCode::from_wire("nonsense"), None);
+    }
+
+    #[test]
+    fn the_cause_is_not_in_the_message() {
+        let fault = Fault::new(ErrorCode::Internal, "could not store it").caused_by("disk on fire");
+        assert!(!fault.to_string().contains("fire"));
+        assert!(fault.source().is_some());
+    }
+}

@@ -1,0 +1,95 @@
+//! The failure of strict reading, and the path to the value it happened in.
+//!
+//! Owns what an error says and how much of the document it may repeat. It does not decide what an
+//! error is; the reader does.
+
+use super::MAX_DEPTH;
+
+/// How much of a key or number an error repeats, in characters.
+const MAX_ECHO_CHARS: usize = 64;
+
+/// Why and where a document was refused.
+///
+/// Holds at most 64 characters of any key or number from the document, so it is safe to show.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}{} at line {line} column {column}", in_path(path))]
+pub struct JsonError {
+    /// What is wrong.
+    pub kind: JsonErrorKind,
+    /// The innermost value being read, like `handoff.items[3].name`; empty for the document itself.
+    pub path: String,
+    /// The line of the failure, from 1.
+    pub line: usize,
+    /// The column of the failure in bytes, from 1.
+    pub column: usize,
+}
+
+/// What is wrong with a refused document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonErrorKind {
+    /// There is nothing but whitespace.
+    #[error("the document is empty")]
+    Empty,
+    /// The grammar needs something else here; says what.
+    #[error("expected {0}")]
+    Syntax(&'static str),
+    /// An object has this key twice.
+    #[error("duplicate key {0:?}")]
+    DuplicateKey(String),
+    /// Arrays and objects are nested deeper than [`MAX_DEPTH`].
+    #[error("nesting is deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// Something follows the document.
+    #[error("unexpected characters after the document")]
+    TrailingCharacters,
+    /// A string is not UTF-8.
+    #[error("invalid UTF-8 in a string")]
+    InvalidUtf8,
+    /// A `\u` escape is half of a surrogate pair.
+    #[error("unpaired surrogate in a string")]
+    LoneSurrogate,
+    /// A string holds a control character that is not escaped.
+    #[error("unescaped control character in a string")]
+    ControlCharacter,
+    /// A number is too large for a 64-bit float.
+    #[error("number does not fit a 64-bit float")]
+    NumberOutOfRange,
+    /// An integer beyond 64 bits would become a different number; holds its digits.
+    #[error("integer {0} would be rounded")]
+    IntegerWouldRound(String),
+    /// The document ends too early.
+    #[error("unexpected end of the document")]
+    Truncated,
+}
+
+/// Puts an object member in front of a path that is being built from the inside out.
+pub(crate) fn prepend_key(path: &mut String, key: &str) {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$');
+    let shown = shorten(key);
+    // Quoting keeps the path unambiguous when a key holds a dot, a bracket or a line break.
+    let segment = if !key.is_empty() && key.chars().all(plain) { shown } else { format!("[{shown:?}]") };
+    prepend(path, &segment);
+}
+
+/// Puts an array element in front of a path that is being built from the inside out.
+pub(crate) fn prepend_index(path: &mut String, index: usize) {
+    prepend(path, &format!("[{index}]"));
+}
+
+fn prepend(path: &mut String, segment: &str) {
+    let separator = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+    path.insert_str(0, separator);
+    path.insert_str(0, segment);
+}
+
+fn in_path(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" in {path}") }
+}
+
+/// Cuts text from the document down to what an error may repeat.
+pub(super) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_ECHO_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

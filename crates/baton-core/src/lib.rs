@@ -1,0 +1,38 @@
+//! Baton's rules, and nothing else.
+//!
+//! This crate has no I/O, no clock, no randomness and no async: `now`, ids and random bits are arguments.
+//! Everything here can be called twice with the same input and answers the same.
+
+mod actor;
+mod canonical;
+mod cursor;
+mod error;
+mod handoff;
+mod id;
+mod idempotency;
+mod json;
+mod merge;
+mod name;
+mod request;
+pub mod secrets;
+mod session;
+mod time;
+mod token;
+
+pub use actor::{Access, Actor, ActorKeyId, VentureScope};
+pub use canonical::{Canonical, CanonicalError, HashError, Sha256Hash, canonicalize};
+pub use cursor::{Cursor, CursorError};
+pub use error::{ErrorCode, Fault};
+pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};
+pub use id::{CheckpointId, HandoffId, IdError, ObservationId, RequestId, SessionId, UlidSequence};
+pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
+pub use json::{JsonError, JsonErrorKind, MAX_DEPTH, read_strict};
+pub use merge::merge_patch;
+pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
+pub use request::RequestRecord;
+pub use session::{
+    EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
+};
+pub use time::{TimeError, Timestamp};
+pub use token::{PresentedToken, Token, TokenId};
+pub use ulid::Ulid;

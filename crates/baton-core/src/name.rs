@@ -1,0 +1,242 @@
+//! The names that callers give to things: agents, ventures, repositories, tracks, their own ids.
+//!
+//! Each is checked once, where it enters, and compared exactly as sent afterwards.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a text is not a name of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NameError(&'static str);
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, pattern $pattern:literal, max $max:literal, $check:expr, $rule:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Gives the name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+            fn try_from(text: String) -> Result<Self, NameError> {
+                let check: fn(&str) -> bool = $check;
+                if check(&text) { Ok(Self(text)) } else { Err(NameError($rule)) }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::try_from(text.to_owned())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string", "pattern": $pattern, "minLength": 1, "maxLength": $max,
+                })
+            }
+        }
+    };
+}
+
+fn word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+fn is_word(text: &str, max: usize) -> bool {
+    text.len() <= max
+        && text.bytes().all(word_byte)
+        && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+}
+
+fn is_repo(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(owner, name)| {
+        is_word(owner, 128)
+            && (1..=128).contains(&name.len())
+            && name.bytes().all(word_byte)
+            && name != "."
+            && name != ".."
+    })
+}
+
+fn is_visible(text: &str, max: usize) -> bool {
+    (1..=max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+name!(
+    /// Who works: `cc-cli-host`, `desktop-pm-1`.
+    Agent,
+    pattern r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+    max 128,
+    |text| is_word(text, 128),
+    "must be 1 to 128 letters, digits, `.`, `_` or `-`, starting with a letter or digit"
+);
+
+name!(
+    /// The undertaking that work belongs to, and the reach of a token: `vc`, `dfg`, `local`.
+    Venture,
+    pattern r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+    max 64,
+    |text| is_word(text, 64),
+    "must be 1 to 64 letters, digits, `.`, `_` or `-`, starting with a letter or digit"
+);
+
+name!(
+    /// A repository as `owner/name`.
+    Repo,
+    pattern r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}/[A-Za-z0-9._-]{1,128}$",
+    max 257,
+    is_repo,
+    "must be `owner/name`, each of letters, digits, `.`, `_` or `-`"
+);
+
+name!(
+    /// The id by which an agent's own client knows a chat.
+    ClientSessionId,
+    pattern r"^[!-~]{1,128}$",
+    max 128,
+    |text| is_visible(text, 128),
+    "must be 1 to 128 visible ASCII characters"
+);
+
+name!(
+    /// Ties a request, its log lines and what it made together.
+    CorrelationId,
+    pattern r"^[A-Za-z0-9_.:-]{1,128}$",
+    max 128,
+    |text| (1..=128).contains(&text.len()) && text.bytes().all(|byte| word_byte(byte) || byte == b':'),
+    "must be 1 to 128 letters, digits, `_`, `.`, `:` or `-`"
+);
+
+name!(
+    /// A short line that callers write freely: a branch, a host, a version.
+    Label,
+    pattern r"^[^\x00-\x1f\x7f-\x9f]{1,255}$",
+    max 255,
+    |text| (1..=255).contains(&text.chars().count()) && !text.chars().any(char::is_control),
+    "must be 1 to 255 characters without control characters"
+);
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "i64", try_from = "i64")]
+        pub struct $name(i64);
+
+        impl $name {
+            /// The largest one: what JSON numbers carry without rounding.
+            pub const MAX: i64 = (1 << 53) - 1;
+
+            /// Gives the number.
+            pub const fn number(self) -> i64 {
+                self.0
+            }
+        }
+
+        impl TryFrom<i64> for $name {
+            type Error = NameError;
+            fn try_from(number: i64) -> Result<Self, NameError> {
+                if (0..=Self::MAX).contains(&number) {
+                    Ok(Self(number))
+                } else {
+                    Err(NameError("must be a whole number from 0 to 9007199254740991"))
+                }
+            }
+        }
+
+        impl From<$name> for i64 {
+            fn from(number: $name) -> i64 {
+                number.0
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })
+            }
+        }
+    };
+}
+
+number!(
+    /// A lane of parallel work within a repository. Zero is a track; no track at all is another thing.
+    Track
+);
+
+number!(
+    /// The number of an issue in a repository's tracker.
+    IssueNumber
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_names_pass_unchanged() {
+        for name in ["a", "cc-cli-host", "desktop.pm_1", "0x", &"a".repeat(128)] {
+            assert_eq!(name.parse::<Agent>().unwrap().as_str(), name);
+        }
+        for repo in ["o/n", "venturecrane/crane-console", "me/.github", "a.b/c_d-e"] {
+            assert_eq!(repo.parse::<Repo>().unwrap().as_str(), repo);
+        }
+    }
+
+    #[test]
+    fn bad_names_are_refused() {
+        for name in ["", ".a", "-a", "a b", "a/b", "é", "a\n", "a\0", &"a".repeat(129)] {
+            assert!(name.parse::<Agent>().is_err(), "{name:?}");
+        }
+        assert!("a".repeat(65).parse::<Venture>().is_err());
+        for repo in ["", "o", "o/", "/n", "o/n/m", "o/..", "o/.", "../n", "o//n", "o /n"] {
+            assert!(repo.parse::<Repo>().is_err(), "{repo:?}");
+        }
+        assert!("corr_a b".parse::<CorrelationId>().is_err());
+        assert!("".parse::<CorrelationId>().is_err());
+    }
+
+    #[test]
+    fn zero_is_a_track_and_minus_one_is_not() {
+        assert_eq!(Track::try_from(0).unwrap().number(), 0);
+        assert!(Track::try_from(-1).is_err());
+        assert!(Track::try_from(Track::MAX + 1).is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! Secrets in JSON documents, where a name and its value are separate strings.
+//!
+//! Owns paths to findings and the walk over a document. Strings are scanned as text; the name of an object
+//! entry adds what it says about its value, and is scanned itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::redact::{redact, redact_findings};
+use super::rules::Rule;
+use super::scan::{Finding, scan, scan_entry};
+
+/// Says which rule matched and where in a document; never what was matched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonFinding {
+    /// The path of the string, such as `handoff.work_completed[0]`; `$` is the document itself. A secret in
+    /// the name of an entry is reported at the object that holds the entry.
+    pub path: String,
+    /// The rule that matched.
+    pub rule: Rule,
+    /// The line within the string, from 1.
+    pub line: usize,
+    /// The character within the line, from 1.
+    pub column: usize,
+}
+
+/// Finds the secrets in every string and entry name of `value`, in document order.
+#[must_use]
+pub fn scan_json(value: &Value) -> Vec<JsonFinding> {
+    let mut findings = Vec::new();
+    collect(value, None, &mut String::new(), &mut findings);
+    findings
+}
+
+/// Replaces the secrets in every string and entry name of `value` and returns how many there were.
+///
+/// Names that become equal are kept apart by a number, so no entry is lost.
+pub fn redact_json(value: &mut Value) -> usize {
+    redact_value(value, None)
+}
+
+fn findings_of(text: &str, name: Option<&str>) -> Vec<Finding> {
+    name.map_or_else(|| scan(text), |name| scan_entry(name, text))
+}
+
+fn collect(value: &Value, name: Option<&str>, path: &mut String, findings: &mut Vec<JsonFinding>) {
+    let length = path.len();
+    match value {
+        Value::String(text) => report(text, &findings_of(text, name), path, findings),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push_str(&format!("[{index}]"));
+                // A header's value may be a list, so the items answer to the name of the list.
+                collect(item, name, path, findings);
+                path.truncate(length);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, item) in entries {
+                report(key, &scan(key), path, findings);
+                push_key(path, key);
+                collect(item, Some(key), path, findings);
+                path.truncate(length);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn report(text: &str, found: &[Finding], path: &str, findings: &mut Vec<JsonFinding>) {
+    let path = if path.is_empty() { "$" } else { path };
+    findings.extend(found.iter().map(|finding| {
+        let before = text.get(..finding.start).unwrap_or_default();
+        let (line, column) = position_after(before);
+        JsonFinding { path: path.to_owned(), rule: finding.rule, line, column }
+    }));
+}
+
+fn position_after(before: &str) -> (usize, usize) {
+    let last_line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, last_line.chars().count() + 1)
+}
+
+/// Appends the redacted `key`, quoted unless it reads as a plain name.
+fn push_key(path: &mut String, key: &str) {
+    let key = redact(key);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    if key.is_empty() || !key.chars().all(is_plain) {
+        path.push_str(&format!("[{}]", Value::String(key.into_owned())));
+        return;
+    }
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(&key);
+}
+
+fn redact_value(value: &mut Value, name: Option<&str>) -> usize {
+    match value {
+        Value::String(text) => {
+            let findings = findings_of(text, name);
+            if !findings.is_empty() {
+                *text = redact_findings(text, &findings);
+            }
+            findings.len()
+        }
+        Value::Array(items) => items.iter_mut().map(|item| redact_value(item, name)).sum(),
+        Value::Object(entries) => {
+            let values: usize = entries.iter_mut().map(|(key, item)| redact_value(item, Some(key))).sum();
+            values + redact_keys(entries)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+fn redact_keys(entries: &mut Map<String, Value>) -> usize {
+    let count = entries.keys().map(|key| scan(key).len()).sum();
+    if count > 0 {
+        for (key, item) in std::mem::take(entries) {
+            let clean = redact(&key).into_owned();
+            let mut unique = clean.clone();
+            let mut copy = 2;
+            while entries.contains_key(&unique) {
+                unique = format!("{clean} ({copy})");
+                copy += 1;
+            }
+            entries.insert(unique, item);
+        }
+    }
+    count
+}

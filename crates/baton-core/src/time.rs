@@ -1,0 +1,145 @@
+//! Time as Baton keeps it: whole milliseconds since the Unix epoch, compared as numbers; RFC 3339 on the wire.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a text is not a point in time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("time must be RFC 3339, like 2026-01-17T10:00:00.000Z")]
+pub struct TimeError;
+
+/// A point in time, to the millisecond, in UTC.
+///
+/// Values are kept within the years 1970 to 9999, so that each has an RFC 3339 spelling of 24 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Timestamp(i64);
+
+/// 9999-12-31T23:59:59.999Z.
+const MAX_MILLIS: i64 = 253_402_300_799_999;
+
+impl Timestamp {
+    /// The Unix epoch.
+    pub const EPOCH: Self = Self(0);
+
+    /// Takes milliseconds since the Unix epoch; what lies outside the years 1970 to 9999 moves to the nearer end.
+    pub const fn from_millis(millis: i64) -> Self {
+        if millis < 0 {
+            Self(0)
+        } else if millis > MAX_MILLIS {
+            Self(MAX_MILLIS)
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// Gives milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Gives the point `duration` later.
+    pub fn plus(self, duration: Duration) -> Self {
+        Self::from_millis(self.0.saturating_add(whole_millis(duration)))
+    }
+
+    /// Gives the point `duration` earlier.
+    pub fn minus(self, duration: Duration) -> Self {
+        Self::from_millis(self.0.saturating_sub(whole_millis(duration)))
+    }
+}
+
+fn whole_millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let instant = jiff::Timestamp::from_millisecond(self.0).map_err(|_| fmt::Error)?;
+        write!(f, "{instant:.3}")
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimeError;
+
+    fn from_str(text: &str) -> Result<Self, TimeError> {
+        let instant: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
+        let millis = instant.as_millisecond();
+        if (0..=MAX_MILLIS).contains(&millis) { Ok(Self(millis)) } else { Err(TimeError) }
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = TimeError;
+    fn try_from(text: String) -> Result<Self, TimeError> {
+        text.parse()
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(time: Timestamp) -> String {
+        time.to_string()
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_wire_form_has_milliseconds_and_z() {
+        assert_eq!(Timestamp::EPOCH.to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_millis(1_768_644_000_007).to_string(), "2026-01-17T10:00:00.007Z");
+        assert_eq!(Timestamp::from_millis(MAX_MILLIS).to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!("2026-01-17T10:00:00Z".parse(), Ok(Timestamp::from_millis(1_768_644_000_000)));
+        assert_eq!("2026-01-17T12:00:00.5+02:00".parse(), Ok(Timestamp::from_millis(1_768_644_000_500)));
+    }
+
+    #[test]
+    fn what_is_not_a_time_is_refused() {
+        for bad in ["", "yesterday", "2026-01-17", "2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
+            assert_eq!(bad.parse::<Timestamp>(), Err(TimeError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_hold() {
+        assert_eq!(Timestamp::from_millis(-1), Timestamp::EPOCH);
+        assert_eq!(Timestamp::EPOCH.minus(Duration::MAX), Timestamp::EPOCH);
+        assert_eq!(Timestamp::EPOCH.plus(Duration::MAX).as_millis(), MAX_MILLIS);
+    }
+
+    proptest! {
+        #[test]
+        fn text_comes_back(millis in 0..=MAX_MILLIS) {
+            let time = Timestamp::from_millis(millis);
+            let text = time.to_string();
+            prop_assert_eq!(text.len(), 24);
+            prop_assert_eq!(text.parse(), Ok(time));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Tokens: the credentials of single agents, `bt_<id>_<secret>`.
+//!
+//! The id is public and finds the token; the secret is 256 random bits of which only a hash is kept.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::actor::{Access, Actor, ActorKeyId, VentureScope};
+use crate::canonical::Sha256Hash;
+use crate::error::{ErrorCode, Fault};
+use crate::time::Timestamp;
+
+/// What every token starts with.
+const PREFIX: &str = "bt_";
+const ID_LENGTH: usize = 16;
+const SECRET_LENGTH: usize = 64;
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The public part of a token: 16 hex digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenId(String);
+
+impl TokenId {
+    /// Makes an id from random bits.
+    pub fn new(random: u64) -> Self {
+        Self(format!("{random:016x}"))
+    }
+
+    /// Gives the digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for TokenId {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if is_hex(text, ID_LENGTH) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err("must be the 16 hex digits after `bt_` of a token")
+        }
+    }
+}
+
+/// A token as it is kept: all but its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its public part.
+    pub id: TokenId,
+    /// What it is for, in its owner's words.
+    pub name: String,
+    /// The SHA-256 of the secret.
+    pub secret_hash: Sha256Hash,
+    /// What it may do.
+    pub access: Access,
+    /// Where it may do it.
+    pub ventures: VentureScope,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it stops working by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A token as its holder sends it. It is never printed by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PresentedToken {
+    /// The public part.
+    pub id: TokenId,
+    /// The SHA-256 of the secret that was sent.
+    pub secret_hash: Sha256Hash,
+    key_id: ActorKeyId,
+}
+
+impl fmt::Debug for PresentedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PresentedToken({})", self.id)
+    }
+}
+
+impl PresentedToken {
+    /// Reads a credential; `None` when it does not have the form of a token.
+    pub fn parse(credential: &str) -> Option<Self> {
+        let (id, secret) = credential.strip_prefix(PREFIX)?.split_once('_')?;
+        let id = id.parse().ok()?;
+        is_hex(secret, SECRET_LENGTH).then(|| Self {
+            id,
+            secret_hash: Sha256Hash::of(secret.as_bytes()),
+            key_id: ActorKeyId::of(credential),
+        })
+    }
+
+    /// Writes the credential of an id and 256 random bits.
+    pub fn write(id: &TokenId, random: (u128, u128)) -> String {
+        format!("{PREFIX}{id}_{:032x}{:032x}", random.0, random.1)
+    }
+}
+
+impl Token {
+    /// Lets a presented token in: its secret fits, and it is neither revoked nor expired. Which of these fails is not
+    /// said to whoever presents it, except once the secret fits.
+    pub fn admit(&self, presented: &PresentedToken, now: Timestamp) -> Result<Actor, Fault> {
+        let refused = |problem: &str| {
+            Err(Fault::new(ErrorCode::Unauthorized, problem).hint("ask for a new token: baton token create"))
+        };
+        if !self.secret_hash.fits(&presented.secret_hash) {
+            return refused("the credential is not known here");
+        }
+        if self.revoked_at.is_some() {
+            return refused("the token was revoked");
+        }
+        if self.expires_at.is_some_and(|expires_at| expires_at <= now) {
+            return refused("the token has expired");
+        }
+        Ok(Actor { key_id: presented.key_id.clone(), access: self.access, ventures: self.ventures.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(presented: &PresentedToken) -> Token {
+        Token {
+            id: presented.id.clone(),
+            name: "ci".into(),
+            secret_hash: presented.secret_hash,
+            access: Access::Read,
+            ventures: VentureScope::All,
+            created_at: Timestamp::EPOCH,
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    #[test]
+    fn a_written_token_reads_back() {
+        let text = PresentedToken::write(&TokenId::new(7), (1, 2));
+        let presented = PresentedToken::parse(&text).unwrap();
+        assert_eq!(presented.id, TokenId::new(7));
+        assert!(!format!("{presented:?}").contains("00000002"), "the secret is not shown");
+        let actor = token(&presented).admit(&presented, Timestamp::EPOCH).unwrap();
+        assert_eq!(actor.key_id, ActorKeyId::of(&text));
+        assert_eq!(actor.access, Access::Read);
+    }
+
+    #[test]
+    fn what_is_not_a_token_is_told_apart() {
+        let good = PresentedToken::write(&TokenId::new(7), (1, 2));
+        for bad in ["", "bt_", "bt_x_y", &good[1..], &good[..good.len() - 1], &good.to_uppercase()] {
+            assert!(PresentedToken::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn revoked_expired_and_wrong_tokens_stay_out() {
+        let presented = PresentedToken::parse(&PresentedToken::write(&TokenId::new(7), (1, 2))).unwrap();
+        let now = Timestamp::from_millis(1_000);
+        let good = token(&presented);
+        let revoked = Token { revoked_at: Some(Timestamp::EPOCH), ..good.clone() };
+        let expired = Token { expires_at: Some(now), ..good.clone() };
+        let wrong = Token { secret_hash: Sha256Hash::of(b"other"), ..good.clone() };
+        for token in [&wrong, &revoked, &expired] {
+            assert_eq!(token.admit(&presented, now).unwrap_err().code, ErrorCode::Unauthorized);
+        }
+        assert!(
+            Token { expires_at: Some(Timestamp::from_millis(1_001)), ..good }.admit(&presented, now).is_ok()
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! One exchange: a request taken apart, the operation called, the reply sent.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Request, Response};
+use baton_app::token::Authenticator;
+use baton_app::{App, Call, Face, RefusedCall, Reply};
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
+use http_body_util::BodyExt;
+use serde_json::{Map, Value};
+
+use crate::http::limit::Limiter;
+use crate::http::metrics::Metrics;
+use crate::http::params::{add_path, from_body, from_query, integer_params};
+use crate::http::respond::{allow, respond};
+use crate::routes::{Route, Verb};
+
+/// The largest request body.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// How much of a body is read in all, so that a client hears why it was refused.
+const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
+
+/// What every exchange needs.
+pub(super) struct Shared {
+    pub(super) app: App,
+    pub(super) authenticator: Authenticator,
+    pub(super) limiter: Limiter,
+    pub(super) metrics: Metrics,
+    pub(super) hosts: BTreeSet<String>,
+}
+
+/// A route, prepared for being called many times.
+pub(super) struct Endpoint {
+    pub(super) shared: Arc<Shared>,
+    pub(super) route: Route,
+    integers: BTreeSet<String>,
+}
+
+impl Endpoint {
+    pub(super) fn new(shared: Arc<Shared>, route: Route) -> Self {
+        let integers = integer_params(&route.operation.params_schema());
+        Self { shared, route, integers }
+    }
+
+    pub(super) async fn exchange(&self, request: Request<Body>) -> Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        let Admitted { correlation_id, face } = match self.shared.admit(&parts) {
+            Ok(admitted) => admitted,
+            Err(response) => return *response,
+        };
+        let mut actor_key_id = None;
+        let started = Instant::now();
+        let accepted = match self.shared.authenticate(&parts.headers).await {
+            Ok(actor) => {
+                actor_key_id = Some(actor.key_id.clone());
+                self.accept(&mut parts, body).await.map(|accepted| (actor, accepted))
+            }
+            Err(fault) => Err(fault),
+        };
+        let reply = match accepted {
+            Ok((actor, (idempotency_key, params))) => {
+                let call = Call { actor, face, correlation_id, idempotency_key };
+                self.shared.app.call(self.route.operation, call, Value::Object(params)).await
+            }
+            Err(fault) => self.shared.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault),
+        };
+        self.shared.metrics.record(&self.route, reply.status, started.elapsed());
+        respond(reply)
+    }
+
+    async fn accept(
+        &self,
+        parts: &mut Parts,
+        body: Body,
+    ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), Fault> {
+        let key = idempotency_key(&parts.headers)?;
+        let mut params = match self.route.verb {
+            Verb::Get => from_query(&parts.uri, &self.integers)?,
+            Verb::Post => from_body(&read_body(&parts.headers, body).await?)?,
+        };
+        if self.route.path.contains('{') {
+            let found = RawPathParams::from_request_parts(parts, &())
+                .await
+                .map_err(|_| Fault::new(ErrorCode::InvalidRequest, "the path is not valid UTF-8"))?;
+            let names = found.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+            add_path(&mut params, names, &self.integers)?;
+        }
+        Ok((key, params))
+    }
+}
+
+/// A request that may go on: what it is called and where it wants to go.
+pub(super) struct Admitted {
+    pub(super) correlation_id: CorrelationId,
+    pub(super) face: Face,
+}
+
+impl Shared {
+    /// Names the exchange and turns away requests that a web page of another site may have made.
+    pub(super) fn admit(&self, parts: &Parts) -> Result<Admitted, Box<Response<Body>>> {
+        let face = Face::Http { method: parts.method.as_str().to_owned(), path: parts.uri.path().to_owned() };
+        let correlation_id = self.correlation_id(&parts.headers)?;
+        match self.check_origin(parts) {
+            Ok(()) => Ok(Admitted { correlation_id, face }),
+            Err(fault) => {
+                let refused = RefusedCall { face, correlation_id, actor_key_id: None };
+                Err(Box::new(respond(self.app.refuse(refused, &fault))))
+            }
+        }
+    }
+
+    /// The client's own correlation id when it is a proper one, else a new one.
+    fn correlation_id(&self, headers: &HeaderMap) -> Result<CorrelationId, Box<Response<Body>>> {
+        let own = headers.get("x-correlation-id").and_then(|value| value.to_str().ok()?.parse().ok());
+        match own {
+            Some(id) => Ok(id),
+            None => self.app.correlation_id().map_err(|fault| {
+                tracing::error!(%fault, "no correlation id could be made");
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
+                Box::new(response)
+            }),
+        }
+    }
+
+    /// A page that had its name rebound to this machine sends its own name as host; a page elsewhere sends its origin.
+    fn check_origin(&self, parts: &Parts) -> Result<(), Fault> {
+        let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        let host = header("host").or_else(|| parts.uri.host());
+        if let Some(host) = host
+            && !self.knows_host(host)
+        {
+            return Err(Fault::new(ErrorCode::Forbidden, "this host name is not served here")
+                .hint("use the address that baton listens on, or add the name to server.allowed_hosts"));
+        }
+        match header("origin") {
+            Some(origin) if !self.knows_origin(origin) => {
+                Err(Fault::new(ErrorCode::Forbidden, "requests from web pages of other origins are refused"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn knows_origin(&self, origin: &str) -> bool {
+        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        rest.is_some_and(|host| self.knows_host(host))
+    }
+
+    fn knows_host(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        };
+        self.hosts.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Finds who calls, and whether they call too often.
+    pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Fault> {
+        let relay_key = headers.get("x-relay-key").and_then(|value| value.to_str().ok());
+        let bearer = headers.get(AUTHORIZATION).and_then(|value| {
+            let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        let actor = self.authenticator.actor(relay_key.or(bearer)).await?;
+        self.limiter.check(&actor.key_id)?;
+        Ok(actor)
+    }
+
+    /// Answers what no route takes. Without a credential nobody learns which paths there are.
+    pub(super) async fn unrouted(&self, parts: &Parts, code: ErrorCode, methods: &str) -> Response<Body> {
+        let Admitted { correlation_id, face } = match self.admit(parts) {
+            Ok(admitted) => admitted,
+            Err(response) => return *response,
+        };
+        let actor = self.authenticate(&parts.headers).await;
+        let actor_key_id = actor.as_ref().ok().map(|actor| actor.key_id.clone());
+        let fault = match actor {
+            Err(fault) => fault,
+            Ok(_) if code == ErrorCode::MethodNotAllowed => {
+                Fault::new(code, "this path does not take this method").hint(format!("use {methods}"))
+            }
+            Ok(_) => {
+                Fault::new(code, "there is nothing at this path").hint("GET /openapi.json lists every path")
+            }
+        };
+        let method_matters = fault.code == ErrorCode::MethodNotAllowed;
+        let reply: Reply = self.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault);
+        let response = respond(reply);
+        if method_matters { allow(response, methods) } else { response }
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault> {
+    let mut keys = headers.get_all("idempotency-key").iter();
+    let Some(key) = keys.next() else { return Ok(None) };
+    if keys.next().is_some() {
+        return Err(Fault::invalid("Idempotency-Key", "is given twice"));
+    }
+    let text = std::str::from_utf8(key.as_bytes())
+        .map_err(|_| Fault::invalid("Idempotency-Key", "must be 1 to 255 visible characters"))?;
+    IdempotencyKey::parse(text).map(Some)
+}
+
+/// Reads the body, up to the limit. What is over it is read on for a while and thrown away, so that a client which is
+/// still sending gets to see the answer.
+async fn read_body(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Fault> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let mut bytes = Vec::with_capacity(announced.unwrap_or(0).min(MAX_BODY_BYTES));
+    let mut received = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Fault::new(ErrorCode::InvalidRequest, "the body broke off before its end").caused_by(error)
+        })?;
+        if let Some(data) = frame.data_ref() {
+            received += data.len();
+            if received <= MAX_BODY_BYTES {
+                bytes.extend_from_slice(data);
+            } else if received > MAX_DISCARDED_BYTES {
+                break;
+            }
+        }
+    }
+    if received > MAX_BODY_BYTES { Err(body_too_large(announced)) } else { Ok(bytes) }
+}
+
+fn body_too_large(actual: Option<usize>) -> Fault {
+    Fault::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {MAX_BODY_BYTES} bytes"))
+        .hint("send what the next agent needs and refer to the rest by path or link")
+        .details(serde_json::json!({ "actual_bytes": actual, "allowed_bytes": MAX_BODY_BYTES }))
+}

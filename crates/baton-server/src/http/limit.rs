@@ -1,0 +1,58 @@
+//! How often an actor may call.
+
+use std::num::NonZeroU32;
+
+use baton_core::{ActorKeyId, ErrorCode, Fault};
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use serde_json::json;
+
+/// A limit for each actor by itself, or none.
+pub(super) struct Limiter {
+    inner: Option<DefaultKeyedRateLimiter<ActorKeyId>>,
+}
+
+impl Limiter {
+    /// Allows so many calls a minute, a tenth of them at once.
+    pub(super) fn per_minute(limit: Option<u32>) -> Self {
+        let quota = limit.and_then(NonZeroU32::new).map(|limit| {
+            let burst = NonZeroU32::new(limit.get() / 10).unwrap_or(NonZeroU32::MIN);
+            Quota::per_minute(limit).allow_burst(burst)
+        });
+        Self { inner: quota.map(RateLimiter::keyed) }
+    }
+
+    /// Counts a call, and refuses it when there were too many.
+    pub(super) fn check(&self, actor: &ActorKeyId) -> Result<(), Fault> {
+        let Some(limiter) = &self.inner else { return Ok(()) };
+        limiter.check_key(actor).map_err(|early| {
+            let wait = early.wait_time_from(DefaultClock::default().now());
+            let seconds = wait.as_secs() + 1;
+            Fault::new(ErrorCode::RateLimited, "too many requests with this credential")
+                .hint(format!("wait {seconds} s, then go on"))
+                .details(json!({ "retry_after_seconds": seconds }))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_actor_has_a_limit_of_its_own() {
+        let limiter = Limiter::per_minute(Some(20));
+        let (one, two) = (ActorKeyId::of("1"), ActorKeyId::of("2"));
+        assert!(limiter.check(&one).is_ok() && limiter.check(&one).is_ok());
+        let fault = limiter.check(&one).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::RateLimited);
+        assert!(fault.details.unwrap()["retry_after_seconds"].as_u64().unwrap() >= 1);
+        assert!(limiter.check(&two).is_ok());
+    }
+
+    #[test]
+    fn no_limit_is_no_limit() {
+        let limiter = Limiter::per_minute(None);
+        assert!((0..10_000).all(|_| limiter.check(&ActorKeyId::of("1")).is_ok()));
+    }
+}

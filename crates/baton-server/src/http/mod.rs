@@ -1,0 +1,11 @@
+//! The HTTP face.
+
+mod exchange;
+mod limit;
+mod metrics;
+mod params;
+mod respond;
+mod server;
+mod service;
+
+pub use server::{ServeError, Server, ServerConfig};

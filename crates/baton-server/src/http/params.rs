@@ -1,0 +1,134 @@
+//! Parameters of a request: a strict JSON body, a query, names in the path.
+
+use std::collections::BTreeSet;
+
+use axum::http::Uri;
+use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict};
+use serde_json::{Map, Value};
+
+/// The parameters of an operation that are numbers, which a query carries as text.
+pub(super) fn integer_params(schema: &Value) -> BTreeSet<String> {
+    let is_integer = |kind: &Value| match kind {
+        Value::String(kind) => kind == "integer",
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
+        _ => false,
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .filter(|(_, property)| property.get("type").is_some_and(is_integer))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// Reads a JSON body.
+pub(super) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+    let value = read_strict(body).map_err(|error| {
+        let hint = match error.kind {
+            JsonErrorKind::Empty => "send a JSON object as the body",
+            _ => "send one strict JSON object: no duplicate keys, no nesting over 64, nothing after it",
+        };
+        let details = serde_json::json!({ "line": error.line, "column": error.column, "path": error.path });
+        Fault::new(ErrorCode::InvalidJson, error.to_string()).hint(hint).details(details)
+    })?;
+    match value {
+        Value::Object(map) => Ok(map),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(Fault::new(ErrorCode::InvalidRequest, "the body must be a JSON object"))
+        }
+    }
+}
+
+/// Reads a query.
+pub(super) fn from_query(uri: &Uri, integers: &BTreeSet<String>) -> Result<Map<String, Value>, Fault> {
+    let mut params = Map::new();
+    for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = (decode(name)?, decode(value)?);
+        insert(&mut params, name, value, integers)?;
+    }
+    Ok(params)
+}
+
+/// Adds the names in the path, which nothing else may give too.
+pub(super) fn add_path(
+    params: &mut Map<String, Value>,
+    path: impl IntoIterator<Item = (String, String)>,
+    integers: &BTreeSet<String>,
+) -> Result<(), Fault> {
+    path.into_iter().try_for_each(|(name, value)| insert(params, name, value, integers))
+}
+
+fn insert(
+    params: &mut Map<String, Value>,
+    name: String,
+    value: String,
+    integers: &BTreeSet<String>,
+) -> Result<(), Fault> {
+    let value = match value.parse::<i64>() {
+        Ok(number) if integers.contains(&name) => Value::from(number),
+        Err(_) if integers.contains(&name) => {
+            return Err(Fault::invalid(&name, "must be a whole number"));
+        }
+        _ => Value::String(value),
+    };
+    if params.contains_key(&name) {
+        return Err(Fault::invalid(&name, "is given twice"));
+    }
+    params.insert(name, value);
+    Ok(())
+}
+
+/// Undoes percent-encoding, `+` for a space included.
+fn decode(text: &str) -> Result<String, Fault> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: Option<u8>| byte.and_then(|byte| (byte as char).to_digit(16));
+                match (digit(rest.next()), digit(rest.next())) {
+                    (Some(high), Some(low)) => u8::try_from(high * 16 + low).unwrap_or_default(),
+                    _ => return Err(broken_query()),
+                }
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| broken_query())
+}
+
+fn broken_query() -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, "the query is not valid percent-encoded UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn query(text: &str) -> Result<Value, ErrorCode> {
+        let integers = BTreeSet::from(["track".to_owned()]);
+        let uri: Uri = format!("/x?{text}").parse().unwrap();
+        from_query(&uri, &integers).map(Value::Object).map_err(|fault| fault.code)
+    }
+
+    #[test]
+    fn queries_are_decoded_and_numbers_read() {
+        assert_eq!(
+            query("venture=a%2Fb&track=3&x=c+d"),
+            Ok(json!({"venture": "a/b", "track": 3, "x": "c d"}))
+        );
+        assert_eq!(query(""), Ok(json!({})));
+        assert_eq!(query("a&b="), Ok(json!({"a": "", "b": ""})));
+    }
+
+    #[test]
+    fn broken_queries_are_refused() {
+        for bad in ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track="] {
+            assert_eq!(query(bad), Err(ErrorCode::InvalidRequest), "{bad}");
+        }
+    }
+}

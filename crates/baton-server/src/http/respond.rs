@@ -1,0 +1,60 @@
+//! Answers: the reply of an operation as an HTTP response.
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use axum::http::{HeaderValue, Response, StatusCode};
+use baton_app::Reply;
+use baton_core::ErrorCode;
+
+const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
+const HIT: HeaderName = HeaderName::from_static("x-idempotency-hit");
+const TRUNCATED: HeaderName = HeaderName::from_static("x-idempotency-truncated");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TRUE: HeaderValue = HeaderValue::from_static("true");
+
+/// Writes a reply.
+pub(super) fn respond(reply: Reply) -> Response<Body> {
+    let retry_after = retry_after(&reply);
+    let mut response = Response::new(Body::from(reply.body));
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, JSON);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(id) = HeaderValue::from_str(reply.correlation_id.as_str()) {
+        headers.insert(CORRELATION, id);
+    }
+    if reply.replayed {
+        headers.insert(HIT, TRUE);
+    }
+    if reply.truncated {
+        headers.insert(TRUNCATED, TRUE);
+    }
+    if reply.error == Some(ErrorCode::PayloadTooLarge) {
+        // There may be more of the body than anyone wants to read.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(seconds) = retry_after {
+        headers.insert(RETRY_AFTER, seconds);
+    }
+    response
+}
+
+/// When a request that was turned away for now may be sent again.
+fn retry_after(reply: &Reply) -> Option<HeaderValue> {
+    match reply.error? {
+        ErrorCode::Overloaded | ErrorCode::StoreUnavailable => Some(HeaderValue::from_static("1")),
+        ErrorCode::RateLimited => {
+            let body: serde_json::Value = serde_json::from_str(&reply.body).ok()?;
+            body["details"]["retry_after_seconds"].as_u64().map(HeaderValue::from)
+        }
+        _ => None,
+    }
+}
+
+/// Says which methods a path has.
+pub(super) fn allow(mut response: Response<Body>, methods: &str) -> Response<Body> {
+    if let Ok(methods) = HeaderValue::from_str(methods) {
+        response.headers_mut().insert(ALLOW, methods);
+    }
+    response
+}

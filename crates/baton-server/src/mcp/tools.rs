@@ -1,0 +1,71 @@
+//! The table of MCP tools: a line each.
+
+use std::sync::Arc;
+
+use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs};
+use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::{AnyOperation, Effect, operation};
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+/// Which operation a tool is.
+#[derive(Clone, Copy)]
+pub struct ToolBinding {
+    /// The tool's name.
+    pub tool: &'static str,
+    /// The operation.
+    pub operation: &'static dyn AnyOperation,
+}
+
+/// Gives every tool.
+pub fn tools() -> Vec<ToolBinding> {
+    let tool = |tool, operation| ToolBinding { tool, operation };
+    vec![
+        tool("session_start", operation::<StartSession>()),
+        tool("session_heartbeat", operation::<Heartbeat>()),
+        tool("session_update", operation::<UpdateSession>()),
+        tool("session_end", operation::<EndSession>()),
+        tool("session_show", operation::<ShowSession>()),
+        tool("active_sessions", operation::<ListSessions>()),
+        tool("handoff_latest", operation::<LatestHandoff>()),
+        tool("handoff_list", operation::<ListHandoffs>()),
+        tool("handoff_create", operation::<CreateHandoff>()),
+        tool("handoff_ack", operation::<AckHandoff>()),
+    ]
+}
+
+/// The argument that names a request, which every tool that writes takes beside its operation's parameters.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
+
+impl ToolBinding {
+    /// Describes the tool to a client.
+    pub(super) fn describe(&self) -> Tool {
+        let reads = self.operation.effect() == Effect::Read;
+        let mut input = object(self.operation.params_schema());
+        if !reads && let Some(Value::Object(properties)) = input.get_mut("properties") {
+            properties.insert(
+                IDEMPOTENCY_KEY.into(),
+                json!({
+                    "type": ["string", "null"], "minLength": 1, "maxLength": 255,
+                    "description": "Your own name for this request: repeated with the same one, it is done once.",
+                }),
+            );
+        }
+        let mut annotations = ToolAnnotations::default();
+        annotations.read_only_hint = Some(reads);
+        annotations.destructive_hint = Some(false);
+        annotations.idempotent_hint = Some(true);
+        annotations.open_world_hint = Some(false);
+        let mut tool = Tool::new(self.tool, self.operation.summary(), Arc::new(input));
+        tool.output_schema = Some(Arc::new(object(self.operation.output_schema())));
+        tool.annotations = Some(annotations);
+        tool
+    }
+}
+
+fn object(schema: Value) -> Map<String, Value> {
+    match schema {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

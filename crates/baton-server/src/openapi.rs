@@ -1,0 +1,232 @@
+//! The OpenAPI 3.1 document, made from the table of routes and the schemas of the operations.
+
+use baton_app::{AnyOperation, Effect, KeyUse};
+use baton_core::ErrorCode;
+use serde_json::{Map, Value, json};
+
+use crate::routes::{Route, Verb, routes};
+
+/// Writes the document.
+pub fn openapi() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes() {
+        let item = paths.entry(route.path).or_insert_with(|| json!({}));
+        item[route.verb.as_str().to_lowercase()] = describe(&route);
+    }
+    for (path, item) in service_pages() {
+        paths.insert(path.into(), item);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Baton",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Keeps the context of coding agents alive across chats, agents, crashes and machines.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "http://127.0.0.1:7333" }],
+        "security": [{ "relayKey": [] }, { "bearer": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "relayKey": { "type": "apiKey", "in": "header", "name": "X-Relay-Key" },
+                "bearer": { "type": "http", "scheme": "bearer" },
+            },
+            "schemas": { "Error": error_schema() },
+        },
+    })
+}
+
+fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["error", "message", "hint", "details", "correlation_id"],
+        "properties": {
+            "error": { "type": "string", "enum": ErrorCode::ALL.map(ErrorCode::as_str) },
+            "message": { "type": "string", "description": "What failed, and on which input." },
+            "hint": { "type": ["string", "null"], "description": "What to do next." },
+            "details": { "description": "More about it, for programs." },
+            "correlation_id": { "type": "string" },
+        },
+    })
+}
+
+fn describe(route: &Route) -> Value {
+    let operation = route.operation;
+    let schema = operation.params_schema();
+    let first = routes().into_iter().find(|other| other.operation.name() == operation.name());
+    let own_path = first.is_none_or(|first| first.path == route.path);
+    let id = if own_path { operation.name().to_owned() } else { format!("{}.alias", operation.name()) };
+    let mut description = json!({
+        "operationId": id,
+        "summary": operation.summary(),
+        "tags": [operation.name().split('.').next().unwrap_or_default()],
+        "parameters": parameters(route, &schema),
+        "responses": responses(operation),
+    });
+    if route.verb == Verb::Post {
+        let mut body = json!({ "schema": without_path_names(route, schema) });
+        if let Some(example) = example(operation.name()) {
+            body["example"] = example;
+        }
+        description["requestBody"] = json!({ "required": true, "content": { "application/json": body } });
+    }
+    description
+}
+
+fn path_names(route: &Route) -> Vec<&'static str> {
+    route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
+}
+
+fn without_path_names(route: &Route, mut schema: Value) -> Value {
+    for name in path_names(route) {
+        if let Some(properties) = schema["properties"].as_object_mut() {
+            properties.remove(name);
+        }
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.retain(|field| field != name);
+        }
+    }
+    schema
+}
+
+fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
+    let in_path = path_names(route);
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let mut parameters = vec![header("X-Correlation-ID", "^[A-Za-z0-9_.:-]{1,128}$", false)];
+    if route.operation.effect() == Effect::Write {
+        parameters.push(header(
+            "Idempotency-Key",
+            "^[!-~]{1,255}$",
+            route.operation.key() == KeyUse::Required,
+        ));
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let place = if in_path.contains(&name.as_str()) {
+            "path"
+        } else if route.verb == Verb::Get {
+            "query"
+        } else {
+            continue;
+        };
+        parameters.push(json!({
+            "name": name,
+            "in": place,
+            "required": place == "path" || required.iter().any(|field| field == name),
+            "description": property["description"],
+            "schema": without_null(property.clone()),
+        }));
+    }
+    parameters
+}
+
+fn header(name: &str, pattern: &str, required: bool) -> Value {
+    json!({ "name": name, "in": "header", "required": required, "schema": { "type": "string", "pattern": pattern } })
+}
+
+/// A query has no `null`: what is absent is left out.
+fn without_null(mut schema: Value) -> Value {
+    if let Some(map) = schema.as_object_mut() {
+        map.remove("description");
+        map.remove("default");
+        if let Some(Value::Array(kinds)) = map.get("type") {
+            let kind = kinds.iter().find(|kind| *kind != "null").cloned().unwrap_or_default();
+            map.insert("type".into(), kind);
+        }
+    }
+    schema
+}
+
+fn responses(operation: &dyn AnyOperation) -> Value {
+    let mut statuses = vec![400, 401, 403, 404, 405, 413, 429, 500, 503];
+    if operation.effect() == Effect::Write {
+        statuses.extend([409, 422]);
+    }
+    let mut responses = json!({
+        "200": {
+            "description": "What the operation answers.",
+            "headers": {
+                "X-Correlation-ID": { "schema": { "type": "string" } },
+                "X-Idempotency-Hit": { "schema": { "type": "string" } },
+                "X-Idempotency-Truncated": { "schema": { "type": "string" } },
+            },
+            "content": { "application/json": { "schema": operation.output_schema() } },
+        },
+    });
+    for status in statuses {
+        responses[status.to_string()] = refusal(status);
+    }
+    responses
+}
+
+fn refusal(status: u16) -> Value {
+    let codes = ErrorCode::ALL.into_iter().filter(|code| code.status() == status);
+    json!({
+        "description": codes.map(ErrorCode::as_str).collect::<Vec<_>>().join(", "),
+        "headers": { "X-Correlation-ID": { "schema": { "type": "string" } } },
+        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+    })
+}
+
+fn service_pages() -> [(&'static str, Value); 5] {
+    let open_page = |id: &str, summary: &str, kind: &str| {
+        json!({
+            "get": {
+                "operationId": id,
+                "summary": summary,
+                "tags": ["server"],
+                "security": [],
+                "responses": {
+                    "200": { "description": summary, "content": { kind: {} } },
+                    "403": refusal(403),
+                    "405": refusal(405),
+                },
+            },
+        })
+    };
+    let mut ready = open_page("server.ready", "Whether requests can be served.", "application/json");
+    ready["get"]["responses"]["503"] = refusal(503);
+    let mut metrics = open_page("server.metrics", "Counters and timings, for Prometheus.", "text/plain");
+    if let Some(item) = metrics["get"].as_object_mut() {
+        item.remove("security");
+        item["responses"]["401"] = refusal(401);
+        item["responses"]["429"] = refusal(429);
+    }
+    [
+        ("/healthz", open_page("server.health", "Whether the server is alive.", "application/json")),
+        ("/readyz", ready),
+        ("/metrics", metrics),
+        ("/openapi.json", open_page("server.openapi", "This document.", "application/json")),
+        ("/docs", open_page("server.docs", "The API, for people.", "text/html")),
+    ]
+}
+
+/// A body that works, for people who learn from examples.
+pub(crate) fn example(operation: &str) -> Option<Value> {
+    let session_id = "sess_01HQXV3NK8J4M8Q2W6Z0T5R9YB";
+    Some(match operation {
+        "session.start" => json!({
+            "schema_version": "1.0", "agent": "cc-cli-host", "client": "cc-cli", "client_version": "1.2.3",
+            "host": "crane1", "venture": "dfg", "repo": "durganfieldguide/dfg-console", "track": 1,
+            "issue_number": 185, "branch": "feature/185-implement-auth", "commit_sha": "abc123def456",
+        }),
+        "session.heartbeat" => json!({ "schema_version": "1.0", "session_id": session_id }),
+        "session.update" => json!({
+            "session_id": session_id, "branch": "feature/185-implement-auth", "commit_sha": "def456abc789",
+            "meta": { "last_file_edited": "src/auth/middleware.ts" },
+        }),
+        "session.end" => json!({
+            "session_id": session_id,
+            "handoff": {
+                "summary": "Completed user authentication implementation", "status_label": "ready-for-review",
+                "work_completed": ["Implemented JWT authentication middleware"], "blockers": [],
+                "next_actions": ["Review PR #123"],
+            },
+        }),
+        "handoff.create" => json!({
+            "session_id": session_id, "handoff": { "summary": "Please review the schema", "to_agent": "qa-1" },
+        }),
+        "handoff.ack" => json!({ "agent": "qa-1" }),
+        _ => return None,
+    })
+}

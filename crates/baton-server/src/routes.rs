@@ -1,0 +1,56 @@
+//! The table of HTTP routes: a line each.
+
+use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::{AnyOperation, operation};
+
+/// The method of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Parameters come in the query and the path.
+    Get,
+    /// Parameters come in a JSON body and the path.
+    Post,
+}
+
+impl Verb {
+    /// Gives the method's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// Where an operation is found over HTTP.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// The method.
+    pub verb: Verb,
+    /// The path; `{name}` in it is the parameter of that name.
+    pub path: &'static str,
+    /// The operation.
+    pub operation: &'static dyn AnyOperation,
+}
+
+/// Gives every route. The first of an operation is its own path, others are aliases.
+pub fn routes() -> Vec<Route> {
+    let get = |path, operation| Route { verb: Verb::Get, path, operation };
+    let post = |path, operation| Route { verb: Verb::Post, path, operation };
+    vec![
+        post("/sod", operation::<StartSession>()),
+        post("/sos", operation::<StartSession>()),
+        post("/eod", operation::<EndSession>()),
+        post("/eos", operation::<EndSession>()),
+        post("/update", operation::<UpdateSession>()),
+        post("/heartbeat", operation::<Heartbeat>()),
+        get("/active", operation::<ListSessions>()),
+        get("/sessions/{session_id}", operation::<ShowSession>()),
+        get("/handoffs/latest", operation::<LatestHandoff>()),
+        get("/handoffs", operation::<ListHandoffs>()),
+        post("/handoffs", operation::<CreateHandoff>()),
+        get("/handoffs/{handoff_id}", operation::<ShowHandoff>()),
+        post("/handoffs/{handoff_id}/ack", operation::<AckHandoff>()),
+    ]
+}

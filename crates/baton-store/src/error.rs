@@ -1,0 +1,78 @@
+//! What can go wrong with a database, as far as a caller can act on it.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+/// A failure of the store. Nothing of the transaction it belongs to was kept, unless the variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be reached, opened, read or written.
+    #[error("the database is unavailable: {message}")]
+    Unavailable {
+        /// What was tried.
+        message: String,
+        /// What the engine said.
+        source: Option<Box<dyn Error + Send + Sync>>,
+    },
+    /// The connection broke during commit: the work was kept or it was not.
+    #[error("the connection to the database broke during commit; whether the work was kept is not known")]
+    CommitUnknown {
+        /// What the engine said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Other writers held the database for longer than is bearable.
+    #[error("the database stayed busy with other writers")]
+    Busy,
+    /// The disk is full.
+    #[error("the disk is full")]
+    Full,
+    /// The data folder cannot be made or written.
+    #[error("{path}: {source}")]
+    Folder {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The database was written by a newer version of Baton.
+    #[error("the database has schema version {found}, this binary knows up to {known}")]
+    NewerSchema {
+        /// The version that was found.
+        found: i64,
+        /// The newest version that this binary knows.
+        known: i64,
+    },
+    /// A stored row does not make sense.
+    #[error("corrupt row in {table}: {problem}")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A statement failed in a way that is not the caller's doing.
+    #[error("a database statement failed")]
+    Statement {
+        /// What the engine said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// More work waits than can be taken on.
+    #[error("too much work is waiting for the database")]
+    Overloaded,
+    /// The work itself broke off; it was rolled back.
+    #[error("the work broke off and was rolled back")]
+    Broken,
+    /// The store was closed while the work was waiting.
+    #[error("the store was closed")]
+    Closed,
+}
+
+impl StoreError {
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::Unavailable { message: message.into(), source: None }
+    }
+
+    pub(crate) fn corrupt(table: &'static str, problem: impl ToString) -> Self {
+        Self::Corrupt { table, problem: problem.to_string() }
+    }
+}

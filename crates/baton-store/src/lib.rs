@@ -1,0 +1,28 @@
+//! Where Baton keeps things: one seam, two databases.
+//!
+//! Owns transactions, rows, migrations and durability. Does not own rules: an operation reads rows through a [`Tx`],
+//! decides in `baton-core`, and writes rows back. Nothing of SQLite or PostgreSQL leaves this crate.
+//!
+//! - `store` is what callers hold, `tx` is what their work sees.
+//! - `rows` has one file per entity: its trait, and its SQL written once for both databases.
+//! - `sqlite` and `postgres` run transactions and statements, with the same file names.
+
+mod error;
+mod migration;
+mod page;
+mod postgres;
+mod rows;
+mod sql;
+mod sqlite;
+mod store;
+mod tx;
+
+pub use error::StoreError;
+pub use migration::{LATEST_VERSION, Migration};
+pub use page::Page;
+pub use rows::{
+    HandoffFilter, HandoffRows, KeyRows, NewQueueItem, QueueClaim, QueueItem, QueueRows, RequestRows,
+    SessionFilter, SessionRows, TokenRows, TurnRows,
+};
+pub use store::{Durability, Health, Pending, Store, StoreConfig, Threads};
+pub use tx::{Outcome, Tx};

@@ -1,0 +1,56 @@
+//! Numbered schema changes: append-only, the same numbers and names for both databases.
+
+/// One schema change.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Its number, from 1 without gaps.
+    pub version: i64,
+    /// Its name, as in its file name.
+    pub name: &'static str,
+    pub(crate) sqlite: &'static str,
+    pub(crate) postgres: &'static str,
+}
+
+macro_rules! migration {
+    ($version:literal, $file:literal) => {
+        Migration {
+            version: $version,
+            name: $file,
+            sqlite: include_str!(concat!("../migrations/sqlite/", $file, ".sql")),
+            postgres: include_str!(concat!("../migrations/postgres/", $file, ".sql")),
+        }
+    };
+}
+
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    migration!(1, "0001_sessions"),
+    migration!(2, "0002_handoffs"),
+    migration!(3, "0003_idempotency"),
+    migration!(4, "0004_request_log"),
+    migration!(5, "0005_queue"),
+    migration!(6, "0006_turns"),
+    migration!(7, "0007_tokens"),
+];
+
+/// The schema version that this binary reads and writes.
+pub const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
+
+impl Migration {
+    /// Gives the changes that lead on from a version.
+    pub(crate) fn after(version: i64) -> impl Iterator<Item = &'static Self> {
+        MIGRATIONS.iter().filter(move |migration| migration.version > version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_no_gaps_and_lead_the_file_names() {
+        for (migration, number) in MIGRATIONS.iter().zip(1..) {
+            assert_eq!(migration.version, number);
+            assert!(migration.name.starts_with(&format!("{number:04}_")), "{}", migration.name);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Who runs the work: the caller's own thread, or a bounded number of threads with a connection each.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use postgres::Config;
+
+use crate::error::StoreError;
+use crate::migration::LATEST_VERSION;
+use crate::postgres::open::{connect, parse};
+use crate::postgres::sql::store_error;
+use crate::postgres::writer::{Mode, Runner};
+use crate::store::{Durability, Engine, Health, Threads, Work};
+
+/// How much work may wait; more is refused rather than kept in memory.
+const WAITING: usize = 8_192;
+
+/// The store on a PostgreSQL server.
+pub(crate) struct PostgresEngine {
+    config: Config,
+    pool: Pool,
+}
+
+enum Pool {
+    Caller(Mutex<Box<Runner>>),
+    Background { work: Option<Sender<(Mode, Box<dyn Work>)>>, threads: Vec<JoinHandle<()>> },
+}
+
+impl PostgresEngine {
+    pub(crate) fn open(url: &str, threads: Threads, connections: usize) -> Result<Self, StoreError> {
+        let config = parse(url)?;
+        // The synchronous client runs its own small runtime and may not be used on a thread of another one.
+        let migrated = std::thread::scope(|scope| {
+            scope.spawn(|| super::migrate::migrate(&mut connect(&config)?)).join()
+        });
+        migrated.map_err(|_| StoreError::Broken)??;
+        let pool = match threads {
+            Threads::Caller => Pool::Caller(Mutex::new(Box::new(Runner::new(config.clone())))),
+            Threads::Background => background(&config, connections.max(1))?,
+        };
+        Ok(Self { config, pool })
+    }
+
+    fn submit(&self, mode: Mode, work: Box<dyn Work>) {
+        match &self.pool {
+            Pool::Caller(runner) => {
+                runner.lock().unwrap_or_else(PoisonError::into_inner).run(mode, work);
+            }
+            Pool::Background { work: None, .. } => work.finish(Err(StoreError::Closed)),
+            Pool::Background { work: Some(queue), .. } => match queue.try_send((mode, work)) {
+                Ok(()) => {}
+                Err(TrySendError::Full((_, work))) => work.finish(Err(StoreError::Overloaded)),
+                Err(TrySendError::Disconnected((_, work))) => work.finish(Err(StoreError::Closed)),
+            },
+        }
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn write(&self, durability: Durability, work: Box<dyn Work>) {
+        self.submit(Mode::Write(durability), work);
+    }
+
+    fn read(&self, work: Box<dyn Work>) {
+        self.submit(Mode::Read, work);
+    }
+
+    fn health(&self) -> Result<Health, StoreError> {
+        let mut client = connect(&self.config)?;
+        let row = client.query_one("SHOW server_version", &[]).map_err(store_error)?;
+        Ok(Health {
+            engine: "postgres",
+            engine_version: row.try_get(0).map_err(store_error)?,
+            schema_version: super::migrate::gate(&mut client)?,
+            problems: if super::migrate::gate(&mut client)? == LATEST_VERSION {
+                Vec::new()
+            } else {
+                vec!["the schema is older than this binary; restart it to migrate".into()]
+            },
+        })
+    }
+}
+
+impl Drop for Pool {
+    /// Lets the threads finish what waits.
+    fn drop(&mut self) {
+        if let Self::Background { work, threads } = self {
+            *work = None;
+            let own = std::thread::current().id();
+            for thread in threads.drain(..) {
+                if thread.thread().id() != own && thread.join().is_err() {
+                    tracing::error!("a thread of the store broke off");
+                }
+            }
+        }
+    }
+}
+
+fn background(config: &Config, connections: usize) -> Result<Pool, StoreError> {
+    let (work, waiting) = bounded(WAITING);
+    let threads = (0..connections)
+        .map(|_| {
+            let (runner, waiting) = (Runner::new(config.clone()), waiting.clone());
+            Builder::new().name("baton-postgres".into()).spawn(move || work_loop(runner, &waiting)).map_err(
+                |source| StoreError::Unavailable {
+                    message: "a thread of the store could not be started".into(),
+                    source: Some(source.into()),
+                },
+            )
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Pool::Background { work: Some(work), threads })
+}
+
+fn work_loop(mut runner: Runner, waiting: &Receiver<(Mode, Box<dyn Work>)>) {
+    while let Ok((mode, work)) = waiting.recv() {
+        runner.run(mode, work);
+    }
+}

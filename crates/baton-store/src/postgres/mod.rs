@@ -1,0 +1,9 @@
+//! The store on a PostgreSQL server: one connection a thread, explicit locks, retries of what the server undoes.
+
+mod engine;
+mod migrate;
+mod open;
+mod sql;
+mod writer;
+
+pub(crate) use engine::PostgresEngine;

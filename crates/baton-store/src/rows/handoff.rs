@@ -1,0 +1,176 @@
+//! Rows of handoffs.
+
+use baton_core::{Agent, Handoff, HandoffId, Repo, SessionId, Timestamp, Track, Venture};
+
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+
+/// Which handoffs are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandoffFilter {
+    /// Of this undertaking.
+    pub venture: Venture,
+    /// In this repository.
+    pub repo: Option<Repo>,
+    /// In this lane; `Some(None)` means those without a lane.
+    pub track: Option<Option<Track>>,
+    /// On this issue.
+    pub issue_number: Option<i64>,
+    /// By this agent.
+    pub from_agent: Option<Agent>,
+    /// For this agent.
+    pub to_agent: Option<Agent>,
+}
+
+impl HandoffFilter {
+    /// Every handoff of a venture.
+    pub const fn of(venture: Venture) -> Self {
+        Self { venture, repo: None, track: None, issue_number: None, from_agent: None, to_agent: None }
+    }
+}
+
+/// What a transaction can do with handoffs.
+pub trait HandoffRows {
+    /// Finds a handoff.
+    fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError>;
+
+    /// Finds the handoff that a session was ended with.
+    fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
+
+    /// Adds a handoff.
+    fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
+
+    /// Writes down that the next agent took the work; false when somebody had before.
+    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Lists handoffs, newest first.
+    fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError>;
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, session_id, venture, repo, track, issue_number, branch, commit_sha, from_agent, to_agent, \
+             status_label, summary, payload_json, payload_hash, schema_version, ends_session, late, acknowledged_at, \
+             acknowledged_by, created_at, actor_key_id, creation_correlation_id FROM handoffs ",
+            $rest
+        )
+    };
+}
+
+fn read(columns: &dyn Columns) -> Result<Handoff, StoreError> {
+    let row = RowReader { table: "handoffs", columns };
+    Ok(Handoff {
+        id: row.parsed(0)?,
+        session_id: row.parsed(1)?,
+        venture: row.parsed(2)?,
+        repo: row.parsed(3)?,
+        track: row
+            .opt_int(4)?
+            .map(|number| Track::try_from(number).map_err(|problem| row.wrong(4, problem)))
+            .transpose()?,
+        issue_number: row.opt_int(5)?,
+        branch: row.opt_text(6)?,
+        commit_sha: row.opt_text(7)?,
+        from_agent: row.parsed(8)?,
+        to_agent: row.opt_parsed(9)?,
+        status_label: row.opt_text(10)?,
+        summary: row.text(11)?,
+        payload_json: row.text(12)?,
+        payload_hash: row.hash(13)?,
+        schema_version: row.text(14)?,
+        ends_session: row.bool(15)?,
+        late: row.bool(16)?,
+        acknowledged_at: row.opt_time(17)?,
+        acknowledged_by: row.opt_parsed(18)?,
+        created_at: row.time(19)?,
+        actor_key_id: row.parsed(20)?,
+        creation_correlation_id: row.parsed(21)?,
+    })
+}
+
+impl<S: Sql> HandoffRows for S {
+    fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError> {
+        self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
+        let sql = self.pick(
+            select!("WHERE session_id = $1 AND ends_session = 1"),
+            select!("WHERE session_id = $1 AND ends_session"),
+        );
+        self.query_one(sql, &[(&session.to_string()).into()], &mut read)
+    }
+
+    fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
+        let size = i64::try_from(handoff.payload_json.len()).unwrap_or(i64::MAX);
+        self.execute(
+            "INSERT INTO handoffs (id, session_id, venture, repo, track, issue_number, branch, commit_sha, \
+             from_agent, to_agent, status_label, summary, payload_json, payload_hash, payload_size_bytes, \
+             schema_version, ends_session, late, acknowledged_at, acknowledged_by, created_at, actor_key_id, \
+             creation_correlation_id) VALUES \
+             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
+            &[
+                (&handoff.id.to_string()).into(),
+                (&handoff.session_id.to_string()).into(),
+                handoff.venture.as_str().into(),
+                handoff.repo.as_str().into(),
+                handoff.track.map(Track::number).into(),
+                handoff.issue_number.into(),
+                handoff.branch.as_ref().into(),
+                handoff.commit_sha.as_ref().into(),
+                handoff.from_agent.as_str().into(),
+                handoff.to_agent.as_ref().map(Agent::as_str).into(),
+                handoff.status_label.as_ref().into(),
+                (&handoff.summary).into(),
+                (&handoff.payload_json).into(),
+                (&handoff.payload_hash.to_string()).into(),
+                size.into(),
+                (&handoff.schema_version).into(),
+                handoff.ends_session.into(),
+                handoff.late.into(),
+                handoff.acknowledged_at.into(),
+                handoff.acknowledged_by.as_ref().map(Agent::as_str).into(),
+                handoff.created_at.into(),
+                handoff.actor_key_id.as_str().into(),
+                handoff.creation_correlation_id.as_str().into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError> {
+        let changed = self.execute(
+            "UPDATE handoffs SET acknowledged_at = $1, acknowledged_by = $2 \
+             WHERE id = $3 AND acknowledged_at IS NULL",
+            &[at.into(), by.as_str().into(), (&id.to_string()).into()],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError> {
+        let below = page.below(HandoffId::PREFIX);
+        let mut query = QueryBuilder::new(select!("WHERE"));
+        query.with(" venture = $?", filter.venture.as_str()).with(" AND id < $?", &below);
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        match filter.track {
+            Some(Some(track)) => _ = query.with(" AND track = $?", track.number()),
+            Some(None) => _ = query.text(" AND track IS NULL"),
+            None => {}
+        }
+        if let Some(issue_number) = filter.issue_number {
+            query.with(" AND issue_number = $?", issue_number);
+        }
+        if let Some(agent) = &filter.from_agent {
+            query.with(" AND from_agent = $?", agent.as_str());
+        }
+        if let Some(agent) = &filter.to_agent {
+            query.with(" AND to_agent = $?", agent.as_str());
+        }
+        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+}

@@ -1,0 +1,17 @@
+//! One file per entity: what a transaction can do with it, and the SQL, written once for both databases.
+
+mod handoff;
+mod idempotency;
+mod queue;
+mod request;
+mod session;
+mod token;
+mod turn;
+
+pub use handoff::{HandoffFilter, HandoffRows};
+pub use idempotency::KeyRows;
+pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRows};
+pub use request::RequestRows;
+pub use session::{SessionFilter, SessionRows};
+pub use token::TokenRows;
+pub use turn::TurnRows;

@@ -1,0 +1,254 @@
+//! Rows of sessions.
+
+use baton_core::{
+    Agent, EndReason, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp, Track,
+    Venture,
+};
+
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
+
+/// Which active sessions are wanted. At least one of venture, repo and agent is set by the caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// Of this undertaking.
+    pub venture: Option<Venture>,
+    /// Of any of these undertakings, when the caller's reach is limited.
+    pub ventures: Option<Vec<Venture>>,
+    /// In this repository.
+    pub repo: Option<Repo>,
+    /// In this lane.
+    pub track: Option<Track>,
+    /// Of this agent.
+    pub agent: Option<Agent>,
+    /// With a sign of life at or after this.
+    pub alive_since: Option<Timestamp>,
+}
+
+/// What a transaction can do with sessions.
+pub trait SessionRows {
+    /// Finds the active sessions of a tuple and keeps every other start of that tuple waiting until this transaction
+    /// is over.
+    fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError>;
+
+    /// Finds a session.
+    fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Finds a session and keeps every other change of it waiting until this transaction is over.
+    fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Adds a session.
+    fn insert_session(&mut self, session: &Session) -> Result<(), StoreError>;
+
+    /// Writes a session back, all but what never changes (id, tuple, creation).
+    fn update_session(&mut self, session: &Session) -> Result<(), StoreError>;
+
+    /// Writes only a session's heartbeat back, forward alone.
+    fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Lists active sessions, newest first.
+    fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError>;
+
+    /// Finds active sessions whose last heartbeat lies before a moment, longest silent first, and locks them.
+    fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError>;
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, agent, client, client_version, client_session_id, host, venture, repo, track, \
+             issue_number, branch, commit_sha, status, created_at, last_heartbeat_at, ended_at, end_reason, \
+             schema_version, actor_key_id, creation_correlation_id, meta_json FROM sessions ",
+            $rest
+        )
+    };
+}
+
+fn read(columns: &dyn Columns) -> Result<Session, StoreError> {
+    let row = RowReader { table: "sessions", columns };
+    let meta = row
+        .opt_text(20)?
+        .map(|text| serde_json::from_str(&text).map_err(|problem| row.wrong(20, problem)))
+        .transpose()?;
+    Ok(Session {
+        id: row.parsed(0)?,
+        tuple: SessionTuple {
+            agent: row.parsed(1)?,
+            client_session_id: row.opt_parsed(4)?,
+            venture: row.parsed(6)?,
+            repo: row.parsed(7)?,
+            track: row
+                .opt_int(8)?
+                .map(|number| Track::try_from(number).map_err(|problem| row.wrong(8, problem)))
+                .transpose()?,
+        },
+        facts: SessionFacts {
+            client: row.opt_text(2)?,
+            client_version: row.opt_text(3)?,
+            host: row.opt_text(5)?,
+            issue_number: row.opt_int(9)?,
+            branch: row.opt_text(10)?,
+            commit_sha: row.opt_text(11)?,
+        },
+        status: SessionStatus::from_wire(&row.text(12)?).ok_or_else(|| row.wrong(12, "unknown status"))?,
+        created_at: row.time(13)?,
+        last_heartbeat_at: row.time(14)?,
+        ended_at: row.opt_time(15)?,
+        end_reason: row
+            .opt_text(16)?
+            .map(|text| EndReason::from_wire(&text).ok_or_else(|| row.wrong(16, "unknown end reason")))
+            .transpose()?,
+        schema_version: row.text(17)?,
+        actor_key_id: row.parsed(18)?,
+        creation_correlation_id: row.parsed(19)?,
+        meta,
+    })
+}
+
+fn meta_json(session: &Session) -> Result<Option<String>, StoreError> {
+    session
+        .meta
+        .as_ref()
+        .map(|meta| serde_json::to_string(meta).map_err(|problem| StoreError::corrupt("sessions", problem)))
+        .transpose()
+}
+
+impl<S: Sql> SessionRows for S {
+    fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError> {
+        let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
+        let track = track.map_or(-1, Track::number);
+        let client_session_id = client_session_id.as_ref().map_or("", |id| id.as_str());
+        self.lock(Lock::SessionTuple, &format!("{agent} {venture} {repo} {track} {client_session_id}"))?;
+        self.query(
+            select!(
+                "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
+                 AND coalesce(client_session_id, '') = $5 AND status = 'active'"
+            ),
+            &[
+                agent.as_str().into(),
+                venture.as_str().into(),
+                repo.as_str().into(),
+                track.into(),
+                client_session_id.into(),
+            ],
+            &mut read,
+        )
+    }
+
+    fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        let sql = self.pick(select!("WHERE id = $1"), select!("WHERE id = $1 FOR UPDATE"));
+        self.query_one(sql, &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn insert_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        let Session { id, tuple, facts, .. } = session;
+        self.execute(
+            "INSERT INTO sessions (id, agent, client, client_version, client_session_id, host, venture, repo, \
+             track, issue_number, branch, commit_sha, status, created_at, last_heartbeat_at, ended_at, \
+             end_reason, schema_version, actor_key_id, creation_correlation_id, meta_json) VALUES \
+             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
+            &[
+                (&id.to_string()).into(),
+                tuple.agent.as_str().into(),
+                facts.client.as_ref().into(),
+                facts.client_version.as_ref().into(),
+                tuple.client_session_id.as_ref().map(|id| id.as_str()).into(),
+                facts.host.as_ref().into(),
+                tuple.venture.as_str().into(),
+                tuple.repo.as_str().into(),
+                tuple.track.map(Track::number).into(),
+                facts.issue_number.into(),
+                facts.branch.as_ref().into(),
+                facts.commit_sha.as_ref().into(),
+                session.status.as_str().into(),
+                session.created_at.into(),
+                session.last_heartbeat_at.into(),
+                session.ended_at.into(),
+                session.end_reason.map(EndReason::as_str).into(),
+                (&session.schema_version).into(),
+                session.actor_key_id.as_str().into(),
+                session.creation_correlation_id.as_str().into(),
+                meta_json(session)?.as_ref().into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        let facts = &session.facts;
+        self.execute(
+            "UPDATE sessions SET client = $1, client_version = $2, host = $3, issue_number = $4, branch = $5, \
+             commit_sha = $6, status = $7, last_heartbeat_at = $8, ended_at = $9, end_reason = $10, \
+             meta_json = $11 WHERE id = $12",
+            &[
+                facts.client.as_ref().into(),
+                facts.client_version.as_ref().into(),
+                facts.host.as_ref().into(),
+                facts.issue_number.into(),
+                facts.branch.as_ref().into(),
+                facts.commit_sha.as_ref().into(),
+                session.status.as_str().into(),
+                session.last_heartbeat_at.into(),
+                session.ended_at.into(),
+                session.end_reason.map(EndReason::as_str).into(),
+                meta_json(session)?.as_ref().into(),
+                (&session.id.to_string()).into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE sessions SET last_heartbeat_at = $1 WHERE id = $2 AND last_heartbeat_at < $1",
+            &[at.into(), (&id.to_string()).into()],
+        )?;
+        Ok(())
+    }
+
+    fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
+        let below = page.below(SessionId::PREFIX);
+        let mut query = QueryBuilder::new(select!("WHERE status = 'active'"));
+        query.with(" AND id < $?", &below);
+        if let Some(venture) = &filter.venture {
+            query.with(" AND venture = $?", venture.as_str());
+        }
+        if let Some(ventures) = &filter.ventures {
+            query.text(" AND (1 = 0");
+            for venture in ventures {
+                query.with(" OR venture = $?", venture.as_str());
+            }
+            query.text(")");
+        }
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        if let Some(track) = filter.track {
+            query.with(" AND track = $?", track.number());
+        }
+        if let Some(agent) = &filter.agent {
+            query.with(" AND agent = $?", agent.as_str());
+        }
+        if let Some(since) = filter.alive_since {
+            query.with(" AND last_heartbeat_at >= $?", since);
+        }
+        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError> {
+        let sql = self.pick(
+            select!("WHERE status = 'active' AND last_heartbeat_at < $1 ORDER BY last_heartbeat_at LIMIT $2"),
+            select!(
+                "WHERE status = 'active' AND last_heartbeat_at < $1 ORDER BY last_heartbeat_at LIMIT $2 \
+                 FOR UPDATE SKIP LOCKED"
+            ),
+        );
+        self.query(sql, &[before.into(), limit.into()], &mut read)
+    }
+}

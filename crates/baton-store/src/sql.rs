@@ -1,0 +1,210 @@
+//! What both databases can do for a row file: run a statement, read columns, take a lock.
+//!
+//! Statements use `$1`, `$2`, … in the order of their first appearance, which both databases bind by position. Where
+//! the two speak differently a row file spells both out with [`Sql::pick`].
+
+use std::str::FromStr;
+
+use baton_core::{Sha256Hash, Timestamp};
+
+use crate::error::StoreError;
+
+/// A value bound to a statement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Param<'a> {
+    Null,
+    Int(i64),
+    Bool(bool),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> From<&'a str> for Param<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Param<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Param<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl From<i64> for Param<'_> {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<u32> for Param<'_> {
+    fn from(number: u32) -> Self {
+        Self::Int(i64::from(number))
+    }
+}
+
+impl From<bool> for Param<'_> {
+    fn from(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
+}
+
+impl From<Timestamp> for Param<'_> {
+    fn from(time: Timestamp) -> Self {
+        Self::Int(time.as_millis())
+    }
+}
+
+impl<'a, T: Into<Param<'a>>> From<Option<T>> for Param<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// The columns of one row, by position.
+pub(crate) trait Columns {
+    fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError>;
+    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError>;
+    fn bool(&self, column: usize) -> Result<bool, StoreError>;
+    fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError>;
+}
+
+/// Reads typed values of one table's row; what does not make sense is corruption, never a default.
+pub(crate) struct RowReader<'a> {
+    pub(crate) table: &'static str,
+    pub(crate) columns: &'a dyn Columns,
+}
+
+impl RowReader<'_> {
+    fn missing(&self, column: usize) -> StoreError {
+        StoreError::corrupt(self.table, format!("column {column} is null"))
+    }
+
+    pub(crate) fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        self.columns.opt_int(column)
+    }
+
+    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.columns.opt_int(column)?.ok_or_else(|| self.missing(column))
+    }
+
+    pub(crate) fn bool(&self, column: usize) -> Result<bool, StoreError> {
+        self.columns.bool(column)
+    }
+
+    pub(crate) fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+        self.columns.bytes(column)
+    }
+
+    pub(crate) fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        self.columns.opt_text(column)
+    }
+
+    pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
+        self.columns.opt_text(column)?.ok_or_else(|| self.missing(column))
+    }
+
+    pub(crate) fn time(&self, column: usize) -> Result<Timestamp, StoreError> {
+        self.int(column).map(Timestamp::from_millis)
+    }
+
+    pub(crate) fn opt_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.opt_int(column)?.map(Timestamp::from_millis))
+    }
+
+    pub(crate) fn parsed<T: FromStr<Err: ToString>>(&self, column: usize) -> Result<T, StoreError> {
+        self.text(column)?.parse().map_err(|problem: T::Err| self.wrong(column, problem))
+    }
+
+    pub(crate) fn opt_parsed<T: FromStr<Err: ToString>>(
+        &self,
+        column: usize,
+    ) -> Result<Option<T>, StoreError> {
+        let parse = |text: String| text.parse().map_err(|problem: T::Err| self.wrong(column, problem));
+        self.opt_text(column)?.map(parse).transpose()
+    }
+
+    pub(crate) fn hash(&self, column: usize) -> Result<Sha256Hash, StoreError> {
+        self.parsed(column)
+    }
+
+    pub(crate) fn wrong(&self, column: usize, problem: impl ToString) -> StoreError {
+        StoreError::corrupt(self.table, format!("column {column}: {}", problem.to_string()))
+    }
+}
+
+/// What is locked until the end of a transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lock {
+    SessionTuple,
+    IdempotencyKey,
+}
+
+/// A database inside a transaction, as row files see it.
+pub(crate) trait Sql {
+    /// Chooses between the two spellings of a statement.
+    fn pick(&self, sqlite: &'static str, postgres: &'static str) -> &'static str;
+
+    /// Runs a statement and tells how many rows it changed.
+    fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a query and reads each row.
+    fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError>;
+
+    /// Keeps every other transaction that takes the same lock waiting until this one is over.
+    fn lock(&mut self, lock: Lock, name: &str) -> Result<(), StoreError>;
+
+    /// Runs a query that finds one row or none.
+    fn query_one<T>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.query(sql, params, read)?.into_iter().next())
+    }
+}
+
+/// A query that is put together from the conditions that are asked for.
+pub(crate) struct QueryBuilder<'a> {
+    sql: String,
+    params: Vec<Param<'a>>,
+}
+
+impl<'a> QueryBuilder<'a> {
+    pub(crate) fn new(select: &str) -> Self {
+        Self { sql: select.to_owned(), params: Vec::with_capacity(8) }
+    }
+
+    /// Adds text with one parameter in it, written as `$?`.
+    pub(crate) fn with(&mut self, text: &str, param: impl Into<Param<'a>>) -> &mut Self {
+        self.params.push(param.into());
+        self.sql.push_str(&text.replace("$?", &format!("${}", self.params.len())));
+        self
+    }
+
+    /// Adds plain text.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        self.sql.push_str(text);
+        self
+    }
+
+    pub(crate) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    pub(crate) fn params(&self) -> &[Param<'a>] {
+        &self.params
+    }
+}

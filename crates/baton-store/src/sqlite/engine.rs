@@ -1,0 +1,183 @@
+//! Who runs the work: the caller's own thread, or one writer thread and a few readers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+use crate::migration::LATEST_VERSION;
+use crate::sqlite::open::{open_reader, open_writer, prepare_file};
+use crate::sqlite::sql::{SqliteTx, store_error};
+use crate::sqlite::writer::{Write, Writer};
+use crate::store::{Durability, Engine, Health, Threads, Work};
+
+/// How much work may share a commit.
+const BATCH: usize = 256;
+/// How much work may wait; more is refused rather than kept in memory.
+const WAITING: usize = 8_192;
+const READERS: usize = 4;
+
+/// The store in one SQLite file.
+pub(crate) struct SqliteEngine {
+    path: PathBuf,
+    runner: Runner,
+}
+
+enum Runner {
+    Caller(Mutex<Writer>),
+    Background(Background),
+}
+
+struct Background {
+    writes: Option<Sender<Write>>,
+    reads: Option<Sender<Box<dyn Work>>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl SqliteEngine {
+    pub(crate) fn open(path: &Path, threads: Threads) -> Result<Self, StoreError> {
+        prepare_file(path)?;
+        let mut connection = open_writer(path)?;
+        super::migrate::migrate(&mut connection, path)?;
+        let writer = Writer::new(connection);
+        let runner = match threads {
+            Threads::Caller => Runner::Caller(Mutex::new(writer)),
+            Threads::Background => Runner::Background(Background::start(path, writer)?),
+        };
+        Ok(Self { path: path.to_owned(), runner })
+    }
+}
+
+impl Engine for SqliteEngine {
+    fn write(&self, durability: Durability, work: Box<dyn Work>) {
+        let write = Write { durability, work };
+        match &self.runner {
+            Runner::Caller(writer) => lock(writer).run(vec![write]),
+            Runner::Background(background) => background.write(write),
+        }
+    }
+
+    fn read(&self, work: Box<dyn Work>) {
+        match &self.runner {
+            Runner::Caller(writer) => run_read(lock(writer).connection(), work),
+            Runner::Background(background) => background.read(work),
+        }
+    }
+
+    fn health(&self) -> Result<Health, StoreError> {
+        let connection = open_reader(&self.path)?;
+        let mut statement = connection.prepare("PRAGMA integrity_check(10)").map_err(store_error)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(store_error)?;
+        let problems = rows.collect::<Result<Vec<_>, _>>().map_err(store_error)?;
+        Ok(Health {
+            engine: "sqlite",
+            engine_version: rusqlite::version().to_owned(),
+            schema_version: LATEST_VERSION,
+            problems: problems.into_iter().filter(|line| line != "ok").collect(),
+        })
+    }
+}
+
+impl Background {
+    fn start(path: &Path, writer: Writer) -> Result<Self, StoreError> {
+        let (writes, waiting_writes) = bounded(WAITING);
+        let (reads, waiting_reads) = bounded::<Box<dyn Work>>(WAITING);
+        let mut threads = vec![spawn("baton-writer", move || write_loop(writer, &waiting_writes))?];
+        for _ in 0..READERS {
+            let (path, waiting_reads) = (path.to_owned(), waiting_reads.clone());
+            threads.push(spawn("baton-reader", move || read_loop(&path, &waiting_reads))?);
+        }
+        Ok(Self { writes: Some(writes), reads: Some(reads), threads })
+    }
+
+    fn write(&self, write: Write) {
+        let Some(writes) = &self.writes else { return write.work.finish(Err(StoreError::Closed)) };
+        match writes.try_send(write) {
+            Ok(()) => {}
+            Err(TrySendError::Full(write)) => write.work.finish(Err(StoreError::Overloaded)),
+            Err(TrySendError::Disconnected(write)) => write.work.finish(Err(StoreError::Closed)),
+        }
+    }
+
+    fn read(&self, work: Box<dyn Work>) {
+        let Some(reads) = &self.reads else { return work.finish(Err(StoreError::Closed)) };
+        match reads.try_send(work) {
+            Ok(()) => {}
+            Err(TrySendError::Full(work)) => work.finish(Err(StoreError::Overloaded)),
+            Err(TrySendError::Disconnected(work)) => work.finish(Err(StoreError::Closed)),
+        }
+    }
+}
+
+impl Drop for Background {
+    /// Lets the threads finish what waits, then closes the file in good order.
+    fn drop(&mut self) {
+        self.writes = None;
+        self.reads = None;
+        let own = std::thread::current().id();
+        for thread in self.threads.drain(..) {
+            // The last clone of a store may go away inside its own work.
+            if thread.thread().id() != own && thread.join().is_err() {
+                tracing::error!("a thread of the store broke off");
+            }
+        }
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+    Builder::new().name(name.to_owned()).spawn(run).map_err(|source| StoreError::Unavailable {
+        message: "a thread of the store could not be started".into(),
+        source: Some(source.into()),
+    })
+}
+
+fn write_loop(mut writer: Writer, waiting: &Receiver<Write>) {
+    while let Ok(first) = waiting.recv() {
+        let mut batch = Vec::with_capacity(waiting.len().min(BATCH) + 1);
+        batch.push(first);
+        batch.extend(waiting.try_iter().take(BATCH - 1));
+        writer.run(batch);
+    }
+}
+
+fn read_loop(path: &Path, waiting: &Receiver<Box<dyn Work>>) {
+    // Opened at the first read: a server that is only written to needs no readers.
+    let mut connection = None;
+    while let Ok(work) = waiting.recv() {
+        if connection.is_none() {
+            match open_reader(path) {
+                Ok(opened) => connection = Some(opened),
+                Err(error) => {
+                    work.finish(Err(error));
+                    continue;
+                }
+            }
+        }
+        if let Some(connection) = &connection {
+            run_read(connection, work);
+        }
+    }
+}
+
+/// Runs work on one consistent view.
+fn run_read(connection: &Connection, mut work: Box<dyn Work>) {
+    let mut tx = SqliteTx { connection };
+    if let Err(error) = tx.run_cached("BEGIN") {
+        return work.finish(Err(error));
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)));
+    let ended = tx.run_cached("ROLLBACK");
+    work.finish(match outcome {
+        Ok(_) => ended,
+        Err(_) => Err(StoreError::Broken),
+    });
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Work that panics is caught before it can leave the connection in an unknown state.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

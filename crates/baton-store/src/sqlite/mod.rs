@@ -1,0 +1,9 @@
+//! The store in one SQLite file: WAL, every acknowledged write on disk, one writer with group commit.
+
+mod engine;
+mod migrate;
+mod open;
+mod sql;
+mod writer;
+
+pub(crate) use engine::SqliteEngine;

@@ -1,0 +1,119 @@
+//! Statements on a SQLite connection.
+
+use rusqlite::types::{ToSql, ToSqlOutput, Value as OwnedValue, ValueRef};
+use rusqlite::{Connection, ErrorCode, Row};
+
+use crate::error::StoreError;
+use crate::sql::{Columns, Lock, Param, Sql};
+use crate::tx::{Outcome, Tx};
+
+/// A transaction: the connection between its `BEGIN` and its end.
+pub(super) struct SqliteTx<'a> {
+    pub(super) connection: &'a Connection,
+}
+
+impl ToSql for Param<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match *self {
+            Param::Null => ToSqlOutput::Owned(OwnedValue::Null),
+            Param::Int(number) => ToSqlOutput::Owned(OwnedValue::Integer(number)),
+            Param::Bool(flag) => ToSqlOutput::Owned(OwnedValue::Integer(i64::from(flag))),
+            Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Param::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        })
+    }
+}
+
+impl Columns for Row<'_> {
+    fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        self.get(column).map_err(store_error)
+    }
+
+    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        self.get(column).map_err(store_error)
+    }
+
+    fn bool(&self, column: usize) -> Result<bool, StoreError> {
+        self.get(column).map_err(store_error)
+    }
+
+    fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+        self.get(column).map_err(store_error)
+    }
+}
+
+impl Sql for SqliteTx<'_> {
+    fn pick(&self, sqlite: &'static str, _postgres: &'static str) -> &'static str {
+        sqlite
+    }
+
+    fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
+        let changed = statement.execute(rusqlite::params_from_iter(params)).map_err(store_error)?;
+        Ok(changed as u64)
+    }
+
+    fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(store_error)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(store_error)? {
+            found.push(read(row)?);
+        }
+        Ok(found)
+    }
+
+    fn lock(&mut self, _lock: Lock, _name: &str) -> Result<(), StoreError> {
+        // The one writer holds the whole file from BEGIN IMMEDIATE on.
+        Ok(())
+    }
+}
+
+impl SqliteTx<'_> {
+    pub(super) fn run_cached(&self, sql: &str) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
+        statement.execute([]).map_err(store_error)?;
+        Ok(())
+    }
+}
+
+impl Tx for SqliteTx<'_> {
+    fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError> {
+        self.run_cached("SAVEPOINT part")?;
+        if part(self) == Outcome::Undo {
+            self.run_cached("ROLLBACK TO part")?;
+        }
+        self.run_cached("RELEASE part")
+    }
+}
+
+/// Says what an SQLite error means to a caller.
+pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
+        Some(ErrorCode::DiskFull) => StoreError::Full,
+        Some(ErrorCode::NotADatabase) => StoreError::Unavailable {
+            message: "the file is not a Baton database".into(),
+            source: Some(error.into()),
+        },
+        Some(ErrorCode::DatabaseCorrupt) => {
+            StoreError::Unavailable { message: "the file is damaged".into(), source: Some(error.into()) }
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            StoreError::Unavailable {
+                message: "the file cannot be opened or written".into(),
+                source: Some(error.into()),
+            }
+        }
+        Some(ErrorCode::SystemIoFailure) => StoreError::Unavailable {
+            message: "the disk failed to read or write".into(),
+            source: Some(error.into()),
+        },
+        _ => StoreError::Statement { source: error.into() },
+    }
+}

@@ -1,0 +1,158 @@
+//! The one writer: waiting work shares a transaction, each piece in its savepoint, one fsync for all.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::{Connection, ErrorCode};
+
+use crate::error::StoreError;
+use crate::sqlite::sql::{SqliteTx, store_error};
+use crate::store::{Durability, Work};
+use crate::tx::Outcome;
+
+/// A piece of work and when it is to be acknowledged.
+pub(super) struct Write {
+    pub(super) durability: Durability,
+    pub(super) work: Box<dyn Work>,
+}
+
+/// A connection that writes, and how durably its next commit is.
+pub(super) struct Writer {
+    connection: Connection,
+    durability: Durability,
+}
+
+/// How one piece of a shared transaction went.
+enum Piece {
+    Done,
+    /// It panicked; its writes are undone.
+    Broken,
+}
+
+impl Writer {
+    pub(super) const fn new(connection: Connection) -> Self {
+        Self { connection, durability: Durability::Full }
+    }
+
+    pub(super) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Runs the waiting work in one transaction and answers each piece after the commit.
+    ///
+    /// When the shared transaction fails, each piece is run once more by itself, so that one that cannot be stored
+    /// does not take its neighbours with it.
+    pub(super) fn run(&mut self, mut batch: Vec<Write>) {
+        let shared = self.attempt(&mut batch);
+        match shared {
+            Ok(pieces) => {
+                for (write, piece) in batch.into_iter().zip(pieces) {
+                    write.work.finish(piece.into());
+                }
+            }
+            Err(error) if batch.len() == 1 || matches!(error, StoreError::Busy) => {
+                let mut error = Some(error);
+                for write in batch {
+                    write.work.finish(Err(error.take().unwrap_or(StoreError::Busy)));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, pieces = batch.len(), "a shared commit failed; running each piece alone");
+                for write in batch {
+                    self.run(vec![write]);
+                }
+            }
+        }
+    }
+
+    fn attempt(&mut self, batch: &mut [Write]) -> Result<Vec<Piece>, StoreError> {
+        self.set_durability(batch)?;
+        self.command("BEGIN IMMEDIATE")?;
+        let pieces = match self.run_pieces(batch) {
+            Ok(pieces) => pieces,
+            Err(error) => {
+                self.roll_back();
+                return Err(error);
+            }
+        };
+        if let Err(error) = self.commit() {
+            self.roll_back();
+            return Err(error);
+        }
+        Ok(pieces)
+    }
+
+    fn run_pieces(&self, batch: &mut [Write]) -> Result<Vec<Piece>, StoreError> {
+        let mut tx = SqliteTx { connection: &self.connection };
+        let mut pieces = Vec::with_capacity(batch.len());
+        for write in batch {
+            tx.run_cached("SAVEPOINT piece")?;
+            let outcome = catch_unwind(AssertUnwindSafe(|| write.work.run(&mut tx)));
+            if self.connection.is_autocommit() {
+                // SQLite gave the whole transaction up, as it does when the disk is full.
+                return Err(StoreError::Full);
+            }
+            if !matches!(outcome, Ok(Outcome::Keep)) {
+                tx.run_cached("ROLLBACK TO piece")?;
+            }
+            tx.run_cached("RELEASE piece")?;
+            pieces.push(if outcome.is_ok() { Piece::Done } else { Piece::Broken });
+        }
+        Ok(pieces)
+    }
+
+    fn set_durability(&mut self, batch: &[Write]) -> Result<(), StoreError> {
+        let full = batch.iter().any(|write| write.durability == Durability::Full);
+        let wanted = if full { Durability::Full } else { Durability::Lazy };
+        if wanted != self.durability {
+            self.command(match wanted {
+                Durability::Full => "PRAGMA synchronous = FULL",
+                Durability::Lazy => "PRAGMA synchronous = NORMAL",
+            })?;
+            self.durability = wanted;
+        }
+        Ok(())
+    }
+
+    fn command(&self, sql: &str) -> Result<(), StoreError> {
+        SqliteTx { connection: &self.connection }.run_cached(sql)
+    }
+
+    /// Commits. When the disk fails to sync, what is on it is unknown and further writes could build on sand: the
+    /// process ends at once, and the next start reads what really is there.
+    fn commit(&self) -> Result<(), StoreError> {
+        let result = self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
+        match result {
+            Ok(_) => Ok(()),
+            Err(error) if is_sync_failure(&error) => {
+                tracing::error!(%error, "the disk failed to sync; ending the process to keep what is stored sound");
+                std::process::abort();
+            }
+            Err(error) => Err(store_error(error)),
+        }
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.command("ROLLBACK")
+        {
+            tracing::error!(%error, "could not roll back");
+        }
+    }
+}
+
+impl From<Piece> for Result<(), StoreError> {
+    fn from(piece: Piece) -> Self {
+        match piece {
+            Piece::Done => Ok(()),
+            Piece::Broken => Err(StoreError::Broken),
+        }
+    }
+}
+
+fn is_sync_failure(error: &rusqlite::Error) -> bool {
+    const SYNC_FAILURES: [i32; 2] =
+        [rusqlite::ffi::SQLITE_IOERR_FSYNC, rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC];
+    error.sqlite_error().is_some_and(|inner| {
+        inner.code == ErrorCode::SystemIoFailure && SYNC_FAILURES.contains(&inner.extended_code)
+    })
+}

@@ -1,0 +1,204 @@
+//! The store as callers hold it: submit work, wait for its durable answer.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::error::StoreError;
+use crate::postgres::PostgresEngine;
+use crate::sqlite::SqliteEngine;
+use crate::tx::{Outcome, Tx};
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is on disk.
+    Full,
+    /// When it is visible to others; the next full write, or the system in its own time, puts it on disk. It survives
+    /// a crash of the process, not one of the machine. For logs.
+    Lazy,
+}
+
+/// Who does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// The caller's own thread: nothing is started, for commands that do one thing and exit.
+    Caller,
+    /// Threads of the store: callers wait without blocking, concurrent writes share a commit.
+    Background,
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreConfig {
+    /// In one file.
+    Sqlite {
+        /// The file; it and its folder are made when missing.
+        path: PathBuf,
+        /// Who does the work.
+        threads: Threads,
+    },
+    /// On a PostgreSQL server.
+    Postgres {
+        /// Its address.
+        url: String,
+        /// Who does the work.
+        threads: Threads,
+        /// How many connections at the most, with background threads.
+        connections: usize,
+    },
+}
+
+/// How the store is, for `baton doctor`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// `sqlite` or `postgres`.
+    pub engine: &'static str,
+    /// The version of the engine.
+    pub engine_version: String,
+    /// The version of the schema.
+    pub schema_version: i64,
+    /// What a check of the whole database found; empty when it is sound.
+    pub problems: Vec<String>,
+}
+
+/// Work that an engine runs: at least once inside a transaction, then exactly one `finish`.
+pub(crate) trait Work: Send {
+    fn run(&mut self, tx: &mut dyn Tx) -> Outcome;
+    fn finish(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+/// What stands behind a [`Store`].
+pub(crate) trait Engine: Send + Sync {
+    fn write(&self, durability: Durability, work: Box<dyn Work>);
+    fn read(&self, work: Box<dyn Work>);
+    fn health(&self) -> Result<Health, StoreError>;
+}
+
+/// A database, opened and migrated. Clones share it; it closes with the last of them.
+#[derive(Clone)]
+pub struct Store {
+    engine: Arc<dyn Engine>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Store")
+    }
+}
+
+impl Store {
+    /// Opens the database, making and migrating it as needed.
+    ///
+    /// Blocks. An older schema is backed up before it is migrated; a newer one is refused.
+    pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
+        let engine: Arc<dyn Engine> = match config {
+            StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads)?),
+            StoreConfig::Postgres { url, threads, connections } => {
+                Arc::new(PostgresEngine::open(url, *threads, *connections)?)
+            }
+        };
+        Ok(Self { engine })
+    }
+
+    /// Runs work that writes. Its writes are kept when it answers `Ok`, undone when it answers `Err`.
+    pub fn write<T, E, F>(&self, durability: Durability, work: F) -> Pending<T, E>
+    where
+        F: FnMut(&mut dyn Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (job, pending) = Job::submit(work);
+        self.engine.write(durability, job);
+        pending
+    }
+
+    /// Runs work that only reads, on one consistent view. Never waits for writers.
+    pub fn read<T, E, F>(&self, work: F) -> Pending<T, E>
+    where
+        F: FnMut(&mut dyn Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (job, pending) = Job::submit(work);
+        self.engine.read(job);
+        pending
+    }
+
+    /// Looks the whole database over. Blocks, and takes long on a large one.
+    pub fn health(&self) -> Result<Health, StoreError> {
+        self.engine.health()
+    }
+}
+
+/// The answer to submitted work: `.await` it, or [`Pending::wait`] for it where there is no async runtime.
+#[derive(Debug)]
+pub struct Pending<T, E> {
+    receiver: oneshot::Receiver<Result<T, E>>,
+}
+
+impl<T, E: From<StoreError>> Pending<T, E> {
+    /// Blocks until the answer is there.
+    pub fn wait(self) -> Result<T, E> {
+        self.receiver.blocking_recv().unwrap_or_else(|_| Err(E::from(StoreError::Closed)))
+    }
+}
+
+impl<T, E> IntoFuture for Pending<T, E>
+where
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    type Output = Result<T, E>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.receiver.await.unwrap_or_else(|_| Err(E::from(StoreError::Closed))) })
+    }
+}
+
+struct Job<F, T, E> {
+    work: F,
+    answer: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<T, E>>,
+}
+
+impl<F, T, E> Job<F, T, E>
+where
+    F: FnMut(&mut dyn Tx) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    fn submit(work: F) -> (Box<dyn Work>, Pending<T, E>) {
+        let (reply, receiver) = oneshot::channel();
+        (Box::new(Self { work, answer: None, reply }), Pending { receiver })
+    }
+}
+
+impl<F, T, E> Work for Job<F, T, E>
+where
+    F: FnMut(&mut dyn Tx) -> Result<T, E> + Send,
+    T: Send,
+    E: From<StoreError> + Send,
+{
+    fn run(&mut self, tx: &mut dyn Tx) -> Outcome {
+        let answer = (self.work)(tx);
+        let outcome = if answer.is_ok() { Outcome::Keep } else { Outcome::Undo };
+        self.answer = Some(answer);
+        outcome
+    }
+
+    fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
+        let answer = match (committed, self.answer) {
+            (Ok(()), Some(answer)) => answer,
+            (Ok(()), None) => Err(E::from(StoreError::Broken)),
+            (Err(error), _) => Err(E::from(error)),
+        };
+        // The caller may have gone away; the work is done all the same.
+        let _ = self.reply.send(answer);
+    }
+}

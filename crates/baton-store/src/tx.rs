@@ -1,0 +1,22 @@
+//! The seam: what an operation can do inside one transaction.
+
+use crate::error::StoreError;
+use crate::rows::{HandoffRows, KeyRows, QueueRows, RequestRows, SessionRows, TokenRows, TurnRows};
+
+/// Whether the writes of a piece of work are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// They are.
+    Keep,
+    /// They are undone.
+    Undo,
+}
+
+/// One transaction on either database.
+///
+/// Work on it is a plain function: reads, a decision, writes. It may be run again from its start when the database
+/// asks for it, so it has no effect outside the transaction.
+pub trait Tx: SessionRows + HandoffRows + KeyRows + RequestRows + QueueRows + TokenRows + TurnRows {
+    /// Runs a part of the work that can be undone by itself while the rest is kept.
+    fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError>;
+}

@@ -1,0 +1,343 @@
+//! The real binary in a home of its own: commands, a server, an MCP client on its standard streams.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test whose process does not start must fail loudly"
+)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use ureq::Agent;
+
+/// The relay key of servers that tests start.
+pub const RELAY_KEY: &str = "test-relay-key";
+
+/// A home folder with nothing in it, and the binary to run there.
+#[derive(Debug)]
+pub struct Home {
+    folder: TempDir,
+    binary: PathBuf,
+    database_url: Option<String>,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Standard output as JSON.
+    ///
+    /// # Panics
+    ///
+    /// When it is not JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error} in {:?}, stderr {:?}", self.stdout, self.stderr))
+    }
+}
+
+impl Home {
+    /// Makes a home for the binary at `binary` (`env!("CARGO_BIN_EXE_baton")` in its integration tests).
+    ///
+    /// # Panics
+    ///
+    /// When no temporary folder can be made.
+    #[must_use]
+    pub fn new(binary: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { folder, binary: binary.into(), database_url: None }
+    }
+
+    /// Puts the store on a PostgreSQL server.
+    #[must_use]
+    pub fn on_postgres(mut self, url: &str) -> Self {
+        self.database_url = Some(url.to_owned());
+        self
+    }
+
+    /// The home folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The data folder.
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A command with a hermetic environment.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("BATON_DATA_DIR", self.data_dir())
+            .env("BATON_RELAY_KEY", RELAY_KEY)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        if let Some(url) = &self.database_url {
+            command.env("BATON_DATABASE_URL", url);
+        }
+        command
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    pub fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Finished {
+        let output = self
+            .command()
+            .args(arguments.iter().map(AsRef::as_ref))
+            .output()
+            .expect("the binary can be started");
+        Finished {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Starts `baton serve` on a free port and waits until it listens.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come to listen.
+    #[must_use]
+    pub fn serve(&self) -> ServerProcess {
+        self.serve_with(&[])
+    }
+
+    /// Starts `baton serve` with further environment variables.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come to listen.
+    #[must_use]
+    pub fn serve_with(&self, environment: &[(&str, &str)]) -> ServerProcess {
+        let mut child = self
+            .command()
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary can be started");
+        let mut lines = BufReader::new(child.stderr.take().expect("its standard error")).lines();
+        let mut seen = Vec::new();
+        let url = loop {
+            match lines.next() {
+                Some(Ok(line)) => match line.strip_prefix("baton listens on ") {
+                    Some(url) => break url.to_owned(),
+                    None => seen.push(line),
+                },
+                _ => panic!("the server did not come to listen: {seen:?}"),
+            }
+        };
+        // Someone has to read what the server says, or it would block on a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(60)))
+            .build()
+            .new_agent();
+        ServerProcess { child, url, agent }
+    }
+
+    /// Starts `baton mcp` and shakes hands with it.
+    ///
+    /// # Panics
+    ///
+    /// When it does not answer.
+    #[must_use]
+    pub fn mcp(&self) -> McpClient {
+        let mut child = self
+            .command()
+            .arg("mcp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("the binary can be started");
+        let input = child.stdin.take().expect("its standard input");
+        let output = BufReader::new(child.stdout.take().expect("its standard output"));
+        let mut client = McpClient { child, input: Some(input), output, next_id: 1 };
+        client.request(
+            "initialize",
+            &json!({
+                "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": { "name": "baton-testkit", "version": "1" },
+            }),
+        );
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+}
+
+/// A running `baton serve`, killed when this goes out of scope.
+#[derive(Debug)]
+pub struct ServerProcess {
+    child: Child,
+    url: String,
+    agent: Agent,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body as it was sent.
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON, or null.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// A header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl ServerProcess {
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a request with the relay key; an error is one of the connection.
+    pub fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, ureq::Error> {
+        let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.url));
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("x-relay-key")) {
+            request = request.header("x-relay-key", RELAY_KEY);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(body).expect("a valid request");
+        let mut response = self.agent.run(request)?;
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        let text = response.body_mut().read_to_string()?;
+        Ok(Answer { status: response.status().as_u16(), headers, text })
+    }
+
+    /// Sends a request with the relay key.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.try_send(method, path, headers, body).expect("the server answers")
+    }
+
+    /// Posts JSON.
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[("content-type", "application/json")], body.to_string().as_bytes())
+    }
+
+    /// Gets.
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"")
+    }
+
+    /// Ends it with SIGKILL, as a crash does.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A client of a running `baton mcp`, which ends with it.
+#[derive(Debug)]
+pub struct McpClient {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+}
+
+impl McpClient {
+    fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().expect("the connection is open");
+        writeln!(input, "{message}").and_then(|()| input.flush()).expect("the server reads");
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line).expect("the server answers");
+            assert!(read > 0, "the server went away before it answered {method}");
+            let message: Value = serde_json::from_str(&line).expect("JSON on the wire");
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// Calls a tool and gives its result.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    }
+}
+
+impl Drop for McpClient {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

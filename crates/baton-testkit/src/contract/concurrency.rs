@@ -1,0 +1,223 @@
+//! Many at once: real threads through two stores on one database, and neighbours in one batch.
+
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::thread;
+
+use baton_core::{KeyClaim, Session, SessionId};
+use baton_store::{Durability, Page, Pending, QueueClaim, SessionFilter, Store, StoreError};
+
+use super::fixture::{
+    NOW, Refusal, break_off, earlier, key_record, key_scope, later, queue_item, session, tuple,
+};
+use super::gate::Gate;
+use super::store::{TestStore, read, write};
+
+/// Runs something on so many threads, all starting together, every other one on a second store.
+fn at_once<T: Send>(store: &TestStore, threads: usize, run: impl Fn(usize, &Store) -> T + Sync) -> Vec<T> {
+    let other = store.another();
+    let (barrier, run) = (Barrier::new(threads), &run);
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|number| {
+                let store: &Store = if number % 2 == 0 { store } else { &other };
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    run(number, store)
+                })
+            })
+            .collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn active(store: &Store) -> BTreeSet<SessionId> {
+    let found = read(store, |tx| tx.active_sessions(&SessionFilter::default(), Page::first(10_000)));
+    found.into_iter().map(|session| session.id).collect()
+}
+
+/// Sixteen workers empty a queue of five hundred: each item is claimed, none twice.
+pub fn no_item_is_claimed_twice(store: &TestStore) {
+    let items: Vec<_> = (0..500).map(|_| queue_item(NOW)).collect();
+    let all: BTreeSet<i64> = write(store, move |tx| items.iter().map(|item| tx.enqueue(item)).collect());
+    assert_eq!(all.len(), 500);
+
+    let claims = at_once(store, 16, |_, store| {
+        let mut mine = Vec::new();
+        loop {
+            let claim = QueueClaim { now: NOW, lease_until: later(60), limit: 7 };
+            let claimed = write(store, move |tx| tx.claim_queue(claim));
+            assert!(claimed.len() <= 7, "asked for 7, got {}", claimed.len());
+            if claimed.is_empty() {
+                return mine;
+            }
+            mine.extend(claimed.into_iter().map(|item| item.id));
+        }
+    });
+    let claimed: Vec<i64> = claims.into_iter().flatten().collect();
+    assert_eq!(claimed.len(), 500, "each claimed once");
+    assert_eq!(BTreeSet::from_iter(claimed), all);
+}
+
+/// Sixty-four simultaneous starts of one tuple leave one active session, and all get its id.
+pub fn simultaneous_starts_share_one_session(store: &TestStore) {
+    let ids = at_once(store, 64, |_, store| {
+        let fresh = session(tuple("agent"));
+        write(store, move |tx| {
+            if let Some(found) = tx.lock_active_sessions(&fresh.tuple)?.first() {
+                return Ok(found.id);
+            }
+            tx.insert_session(&fresh)?;
+            Ok(fresh.id)
+        })
+    });
+    assert_eq!(BTreeSet::from_iter(ids), active(store));
+    assert_eq!(active(store).len(), 1);
+}
+
+/// One key used by thirty-two callers at once has one effect, and all get its answer.
+pub fn a_key_has_one_effect(store: &TestStore) {
+    let answers = at_once(store, 32, |number, store| {
+        let effect = session(tuple(&format!("agent-{number}")));
+        write(store, move |tx| match tx.claim_key(&key_scope("key"), NOW)? {
+            KeyClaim::Answered(record) => Ok(record.response_body),
+            KeyClaim::Claimed => {
+                tx.insert_session(&effect)?;
+                tx.record_key(&key_scope("key"), &key_record(&effect.id.to_string()))?;
+                Ok(effect.id.to_string())
+            }
+        })
+    });
+    let answers = BTreeSet::from_iter(answers);
+    assert_eq!(answers, active(store).iter().map(SessionId::to_string).collect());
+    assert_eq!(answers.len(), 1);
+}
+
+/// A job that thirty-two callers want to take on at once is one caller's.
+pub fn a_turn_is_one_callers(store: &TestStore) {
+    for (now, since) in [(NOW, earlier(60)), (later(60), NOW)] {
+        let taken = at_once(store, 32, |_, store| write(store, move |tx| tx.take_turn("sweep", now, since)));
+        assert_eq!(taken.iter().filter(|taken| **taken).count(), 1, "at {now}: {taken:?}");
+    }
+}
+
+/// A heartbeat of many threads ends at the latest one, in whatever order they arrive.
+pub fn heartbeats_end_at_the_latest(store: &TestStore) {
+    let beaten = session(tuple("agent"));
+    let id = beaten.id;
+    write(store, move |tx| tx.insert_session(&beaten));
+    at_once(store, 16, |number, store| {
+        write(store, move |tx| tx.beat_session(id, later(number as u64)));
+    });
+    let found = read(store, move |tx| tx.session(id)).unwrap();
+    assert_eq!(found.last_heartbeat_at, later(15));
+}
+
+/// A change that reads, decides and writes under a session's lock is never lost to another one.
+pub fn locked_changes_are_not_lost(store: &TestStore) {
+    let counted = session(tuple("agent"));
+    let id = counted.id;
+    write(store, move |tx| tx.insert_session(&counted));
+    at_once(store, 8, |_, store| {
+        for _ in 0..10 {
+            write(store, move |tx| {
+                let mut found = tx.lock_session(id)?.unwrap();
+                found.facts.issue_number = Some(found.facts.issue_number.unwrap_or(0) + 1);
+                tx.update_session(&found)
+            });
+        }
+    });
+    let found = read(store, move |tx| tx.session(id)).unwrap();
+    assert_eq!(found.facts.issue_number, Some(80));
+}
+
+/// Eight threads with fifty writes each: all of them are there afterwards.
+pub fn no_write_is_lost(store: &TestStore) {
+    let written = at_once(store, 8, |thread, store| {
+        let insert = |number| {
+            let fresh = session(tuple(&format!("agent-{thread}-{number}")));
+            let id = fresh.id;
+            write(store, move |tx| tx.insert_session(&fresh));
+            id
+        };
+        (0..50).map(insert).collect::<Vec<_>>()
+    });
+    let written: BTreeSet<SessionId> = written.into_iter().flatten().collect();
+    assert_eq!(written.len(), 400);
+    assert_eq!(active(store), written);
+}
+
+/// How a piece of a batch behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Sound,
+    Refuses,
+    TakesATakenTuple,
+    BreaksOff,
+}
+
+impl Manner {
+    const ALL: [Self; 4] = [Self::Sound, Self::Refuses, Self::TakesATakenTuple, Self::BreaksOff];
+
+    fn submit(self, store: &Store, own: Session, taken: Session) -> Pending<(), Refusal> {
+        store.write(Durability::Full, move |tx| {
+            tx.insert_session(&own)?;
+            match self {
+                Self::Sound => Ok(()),
+                Self::Refuses => Err(Refusal::Own),
+                Self::TakesATakenTuple => Ok(tx.insert_session(&taken)?),
+                Self::BreaksOff => break_off(),
+            }
+        })
+    }
+
+    fn is_answered_by(self, answer: &Result<(), Refusal>) -> bool {
+        match self {
+            Self::Sound => answer.is_ok(),
+            Self::Refuses => matches!(answer, Err(Refusal::Own)),
+            Self::TakesATakenTuple => matches!(answer, Err(Refusal::Store(StoreError::Statement { .. }))),
+            Self::BreaksOff => matches!(answer, Err(Refusal::Store(StoreError::Broken))),
+        }
+    }
+}
+
+/// Work that waits behind the same commit does not disturb its neighbours, however it ends.
+pub fn a_failing_piece_does_not_disturb_its_neighbours(store: &TestStore) {
+    let holder = session(tuple("taken"));
+    let taken = holder.tuple.clone();
+    let mut expected = BTreeSet::from([holder.id]);
+    write(store, move |tx| tx.insert_session(&holder));
+
+    // While one write holds the writer up the others gather behind it.
+    let gate = Gate::new();
+    let first = store.runs_in_background().then(|| {
+        let gate = gate.clone();
+        store.write::<_, StoreError, _>(Durability::Full, move |_| {
+            gate.pass();
+            Ok(())
+        })
+    });
+    if first.is_some() {
+        gate.await_arrivals(1);
+    }
+    let mut pieces = Vec::new();
+    for number in 0..40 {
+        let manner = Manner::ALL[number % Manner::ALL.len()];
+        let own = session(tuple(&format!("agent-{number}")));
+        if manner == Manner::Sound {
+            expected.insert(own.id);
+        }
+        pieces.push((manner, manner.submit(store, own, session(taken.clone()))));
+    }
+    gate.open();
+
+    if let Some(first) = first {
+        first.wait().unwrap();
+    }
+    for (manner, pending) in pieces {
+        let answer = pending.wait();
+        assert!(manner.is_answered_by(&answer), "{manner:?} was answered {answer:?}");
+    }
+    assert_eq!(active(store), expected);
+}

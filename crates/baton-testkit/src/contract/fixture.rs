@@ -1,0 +1,253 @@
+//! Builders of what is stored, each with an id of its own, and dice that fall the same way in every run.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use baton_core::{
+    ActorKeyId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope, RequestId, RequestRecord,
+    Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash, Timestamp, Track,
+    UlidSequence,
+};
+use baton_store::{NewQueueItem, StoreError};
+use serde_json::json;
+
+/// The present of every check.
+pub const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
+
+/// Text that an engine which counts bytes, folds case or stops at a quote would not give back.
+pub const AWKWARD: &str = "naïve ☕ 接力棒 👩‍💻 \"quoted\" 'single' \\ \t\n $1 ?1 %";
+
+/// Gives the moment so many seconds after [`NOW`].
+pub fn later(seconds: u64) -> Timestamp {
+    NOW.plus(Duration::from_secs(seconds))
+}
+
+/// Gives the moment so many seconds before [`NOW`].
+pub fn earlier(seconds: u64) -> Timestamp {
+    NOW.minus(Duration::from_secs(seconds))
+}
+
+static IDS: Mutex<UlidSequence> = Mutex::new(UlidSequence::new());
+
+/// Makes an id above every one made before in this process.
+pub fn session_id() -> SessionId {
+    SessionId::new(IDS.lock().unwrap().next(NOW, 0))
+}
+
+/// Makes an id above every one made before in this process.
+pub fn handoff_id() -> HandoffId {
+    HandoffId::new(IDS.lock().unwrap().next(NOW, 0))
+}
+
+/// Names a tuple without track and client session.
+pub fn tuple(agent: &str) -> SessionTuple {
+    SessionTuple {
+        agent: agent.parse().unwrap(),
+        venture: "vc".parse().unwrap(),
+        repo: "owner/repo".parse().unwrap(),
+        track: None,
+        client_session_id: None,
+    }
+}
+
+/// Names a track.
+pub fn track(number: i64) -> Track {
+    Track::try_from(number).unwrap()
+}
+
+/// Makes an active session that says nothing about itself.
+pub fn session(tuple: SessionTuple) -> Session {
+    Session {
+        id: session_id(),
+        tuple,
+        facts: SessionFacts::default(),
+        status: SessionStatus::Active,
+        created_at: NOW,
+        last_heartbeat_at: NOW,
+        ended_at: None,
+        end_reason: None,
+        schema_version: "1.0".into(),
+        actor_key_id: ActorKeyId::of("fixture"),
+        creation_correlation_id: "corr_fixture".parse().unwrap(),
+        meta: None,
+    }
+}
+
+/// Makes an ended session with every field set, to a value that no other builder gives it.
+pub fn full_session() -> Session {
+    let meta = json!({ AWKWARD: [1, -2.5, null, true, { "deep": AWKWARD }], "": {} });
+    Session {
+        tuple: SessionTuple {
+            agent: "A.full_agent-1".parse().unwrap(),
+            venture: "other.venture".parse().unwrap(),
+            repo: "other/repo_2".parse().unwrap(),
+            track: Some(track(Track::MAX)),
+            client_session_id: Some("chat~{1}".parse().unwrap()),
+        },
+        facts: SessionFacts {
+            client: Some(AWKWARD.into()),
+            client_version: Some("1.2.3-β".into()),
+            host: Some(String::new()),
+            issue_number: Some(i64::MAX),
+            branch: Some(format!("feature/{AWKWARD}")),
+            commit_sha: Some("0123456789abcdef".into()),
+        },
+        status: SessionStatus::Ended,
+        created_at: earlier(100),
+        last_heartbeat_at: later(7),
+        ended_at: Some(later(8)),
+        end_reason: Some(EndReason::Superseded),
+        schema_version: "2.0".into(),
+        actor_key_id: ActorKeyId::of("full"),
+        creation_correlation_id: "corr:full.1".parse().unwrap(),
+        meta: meta.as_object().cloned(),
+        ..session(tuple("unused"))
+    }
+}
+
+/// Makes the handoff that a session ends with, with only what it must have.
+pub fn handoff(of: &Session) -> Handoff {
+    Handoff {
+        id: handoff_id(),
+        session_id: of.id,
+        venture: of.tuple.venture.clone(),
+        repo: of.tuple.repo.clone(),
+        track: of.tuple.track,
+        issue_number: None,
+        branch: None,
+        commit_sha: None,
+        from_agent: of.tuple.agent.clone(),
+        to_agent: None,
+        status_label: None,
+        summary: "done".into(),
+        payload_json: "{}".into(),
+        payload_hash: Sha256Hash::of(b"{}"),
+        schema_version: "1.0".into(),
+        ends_session: true,
+        late: false,
+        acknowledged_at: None,
+        acknowledged_by: None,
+        created_at: NOW,
+        actor_key_id: ActorKeyId::of("fixture"),
+        creation_correlation_id: "corr_fixture".parse().unwrap(),
+    }
+}
+
+/// Names a key of the fixture's actor on one operation.
+pub fn key_scope(key: &str) -> KeyScope {
+    KeyScope {
+        actor_key_id: ActorKeyId::of("fixture"),
+        operation: "session.start",
+        key: IdempotencyKey::parse(key).unwrap(),
+    }
+}
+
+/// Makes the answer of a keyed request, good for an hour.
+pub fn key_record(body: &str) -> KeyRecord {
+    KeyRecord {
+        request_hash: Sha256Hash::of(b"request"),
+        response_status: 200,
+        response_code: None,
+        response_hash: Sha256Hash::of(body.as_bytes()),
+        response_body: body.into(),
+        response_size_bytes: body.len() as u64,
+        response_truncated: false,
+        created_at: NOW,
+        expires_at: later(3600),
+        correlation_id: "corr_fixture".parse().unwrap(),
+    }
+}
+
+/// Makes a line of the request log with only what it must have.
+pub fn request(timestamp: Timestamp) -> RequestRecord {
+    RequestRecord {
+        id: RequestId::new(IDS.lock().unwrap().next(NOW, 0)),
+        timestamp,
+        correlation_id: "corr_fixture".parse().unwrap(),
+        endpoint: "/active".into(),
+        method: "GET".into(),
+        actor_key_id: None,
+        agent: None,
+        venture: None,
+        repo: None,
+        track: None,
+        issue_number: None,
+        status_code: 200,
+        duration_ms: 0,
+        error_message: None,
+        idempotency_key: None,
+        idempotency_hit: false,
+    }
+}
+
+/// Makes tool output that is due at a moment; no two say the same.
+pub fn queue_item(run_at: Timestamp) -> NewQueueItem {
+    static COUNT: AtomicI64 = AtomicI64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    NewQueueItem {
+        session_id: session_id(),
+        tool_name: "Bash".into(),
+        raw_output: format!("output {number}").into_bytes(),
+        run_at,
+        created_at: NOW,
+    }
+}
+
+/// Why work was not done: the store failed, or the work itself said no.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The store failed.
+    Store(StoreError),
+    /// The work said no.
+    Own,
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Breaks off like a panic, without its message among the test's output.
+pub fn break_off() -> ! {
+    std::panic::resume_unwind(Box::new("a check breaks its own work off"))
+}
+
+/// A sequence of numbers that looks random and is the same in every run.
+#[derive(Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Starts the sequence of a seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Gives a number from 0 to one less than `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    /// Chooses one of some values.
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize].clone()
+    }
+
+    /// Wraps every second value, the others become none.
+    pub fn maybe<T>(&mut self, value: T) -> Option<T> {
+        (self.below(2) == 0).then_some(value)
+    }
+
+    /// Puts values in another order.
+    pub fn shuffle<T>(&mut self, values: &mut [T]) {
+        for end in (1..values.len()).rev() {
+            values.swap(end, self.below(end as u64 + 1) as usize);
+        }
+    }
+}

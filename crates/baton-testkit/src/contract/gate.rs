@@ -1,0 +1,43 @@
+//! A gate that holds threads back until it is opened, and tells how many stand before it.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+/// A gate, closed at first. Clones are the same gate.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gate {
+    inner: Arc<(Mutex<State>, Condvar)>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    arrived: usize,
+    open: bool,
+}
+
+impl Gate {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Arrives at the gate and waits until it is open.
+    pub(super) fn pass(&self) {
+        let (state, changed) = &*self.inner;
+        let mut state = state.lock().unwrap();
+        state.arrived += 1;
+        changed.notify_all();
+        drop(changed.wait_while(state, |state| !state.open).unwrap());
+    }
+
+    /// Waits until so many have arrived.
+    pub(super) fn await_arrivals(&self, count: usize) {
+        let (state, changed) = &*self.inner;
+        drop(changed.wait_while(state.lock().unwrap(), |state| state.arrived < count).unwrap());
+    }
+
+    /// Opens the gate for all.
+    pub(super) fn open(&self) {
+        let (state, changed) = &*self.inner;
+        state.lock().unwrap().open = true;
+        changed.notify_all();
+    }
+}

@@ -1,0 +1,196 @@
+//! Handoffs: what is written comes back, a session ends with one, one agent takes it, lists filter and page.
+
+use baton_core::{ActorKeyId, Cursor, Handoff, Sha256Hash};
+use baton_store::{HandoffFilter, Page, Store, StoreError};
+
+use super::fixture::{AWKWARD, Dice, NOW, full_session, handoff, later, session, track, tuple};
+use super::store::{TestStore, read, try_write, write};
+
+const AGENTS: [&str; 3] = ["agent-a", "agent-b", "Agent-a"];
+const VENTURES: [&str; 2] = ["vc", "dfg"];
+const REPOS: [&str; 2] = ["owner/one", "owner/two"];
+
+fn full_handoff() -> Handoff {
+    let payload = format!("{{\"text\":{}}}", serde_json::to_string(AWKWARD).unwrap());
+    Handoff {
+        issue_number: Some(i64::MAX),
+        branch: Some(AWKWARD.into()),
+        commit_sha: Some("0123456789abcdef".into()),
+        to_agent: Some("next.agent-1".parse().unwrap()),
+        status_label: Some(AWKWARD.into()),
+        summary: AWKWARD.into(),
+        payload_hash: Sha256Hash::of(payload.as_bytes()),
+        payload_json: payload,
+        schema_version: "2.0".into(),
+        late: true,
+        acknowledged_at: Some(later(6)),
+        acknowledged_by: Some("took.it".parse().unwrap()),
+        created_at: later(5),
+        actor_key_id: ActorKeyId::of("full"),
+        creation_correlation_id: "corr:full.1".parse().unwrap(),
+        ..handoff(&full_session())
+    }
+}
+
+fn insert_all(store: &Store, handoffs: &[Handoff]) {
+    let handoffs = handoffs.to_vec();
+    write(store, move |tx| handoffs.iter().try_for_each(|handoff| tx.insert_handoff(handoff)));
+}
+
+/// Every field comes back as it was written, by its own id and by its session's.
+pub fn reads_back_every_field(store: &TestStore) {
+    let mut large = handoff(&session(tuple("agent")));
+    large.payload_json = format!("[\"{}\"]", "接力".repeat(130_000));
+    for written in [handoff(&session(tuple("agent"))), full_handoff(), large] {
+        let (id, session_id) = (written.id, written.session_id);
+        insert_all(store, std::slice::from_ref(&written));
+        assert_eq!(read(store, move |tx| tx.handoff(id)).as_ref(), Some(&written));
+        assert_eq!(read(store, move |tx| tx.ending_handoff(session_id)), Some(written));
+    }
+}
+
+/// An id that nobody has finds nothing.
+pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
+    insert_all(store, &[full_handoff()]);
+    let unknown = full_handoff();
+    assert_eq!(read(store, move |tx| tx.handoff(unknown.id)), None);
+    assert_eq!(read(store, move |tx| tx.ending_handoff(unknown.session_id)), None);
+}
+
+/// A session ends with one handoff; a second is refused and the first stays. On its way it may leave others.
+pub fn a_session_ends_with_one_handoff(store: &TestStore) {
+    let author = session(tuple("agent"));
+    let interim = || Handoff { ends_session: false, ..handoff(&author) };
+    insert_all(store, &[interim(), interim()]);
+    let id = author.id;
+    assert_eq!(read(store, move |tx| tx.ending_handoff(id)), None, "it has not ended");
+
+    let (first, second) = (handoff(&author), handoff(&author));
+    insert_all(store, std::slice::from_ref(&first));
+    let answer = try_write(store, move |tx| tx.insert_handoff(&second));
+    assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
+    insert_all(store, &[interim()]);
+    assert_eq!(read(store, move |tx| tx.ending_handoff(id)), Some(first));
+}
+
+/// A handoff is taken once: the first agent stays written down, and nothing else of it changes.
+pub fn a_handoff_is_acknowledged_once(store: &TestStore) {
+    let (taken, neighbour) = (handoff(&session(tuple("agent"))), handoff(&session(tuple("agent"))));
+    insert_all(store, &[taken.clone(), neighbour.clone()]);
+    let acknowledge = |by: &str, at| {
+        let (id, by) = (taken.id, by.parse().unwrap());
+        write(store, move |tx| tx.acknowledge_handoff(id, &by, at))
+    };
+    assert!(acknowledge("first", later(1)));
+    assert!(!acknowledge("second", later(2)), "somebody had taken it");
+    assert!(!acknowledge("first", later(3)), "the same agent does not take it twice");
+
+    let expected = Handoff {
+        acknowledged_at: Some(later(1)),
+        acknowledged_by: Some("first".parse().unwrap()),
+        ..taken.clone()
+    };
+    assert_eq!(read(store, move |tx| tx.handoff(expected.id)), Some(expected.clone()));
+    assert_eq!(read(store, move |tx| tx.handoff(neighbour.id)), Some(neighbour.clone()));
+
+    let unknown = handoff(&session(tuple("agent"))).id;
+    let by = "first".parse().unwrap();
+    assert!(!write(store, move |tx| tx.acknowledge_handoff(unknown, &by, NOW)), "there is no such handoff");
+}
+
+fn random_handoff(dice: &mut Dice) -> Handoff {
+    let recipient = dice.pick(&AGENTS).parse().unwrap();
+    let issue_number = dice.below(3) as i64;
+    Handoff {
+        venture: dice.pick(&VENTURES).parse().unwrap(),
+        repo: dice.pick(&REPOS).parse().unwrap(),
+        track: dice.pick(&[None, Some(track(0)), Some(track(1))]),
+        issue_number: dice.maybe(issue_number),
+        from_agent: dice.pick(&AGENTS).parse().unwrap(),
+        to_agent: dice.maybe(recipient),
+        ..handoff(&session(tuple("agent")))
+    }
+}
+
+fn random_filter(dice: &mut Dice) -> HandoffFilter {
+    let (repo, from, to) = (dice.pick(&REPOS), dice.pick(&AGENTS), dice.pick(&AGENTS));
+    let (lane, issue_number) = (dice.pick(&[None, Some(track(0)), Some(track(1))]), dice.below(3) as i64);
+    HandoffFilter {
+        venture: dice.pick(&VENTURES).parse().unwrap(),
+        repo: dice.maybe(repo.parse().unwrap()),
+        track: dice.maybe(lane),
+        issue_number: dice.maybe(issue_number),
+        from_agent: dice.maybe(from.parse().unwrap()),
+        to_agent: dice.maybe(to.parse().unwrap()),
+    }
+}
+
+fn matches(filter: &HandoffFilter, handoff: &Handoff) -> bool {
+    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent } = filter;
+    *venture == handoff.venture
+        && repo.as_ref().is_none_or(|repo| *repo == handoff.repo)
+        && track.is_none_or(|track| track == handoff.track)
+        && issue_number.is_none_or(|number| handoff.issue_number == Some(number))
+        && from_agent.as_ref().is_none_or(|agent| *agent == handoff.from_agent)
+        && to_agent.as_ref().is_none_or(|agent| handoff.to_agent.as_ref() == Some(agent))
+}
+
+fn list(store: &Store, filter: &HandoffFilter, page: Page) -> Vec<Handoff> {
+    let filter = filter.clone();
+    read(store, move |tx| tx.handoffs(&filter, page))
+}
+
+fn list_by_pages(store: &Store, filter: &HandoffFilter, limit: u32) -> Vec<Handoff> {
+    let (mut all, mut page) = (Vec::new(), Page::first(limit));
+    loop {
+        let found = list(store, filter, page);
+        assert!(found.len() <= limit as usize, "a page of {limit} had {} rows", found.len());
+        let Some(last) = found.last() else { return all };
+        page.before = Some(Cursor { before: last.id.ulid() });
+        all.extend(found);
+    }
+}
+
+/// Conditions, alone and together, find what they say, newest first, in one page or many.
+pub fn lists_filter_and_page(store: &TestStore) {
+    let mut dice = Dice::new(4);
+    let mut all: Vec<Handoff> = (0..200).map(|_| random_handoff(&mut dice)).collect();
+    dice.shuffle(&mut all);
+    insert_all(store, &all);
+    all.sort_by_key(|handoff| std::cmp::Reverse(handoff.id));
+
+    let of = |venture: &str| HandoffFilter::of(venture.parse().unwrap());
+    let mut filters = vec![
+        of("vc"),
+        of("nobody"),
+        HandoffFilter { repo: Some(REPOS[0].parse().unwrap()), ..of("vc") },
+        HandoffFilter { track: Some(None), ..of("vc") },
+        HandoffFilter { track: Some(Some(track(0))), ..of("vc") },
+        HandoffFilter { issue_number: Some(0), ..of("vc") },
+        HandoffFilter { from_agent: Some(AGENTS[0].parse().unwrap()), ..of("vc") },
+        HandoffFilter { to_agent: Some(AGENTS[2].parse().unwrap()), ..of("vc") },
+    ];
+    filters.extend((0..60).map(|_| random_filter(&mut dice)));
+    for filter in filters {
+        let expected: Vec<Handoff> = all.iter().filter(|one| matches(&filter, one)).cloned().collect();
+        assert_eq!(list(store, &filter, Page::first(1000)), expected, "{filter:?}");
+        assert_eq!(list_by_pages(store, &filter, 7), expected, "by pages: {filter:?}");
+    }
+}
+
+/// Going through the pages shows each handoff once, although new ones arrive between them.
+pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
+    let filter = HandoffFilter::of("vc".parse().unwrap());
+    let mut expected: Vec<Handoff> = (0..20).map(|_| handoff(&session(tuple("agent")))).collect();
+    insert_all(store, &expected);
+    expected.reverse();
+    let (mut seen, mut page) = (Vec::new(), Page::first(6));
+    loop {
+        let found = list(store, &filter, page);
+        let Some(last) = found.last() else { break };
+        page.before = Some(Cursor { before: last.id.ulid() });
+        seen.extend(found);
+        insert_all(store, &[handoff(&session(tuple("newcomer")))]);
+    }
+    assert_eq!(seen, expected);
+}

@@ -1,0 +1,126 @@
+//! The schema version gate, as far as both databases share it: fresh, current, older, newer, and many at once.
+
+use std::sync::Barrier;
+use std::thread;
+
+use baton_store::{LATEST_VERSION, Store, StoreError};
+
+use super::fixture::{session, tuple};
+use super::store::{TestPlace, TestStore, read, write};
+
+const FIRST_SQLITE: &str = include_str!("../../../baton-store/migrations/sqlite/0001_sessions.sql");
+const FIRST_POSTGRES: &str = include_str!("../../../baton-store/migrations/postgres/0001_sessions.sql");
+
+/// The id of the session in [`build_first_version`].
+const OLD_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
+
+/// Makes a database as the first version of the schema left it, with a session in it.
+pub fn build_first_version(place: &TestPlace) {
+    let row = format!(
+        "INSERT INTO sessions (id, agent, venture, repo, status, created_at, last_heartbeat_at, schema_version, \
+         actor_key_id, creation_correlation_id) VALUES ('{OLD_SESSION}', 'agent', 'vc', 'owner/repo', 'active', \
+         1000, 2000, '1.0', '0123456789abcdef', 'corr_old');"
+    );
+    place.execute(
+        &format!("PRAGMA journal_mode = WAL; {FIRST_SQLITE} {row} PRAGMA user_version = 1;"),
+        &format!(
+            "{FIRST_POSTGRES} {row} CREATE TABLE baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
+             applied_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
+             INSERT INTO baton_schema (version, name) VALUES (1, '0001_sessions');"
+        ),
+    );
+}
+
+/// Makes an opened database look as if a later version of Baton had been there.
+fn pretend_newer(place: &TestPlace) {
+    place.execute(
+        "PRAGMA user_version = 9999",
+        "INSERT INTO baton_schema (version, name) VALUES (9999, '9999_from_the_future')",
+    );
+}
+
+fn assert_sound(store: &Store) {
+    let health = store.health().unwrap();
+    assert_eq!(health.schema_version, LATEST_VERSION);
+    assert_eq!(health.problems, [""; 0]);
+}
+
+fn assert_has_old_session(store: &Store) {
+    let found = read(store, |tx| tx.session(OLD_SESSION.parse().unwrap())).unwrap();
+    assert_eq!(found.tuple, tuple("agent"));
+    assert_eq!(found.last_heartbeat_at.as_millis(), 2000);
+}
+
+/// Opens a place on so many threads at the same moment; each must succeed.
+pub fn open_at_once(place: &TestPlace, threads: usize) -> Vec<Store> {
+    let barrier = Barrier::new(threads);
+    let open = || {
+        barrier.wait();
+        place.open().unwrap()
+    };
+    thread::scope(|scope| {
+        let opening: Vec<_> = (0..threads).map(|_| scope.spawn(open)).collect();
+        opening.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// A fresh database has the latest schema and is sound.
+pub fn a_fresh_database_is_current(store: &TestStore) {
+    assert_sound(store);
+}
+
+/// Opening a current database changes nothing in it.
+pub fn reopening_changes_nothing(store: &TestStore) {
+    let place = store.fresh_place();
+    let first = place.open().unwrap();
+    let kept = session(tuple("agent"));
+    let id = kept.id;
+    write(&first, move |tx| tx.insert_session(&kept));
+    drop(first);
+    let before = place.contents();
+    drop(place.open().unwrap());
+    assert!(place.contents() == before, "opening changed the database");
+    let again = place.open().unwrap();
+    assert!(read(&again, move |tx| tx.session(id)).is_some());
+}
+
+/// A database of a later version is refused, by both versions' numbers, and left as it was.
+pub fn a_newer_schema_is_refused_and_left_alone(store: &TestStore) {
+    let place = store.fresh_place();
+    drop(place.open().unwrap());
+    pretend_newer(&place);
+    let before = place.contents();
+    for _ in 0..2 {
+        match place.open() {
+            Err(StoreError::NewerSchema { found: 9999, known }) => assert_eq!(known, LATEST_VERSION),
+            other => panic!("opening a newer database gave {other:?}"),
+        }
+    }
+    assert!(place.contents() == before, "the refused database was changed");
+}
+
+/// An older database is brought to the latest schema with all that it holds.
+pub fn an_older_schema_is_brought_on(store: &TestStore) {
+    let place = store.fresh_place();
+    build_first_version(&place);
+    let migrated = place.open().unwrap();
+    assert_sound(&migrated);
+    assert_has_old_session(&migrated);
+    assert_eq!(read(&migrated, |tx| tx.requests(1)), [], "later tables are there");
+}
+
+/// Many processes that open a fresh database at the same moment all get it.
+pub fn many_can_open_a_fresh_database_at_once(store: &TestStore) {
+    let place = store.fresh_place();
+    let stores = open_at_once(&place, 8);
+    stores.iter().for_each(assert_sound);
+}
+
+/// Many processes that open an older database at the same moment all get it, migrated once.
+pub fn many_can_open_an_older_database_at_once(store: &TestStore) {
+    let place = store.fresh_place();
+    build_first_version(&place);
+    let stores = open_at_once(&place, 8);
+    stores.iter().for_each(assert_sound);
+    stores.iter().for_each(assert_has_old_session);
+}

@@ -1,0 +1,175 @@
+//! Sessions one by one: what is written comes back, and a tuple has one active session. Lists are in `session_list`.
+
+use baton_core::{EndReason, Session, SessionId, SessionStatus, SessionTuple};
+use baton_store::StoreError;
+use serde_json::{Map, json};
+
+use super::fixture::{NOW, earlier, full_session, later, session, track, tuple};
+use super::store::{TestStore, read, try_write, write};
+
+fn insert(store: &TestStore, session: &Session) {
+    let session = session.clone();
+    write(store, move |tx| tx.insert_session(&session));
+}
+
+fn find(store: &TestStore, id: SessionId) -> Option<Session> {
+    read(store, move |tx| tx.session(id))
+}
+
+fn lock_active(store: &TestStore, tuple: &SessionTuple) -> Vec<SessionId> {
+    let tuple = tuple.clone();
+    let found = write(store, move |tx| tx.lock_active_sessions(&tuple));
+    found.into_iter().map(|session| session.id).collect()
+}
+
+fn ended(mut session: Session) -> Session {
+    session.end(NOW, EndReason::Manual).unwrap();
+    session
+}
+
+/// Every field comes back as it was written, set or not.
+pub fn reads_back_every_field(store: &TestStore) {
+    let tracked = SessionTuple { track: Some(track(0)), ..tuple("agent") };
+    let mut with_empty_meta = session(tuple("other-agent"));
+    with_empty_meta.meta = Some(Map::new());
+    for written in [session(tuple("agent")), session(tracked), full_session(), with_empty_meta] {
+        insert(store, &written);
+        assert_eq!(find(store, written.id), Some(written.clone()));
+        let id = written.id;
+        assert_eq!(write(store, move |tx| tx.lock_session(id)), Some(written));
+    }
+}
+
+/// Every status and every end reason comes back.
+pub fn reads_back_every_status(store: &TestStore) {
+    let statuses = [SessionStatus::Ended, SessionStatus::Abandoned];
+    let reasons = [EndReason::Manual, EndReason::Stale, EndReason::Superseded, EndReason::Error];
+    for status in statuses {
+        for reason in reasons {
+            let written = Session { status, end_reason: Some(reason), ..session(tuple("agent")) };
+            insert(store, &written);
+            assert_eq!(find(store, written.id), Some(written));
+        }
+    }
+}
+
+/// An id that nobody has finds nothing.
+pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
+    let (known, unknown) = (session(tuple("agent")), session(tuple("agent")).id);
+    insert(store, &known);
+    assert_eq!(find(store, unknown), None);
+    assert_eq!(write(store, move |tx| tx.lock_session(unknown)), None);
+}
+
+/// Writing back changes what may change and leaves id, tuple and creation alone.
+pub fn update_writes_only_what_may_change(store: &TestStore) {
+    let (before, neighbour) = (session(tuple("agent")), session(tuple("neighbour")));
+    insert(store, &before);
+    insert(store, &neighbour);
+    let changed = Session { id: before.id, ..full_session() };
+
+    let update = changed.clone();
+    write(store, move |tx| tx.update_session(&update));
+
+    let expected = Session {
+        facts: changed.facts,
+        status: changed.status,
+        last_heartbeat_at: changed.last_heartbeat_at,
+        ended_at: changed.ended_at,
+        end_reason: changed.end_reason,
+        meta: changed.meta,
+        ..before.clone()
+    };
+    assert_eq!(find(store, before.id), Some(expected));
+    assert_eq!(find(store, neighbour.id), Some(neighbour), "no other session may change");
+}
+
+/// Writing back also takes away: what is none again is stored as none.
+pub fn update_clears_what_is_gone(store: &TestStore) {
+    let before = full_session();
+    insert(store, &before);
+    let cleared = Session {
+        facts: session(tuple("unused")).facts,
+        ended_at: None,
+        end_reason: None,
+        meta: None,
+        ..before.clone()
+    };
+    let update = cleared.clone();
+    write(store, move |tx| tx.update_session(&update));
+    assert_eq!(find(store, before.id), Some(cleared));
+}
+
+/// A heartbeat moves forward and changes nothing else; one that comes late moves nothing.
+pub fn heartbeats_only_move_forward(store: &TestStore) {
+    let mut beaten = Session { meta: json!({ "kept": 1 }).as_object().cloned(), ..session(tuple("agent")) };
+    let neighbour = session(tuple("neighbour"));
+    insert(store, &beaten);
+    insert(store, &neighbour);
+    let id = beaten.id;
+    for (at, expected) in [(later(60), later(60)), (earlier(60), later(60)), (later(61), later(61))] {
+        write(store, move |tx| tx.beat_session(id, at));
+        beaten.last_heartbeat_at = expected;
+        assert_eq!(find(store, id), Some(beaten.clone()), "after a heartbeat at {at}");
+    }
+    assert_eq!(find(store, neighbour.id), Some(neighbour), "no other heartbeat may move");
+}
+
+/// A tuple finds its own active session and no other: an absent track is not 0, an absent chat is not some chat.
+pub fn a_tuple_is_matched_exactly(store: &TestStore) {
+    let base = tuple("agent");
+    let tuples = [
+        base.clone(),
+        SessionTuple { agent: "Agent".parse().unwrap(), ..base.clone() },
+        SessionTuple { venture: "vc2".parse().unwrap(), ..base.clone() },
+        SessionTuple { repo: "owner/Repo".parse().unwrap(), ..base.clone() },
+        SessionTuple { track: Some(track(0)), ..base.clone() },
+        SessionTuple { track: Some(track(1)), ..base.clone() },
+        SessionTuple { client_session_id: Some("0".parse().unwrap()), ..base.clone() },
+        SessionTuple { client_session_id: Some("chat".parse().unwrap()), ..base.clone() },
+        SessionTuple { client_session_id: Some("CHAT".parse().unwrap()), ..base.clone() },
+        SessionTuple { track: Some(track(0)), client_session_id: Some("0".parse().unwrap()), ..base },
+    ];
+    for tuple in &tuples {
+        assert_eq!(lock_active(store, tuple), [], "{tuple:?} is not there yet");
+        insert(store, &ended(session(tuple.clone())));
+        assert_eq!(lock_active(store, tuple), [], "an ended session of {tuple:?} is not active");
+        let active = session(tuple.clone());
+        insert(store, &active);
+        assert_eq!(lock_active(store, tuple), [active.id], "{tuple:?}");
+    }
+}
+
+/// A second active session of a tuple is refused, whatever else it says; ended ones are as many as there are.
+pub fn a_tuple_has_one_active_session(store: &TestStore) {
+    let tracked = SessionTuple { track: Some(track(0)), ..tuple("agent") };
+    let chat = SessionTuple { client_session_id: Some("chat".parse().unwrap()), ..tuple("agent") };
+    for tuple in [tuple("agent"), tracked, chat] {
+        let first = session(tuple.clone());
+        insert(store, &first);
+
+        let second = session(tuple.clone());
+        let (refused, id) = (second.clone(), second.id);
+        let answer = try_write(store, move |tx| tx.insert_session(&refused));
+        assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
+        assert_eq!(find(store, id), None);
+        assert_eq!(lock_active(store, &tuple), [first.id]);
+
+        insert(store, &ended(session(tuple.clone())));
+        insert(store, &ended(session(tuple.clone())));
+        let over = ended(first);
+        write(store, move |tx| tx.update_session(&over));
+        insert(store, &second);
+        assert_eq!(lock_active(store, &tuple), [id]);
+    }
+}
+
+/// An id is given once.
+pub fn an_id_is_given_once(store: &TestStore) {
+    let first = session(tuple("agent"));
+    insert(store, &first);
+    let second = Session { id: first.id, ..session(tuple("other-agent")) };
+    let answer = try_write(store, move |tx| tx.insert_session(&second));
+    assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
+    assert_eq!(find(store, first.id), Some(first));
+}

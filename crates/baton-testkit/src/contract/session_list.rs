@@ -1,0 +1,182 @@
+//! Lists of sessions: filters against a list in memory, pages that neither skip nor repeat, who is silent.
+
+use baton_core::{Cursor, EndReason, Session, SessionId, SessionStatus, SessionTuple, Timestamp};
+use baton_store::{Page, SessionFilter, Store};
+
+use super::fixture::{Dice, NOW, earlier, later, session, track, tuple};
+use super::store::{TestStore, read, write};
+
+const AGENTS: [&str; 3] = ["agent-a", "agent-b", "Agent-a"];
+const VENTURES: [&str; 3] = ["vc", "dfg", "VC"];
+const REPOS: [&str; 3] = ["owner/one", "owner/two", "Owner/one"];
+
+fn random_session(dice: &mut Dice, number: usize) -> Session {
+    let mut made = session(SessionTuple {
+        agent: dice.pick(&AGENTS).parse().unwrap(),
+        venture: dice.pick(&VENTURES).parse().unwrap(),
+        repo: dice.pick(&REPOS).parse().unwrap(),
+        track: dice.pick(&[None, Some(track(0)), Some(track(1))]),
+        // Distinct, so that the tuples are.
+        client_session_id: Some(format!("chat-{number}").parse().unwrap()),
+    });
+    made.last_heartbeat_at = random_time(dice);
+    match dice.below(6) {
+        0 => made.end(later(200), EndReason::Manual).unwrap(),
+        1 => made.abandon(),
+        _ => {}
+    }
+    made
+}
+
+fn random_time(dice: &mut Dice) -> Timestamp {
+    later(dice.below(20))
+}
+
+fn random_filter(dice: &mut Dice) -> SessionFilter {
+    let ventures = VENTURES.iter().filter(|_| dice.below(2) == 0).map(|name| name.parse().unwrap()).collect();
+    let (venture, repo, agent) = (dice.pick(&VENTURES), dice.pick(&REPOS), dice.pick(&AGENTS));
+    let (number, since) = (dice.below(3), random_time(dice));
+    SessionFilter {
+        venture: dice.maybe(venture.parse().unwrap()),
+        ventures: dice.maybe(ventures),
+        repo: dice.maybe(repo.parse().unwrap()),
+        track: dice.maybe(track(number as i64)),
+        agent: dice.maybe(agent.parse().unwrap()),
+        alive_since: dice.maybe(since),
+    }
+}
+
+fn matches(filter: &SessionFilter, session: &Session) -> bool {
+    let SessionFilter { venture, ventures, repo, track, agent, alive_since } = filter;
+    let tuple = &session.tuple;
+    session.status == SessionStatus::Active
+        && venture.as_ref().is_none_or(|venture| *venture == tuple.venture)
+        && ventures.as_ref().is_none_or(|ventures| ventures.contains(&tuple.venture))
+        && repo.as_ref().is_none_or(|repo| *repo == tuple.repo)
+        && track.is_none_or(|track| tuple.track == Some(track))
+        && agent.as_ref().is_none_or(|agent| *agent == tuple.agent)
+        && alive_since.is_none_or(|since| session.last_heartbeat_at >= since)
+}
+
+fn insert_all(store: &Store, sessions: &[Session]) {
+    let sessions = sessions.to_vec();
+    write(store, move |tx| sessions.iter().try_for_each(|session| tx.insert_session(session)));
+}
+
+fn list(store: &Store, filter: &SessionFilter, page: Page) -> Vec<Session> {
+    let filter = filter.clone();
+    read(store, move |tx| tx.active_sessions(&filter, page))
+}
+
+fn list_by_pages(store: &Store, filter: &SessionFilter, limit: u32) -> Vec<Session> {
+    let (mut all, mut page) = (Vec::new(), Page::first(limit));
+    loop {
+        let found = list(store, filter, page);
+        assert!(found.len() <= limit as usize, "a page of {limit} had {} rows", found.len());
+        let Some(last) = found.last() else { return all };
+        page.before = Some(Cursor { before: last.id.ulid() });
+        all.extend(found);
+    }
+}
+
+/// Puts 200 random sessions into the store, in no order, and gives them newest first.
+fn populate(store: &Store, dice: &mut Dice) -> Vec<Session> {
+    let mut sessions: Vec<Session> = (0..200).map(|number| random_session(dice, number)).collect();
+    dice.shuffle(&mut sessions);
+    insert_all(store, &sessions);
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.id));
+    sessions
+}
+
+fn assert_lists(store: &Store, filter: &SessionFilter, all: &[Session]) {
+    let expected: Vec<Session> = all.iter().filter(|session| matches(filter, session)).cloned().collect();
+    assert_eq!(list(store, filter, Page::first(1000)), expected, "{filter:?}");
+    assert_eq!(list_by_pages(store, filter, 7), expected, "by pages: {filter:?}");
+}
+
+/// Each condition by itself finds what it says, newest first, and never a session that is over.
+pub fn each_condition_filters(store: &TestStore) {
+    let all = populate(store, &mut Dice::new(1));
+    let none = SessionFilter::default;
+    let mut filters = vec![
+        none(),
+        SessionFilter { ventures: Some(vec![]), ..none() },
+        SessionFilter {
+            ventures: Some(vec!["vc".parse().unwrap(), "dfg".parse().unwrap(), "no".parse().unwrap()]),
+            ..none()
+        },
+        SessionFilter { alive_since: Some(later(10)), ..none() },
+        SessionFilter { alive_since: Some(later(1000)), ..none() },
+    ];
+    for index in 0..3 {
+        filters.extend([
+            SessionFilter { venture: Some(VENTURES[index].parse().unwrap()), ..none() },
+            SessionFilter { repo: Some(REPOS[index].parse().unwrap()), ..none() },
+            SessionFilter { track: Some(track(index as i64)), ..none() },
+            SessionFilter { agent: Some(AGENTS[index].parse().unwrap()), ..none() },
+        ]);
+    }
+    for filter in filters {
+        assert_lists(store, &filter, &all);
+    }
+}
+
+/// Any combination of conditions finds what all of them say.
+pub fn conditions_combine(store: &TestStore) {
+    let mut dice = Dice::new(2);
+    let all = populate(store, &mut dice);
+    for _ in 0..60 {
+        assert_lists(store, &random_filter(&mut dice), &all);
+    }
+}
+
+/// Going through the pages shows each session once, although heartbeats and new sessions arrive between them.
+pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
+    let filter = SessionFilter { venture: Some("vc".parse().unwrap()), ..SessionFilter::default() };
+    let sessions: Vec<Session> = (0..40).map(|number| session(tuple(&format!("agent-{number}")))).collect();
+    insert_all(store, &sessions);
+    let expected: Vec<SessionId> = sessions.iter().rev().map(|session| session.id).collect();
+
+    let (mut seen, mut page, mut dice) = (Vec::new(), Page::first(7), Dice::new(3));
+    loop {
+        let found = list(store, &filter, page);
+        let Some(last) = found.last() else { break };
+        page.before = Some(Cursor { before: last.id.ulid() });
+        seen.extend(found.iter().map(|session| session.id));
+
+        insert_all(store, &[session(tuple(&format!("newcomer-{}", seen.len())))]);
+        let beaten: Vec<SessionId> = (0..10).map(|_| dice.pick(&expected)).collect();
+        let at = later(seen.len() as u64);
+        write(store, move |tx| beaten.iter().try_for_each(|id| tx.beat_session(*id, at)));
+    }
+    assert_eq!(seen, expected);
+}
+
+/// The sweeper gets whoever is active and silent since before a moment, longest silent first, as many as it asks for.
+pub fn the_silent_come_longest_silent_first(store: &TestStore) {
+    let silent_for = [30, 10, 50, 0, 20, 40];
+    let mut sessions: Vec<Session> = silent_for
+        .iter()
+        .map(|seconds| Session {
+            last_heartbeat_at: earlier(*seconds),
+            ..session(tuple(&format!("agent-{seconds}")))
+        })
+        .collect();
+    let mut over = Session { last_heartbeat_at: earlier(60), ..session(tuple("agent-60")) };
+    over.abandon();
+    sessions.push(over);
+    insert_all(store, &sessions);
+
+    for (before, limit, expected) in [
+        (NOW, 100, &[50, 40, 30, 20, 10][..]),
+        (later(1), 100, &[50, 40, 30, 20, 10, 0]),
+        (earlier(30), 100, &[50, 40]),
+        (later(1), 2, &[50, 40]),
+        (earlier(50), 100, &[]),
+    ] {
+        let found = write(store, move |tx| tx.lock_silent_sessions(before, limit));
+        let found: Vec<Timestamp> = found.iter().map(|session| session.last_heartbeat_at).collect();
+        let expected: Vec<Timestamp> = expected.iter().map(|seconds| earlier(*seconds)).collect();
+        assert_eq!(found, expected, "silent since before {before}, {limit} at the most");
+    }
+}

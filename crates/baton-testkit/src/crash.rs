@@ -1,0 +1,198 @@
+//! The crash harness: clients write through the real server, it is killed at random points and started again, and
+//! what was acknowledged is compared with what is there.
+#![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use baton_core::{Cursor, HandoffId, SessionId};
+use baton_store::{HandoffFilter, Page, SessionFilter, Store, StoreConfig, StoreError};
+use serde_json::{Value, json};
+
+use crate::binary::{Home, ServerProcess};
+
+const CLIENTS: u64 = 4;
+const AGENT: &str = "crash-test";
+const VENTURE: &str = "crash";
+
+/// How many crashes a test goes through: `BATON_CRASH_CYCLES`, or `default`.
+pub fn cycles(default: u64) -> u64 {
+    std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What clients were told is done, and what they do not know of because the server died on them.
+#[derive(Debug, Default)]
+struct Ledger {
+    sessions: BTreeMap<String, SessionId>,
+    handoffs: BTreeMap<String, HandoffId>,
+    unanswered: Vec<Request>,
+}
+
+/// A request that can be repeated: it names itself.
+#[derive(Debug, Clone)]
+struct Request {
+    path: &'static str,
+    name: String,
+    body: Value,
+}
+
+/// What the harness saw, for a test to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// Sessions that were acknowledged.
+    pub sessions: usize,
+    /// Handoffs that were acknowledged.
+    pub handoffs: usize,
+    /// Requests that were cut off by a crash and repeated after it.
+    pub repeated: usize,
+}
+
+/// Goes through `cycles` crashes.
+///
+/// # Panics
+///
+/// When an acknowledged write is missing, or a repeated one was done twice.
+pub fn run(home: &Home, store: &StoreConfig, cycles: u64) -> Tally {
+    let ledger = Mutex::new(Ledger::default());
+    let mut repeated = 0;
+    for cycle in 0..cycles {
+        let server = home.serve();
+        repeated += repeat_unanswered(&server, &ledger);
+        let pause = Duration::from_micros(RandomState::new().build_hasher().finish() % 40_000);
+        write_until_killed(server, &ledger, cycle, pause);
+        let tally = verify(store, &ledger.lock().expect("the ledger"));
+        assert!(tally.is_ok(), "cycle {cycle}: {tally:?}");
+    }
+    repeated += repeat_unanswered(&home.serve(), &ledger);
+    let ledger = ledger.into_inner().expect("the ledger");
+    verify(store, &ledger).expect("the last look");
+    Tally { sessions: ledger.sessions.len(), handoffs: ledger.handoffs.len(), repeated }
+}
+
+fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64, pause: Duration) {
+    let counter = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            let (server, counter) = (&server, &counter);
+            scope.spawn(move || {
+                while client_turn(server, ledger, cycle, counter.fetch_add(1, Ordering::Relaxed)).is_some() {}
+            });
+        }
+        // The one place where waiting is the point: the crash comes at a moment that nobody chose.
+        std::thread::sleep(pause);
+        kill(&server);
+    });
+}
+
+fn kill(server: &ServerProcess) {
+    let killed = std::process::Command::new("kill").args(["-9", &server.id().to_string()]).status();
+    assert!(killed.expect("kill runs").success(), "the server was gone before it was killed");
+}
+
+/// Starts a session and ends every other one. `None` when the server is gone.
+fn client_turn(server: &ServerProcess, ledger: &Mutex<Ledger>, cycle: u64, turn: u64) -> Option<()> {
+    let name = format!("c{cycle}-t{turn}");
+    let start = Request {
+        path: "/sod",
+        name: name.clone(),
+        body: json!({ "agent": AGENT, "venture": VENTURE, "repo": "o/r", "client_session_id": name }),
+    };
+    let session_id = send(server, ledger, start)?["session_id"].clone();
+    if turn % 2 == 1 {
+        let end = Request {
+            path: "/eod",
+            name: name.clone(),
+            body: json!({ "session_id": session_id, "handoff": { "summary": name } }),
+        };
+        send(server, ledger, end)?;
+    }
+    Some(())
+}
+
+fn send(server: &ServerProcess, ledger: &Mutex<Ledger>, request: Request) -> Option<Value> {
+    let headers = [("idempotency-key", request.name.as_str())];
+    let sent = server.try_send("POST", request.path, &headers, request.body.to_string().as_bytes());
+    let mut ledger = ledger.lock().expect("the ledger");
+    let Ok(answer) = sent else {
+        ledger.unanswered.push(request);
+        return None;
+    };
+    assert_eq!(answer.status, 200, "{} {}", request.path, answer.text);
+    let body = answer.json();
+    let id = |name: &str| body[name].as_str().expect("an id").to_owned();
+    if request.path == "/sod" {
+        ledger.sessions.insert(request.name, id("session_id").parse().expect("a session id"));
+    } else {
+        ledger.handoffs.insert(request.name, id("handoff_id").parse().expect("a handoff id"));
+    }
+    Some(body)
+}
+
+fn repeat_unanswered(server: &ServerProcess, ledger: &Mutex<Ledger>) -> usize {
+    let unanswered = std::mem::take(&mut ledger.lock().expect("the ledger").unanswered);
+    let count = unanswered.len();
+    for request in unanswered {
+        send(server, ledger, request).expect("a server that is not killed answers");
+    }
+    count
+}
+
+/// Looks into the store without the server: everything acknowledged is there, nothing is there twice.
+fn verify(config: &StoreConfig, ledger: &Ledger) -> Result<(), String> {
+    let store = Store::open(config).map_err(|error| format!("{error:?}"))?;
+    let (sessions, handoffs) = store
+        .read(|tx| {
+            let venture: baton_core::Venture = VENTURE.parse().expect("a venture");
+            let filter = SessionFilter { venture: Some(venture.clone()), ..SessionFilter::default() };
+            let mut sessions = Vec::new();
+            let mut page = Page::first(1_000);
+            loop {
+                let found = tx.active_sessions(&filter, page)?;
+                let Some(last) = found.last() else { break };
+                page.before = Some(Cursor { before: last.id.ulid() });
+                sessions.extend(found);
+            }
+            let mut handoffs = Vec::new();
+            let mut page = Page::first(1_000);
+            loop {
+                let found = tx.handoffs(&HandoffFilter::of(venture.clone()), page)?;
+                let Some(last) = found.last() else { break };
+                page.before = Some(Cursor { before: last.id.ulid() });
+                handoffs.extend(found);
+            }
+            Ok::<_, StoreError>((sessions, handoffs))
+        })
+        .wait()
+        .map_err(|error| format!("{error:?}"))?;
+    let mut handed_over = BTreeMap::new();
+    for handoff in handoffs {
+        if let Some(other) = handed_over.insert(handoff.summary.clone(), handoff.clone()) {
+            return Err(format!(
+                "handoff {} is there twice: {} and {}",
+                handoff.summary, handoff.id, other.id
+            ));
+        }
+    }
+    let mut active = BTreeMap::new();
+    for session in sessions {
+        let name = session.tuple.client_session_id.as_ref().map(ToString::to_string).unwrap_or_default();
+        if let Some(other) = active.insert(name.clone(), session.id) {
+            return Err(format!("session {name} is there twice: {} and {other}", session.id));
+        }
+    }
+    for (name, id) in &ledger.handoffs {
+        if handed_over.get(name).map(|handoff| handoff.id) != Some(*id) {
+            return Err(format!("acknowledged handoff {name} {id} is lost or another one"));
+        }
+    }
+    for (name, id) in &ledger.sessions {
+        let ended = handed_over.get(name).map(|handoff| handoff.session_id);
+        if active.get(name).copied().or(ended) != Some(*id) {
+            return Err(format!("acknowledged session {name} {id} is lost or another one"));
+        }
+    }
+    Ok(())
+}

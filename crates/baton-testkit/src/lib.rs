@@ -1,0 +1,8 @@
+//! Test support for Baton: the store contract, fixtures, a PostgreSQL to test on, harnesses for real processes.
+//!
+//! Used by tests and benches alone; nothing that ships depends on it.
+
+pub mod binary;
+pub mod contract;
+pub mod crash;
+pub mod postgres;

@@ -1,0 +1,160 @@
+//! PostgreSQL for tests: a database of its own for every test.
+//!
+//! Owns the databases, not the server: `scripts/test` starts one server for the whole run and names it in
+//! `BATON_TEST_POSTGRES_URL`. Without a server a test is left out, in plain sight; on CI it fails.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test without its database must fail loudly")]
+
+use std::env;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use postgres::{Client, Config, NoTls};
+
+/// Names the test server; the role in the URL must be allowed to create databases.
+const SERVER_URL_VARIABLE: &str = "BATON_TEST_POSTGRES_URL";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A database of its own on the test server, dropped when this goes out of scope.
+#[derive(Debug)]
+pub struct TestDatabase {
+    /// Where to connect; the database is empty at first.
+    pub url: String,
+    name: String,
+    server_url: String,
+}
+
+impl TestDatabase {
+    /// Creates an empty database, or returns `None` when this run has no PostgreSQL server.
+    ///
+    /// The caller of a `None` returns early; that its test was left out is already said on stderr.
+    ///
+    /// # Panics
+    ///
+    /// When the server cannot be used, and on CI also when there is none: a skipped run must not pass there.
+    #[must_use]
+    pub fn create() -> Option<Self> {
+        Self::create_with("")
+    }
+
+    /// Creates an empty database with further options of `CREATE DATABASE`, otherwise like [`TestDatabase::create`].
+    ///
+    /// # Panics
+    ///
+    /// As there, and when the server does not know the options.
+    #[must_use]
+    pub fn create_with(options: &str) -> Option<Self> {
+        let Some(server_url) = variable(SERVER_URL_VARIABLE) else {
+            assert!(variable("CI").is_none(), "PostgreSQL is missing: run scripts/test");
+            report_skipped_test();
+            return None;
+        };
+        let name = unique_name();
+        // template0 lets nobody connect, so no connection can ever block the copy.
+        let statement = format!("CREATE DATABASE {name} TEMPLATE template0 {options}");
+        if let Err(error) = run_on_server(&server_url, &statement) {
+            panic!("cannot create {name} on {SERVER_URL_VARIABLE}={server_url}: {error:?}");
+        }
+        Some(Self { url: with_database(&server_url, &name), name, server_url })
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        // FORCE ends the connections that the test, or a process it started, left open.
+        let statement = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        if let Err(error) = run_on_server(&self.server_url, &statement) {
+            // Panicking here could hide why the test failed, and the server is thrown away anyway.
+            say(&format!("cannot drop the test database {}: {error:?}", self.name));
+        }
+    }
+}
+
+/// Reads an environment variable; an empty one counts as unset.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Unique among the processes and threads that share the server, which tests do not clean after a kill.
+fn unique_name() -> String {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let random = RandomState::new().build_hasher().finish();
+    format!("baton_test_{}_{count}_{random:016x}", process::id())
+}
+
+/// Runs on a thread of its own: the client blocks on a runtime, which async tests do not allow in theirs.
+fn run_on_server(server_url: &str, statement: &str) -> Result<(), postgres::Error> {
+    thread::scope(|scope| {
+        let run = || -> Result<(), postgres::Error> {
+            let mut config: Config = server_url.parse()?;
+            let mut client: Client = config.connect_timeout(CONNECT_TIMEOUT).connect(NoTls)?;
+            client.batch_execute(statement)
+        };
+        scope.spawn(run).join().expect("the PostgreSQL client does not panic")
+    })
+}
+
+/// Puts another database name into a URL and keeps its parameters.
+fn with_database(server_url: &str, name: &str) -> String {
+    let (location, parameters) = match server_url.split_once('?') {
+        Some((location, parameters)) => (location, format!("?{parameters}")),
+        None => (server_url, String::new()),
+    };
+    let (scheme, location) = location.split_once("://").expect("the server is named by a URL");
+    let authority = location.split_once('/').map_or(location, |(authority, _)| authority);
+    format!("{scheme}://{authority}/{name}{parameters}")
+}
+
+fn report_skipped_test() {
+    // The test harness names a test's thread after the test.
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("a test");
+    say(&format!("skipped {test}: no PostgreSQL ({SERVER_URL_VARIABLE} is unset; scripts/test sets it)"));
+}
+
+/// Writes to stderr itself: the harness would swallow what `eprintln!` prints in a passing test.
+fn say(message: &str) {
+    // A closed stderr is no reason to fail a test.
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connect(url: &str) -> Result<Client, postgres::Error> {
+        Client::connect(url, NoTls)
+    }
+
+    #[test]
+    fn databases_are_separate_and_dropped_with_connections_open() {
+        let (Some(first), Some(second)) = (TestDatabase::create(), TestDatabase::create()) else { return };
+        let url = first.url.clone();
+        let mut client = connect(&url).expect("connects to the first database");
+        client.batch_execute("CREATE TABLE only_here ()").expect("creates a table");
+        let mut other = connect(&second.url).expect("connects to the second database");
+        other.batch_execute("SELECT FROM only_here").expect_err("the second database has no such table");
+
+        drop(first);
+
+        client.batch_execute("SELECT 1").expect_err("the connection was ended");
+        assert!(connect(&url).is_err(), "{url} still exists");
+        other.batch_execute("SELECT 1").expect("the second database is untouched");
+    }
+
+    #[test]
+    fn the_database_name_replaces_only_the_path() {
+        for (server_url, expected) in [
+            ("postgres://baton@127.0.0.1:5433/postgres", "postgres://baton@127.0.0.1:5433/mine"),
+            ("postgres://baton@localhost", "postgres://baton@localhost/mine"),
+            ("postgresql://host/old?sslmode=disable", "postgresql://host/mine?sslmode=disable"),
+            ("postgres:///old?host=/run/pg", "postgres:///mine?host=/run/pg"),
+        ] {
+            assert_eq!(with_database(server_url, "mine"), expected);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Holds the edges of `ARCHITECTURE.md`: who may depend on whom, and who may see which library.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Which crates of ours a crate may use. Whoever adds an edge draws it in `ARCHITECTURE.md` too.
+const EDGES: &[(&str, &[&str])] = &[
+    ("baton-core", &[]),
+    ("baton-store", &["baton-core"]),
+    ("baton-app", &["baton-core", "baton-store"]),
+    ("baton-server", &["baton-app", "baton-core"]),
+    ("baton", &["baton-app", "baton-core", "baton-server", "baton-store"]),
+    ("baton-testkit", &["baton-core", "baton-store"]),
+    ("baton-benches", &["baton-core", "baton-store"]),
+];
+
+/// Libraries that only these crates may use.
+const FENCES: &[(&str, &[&str])] = &[
+    ("rusqlite", &["baton-store", "baton-testkit", "baton-benches"]),
+    ("postgres", &["baton-store", "baton-testkit"]),
+    ("axum", &["baton-server"]),
+    ("rmcp", &["baton-server"]),
+    ("clap", &["baton"]),
+    ("tokio", &["baton-store", "baton-server", "baton"]),
+    ("getrandom", &["baton-app", "baton", "baton-testkit"]),
+    ("ureq", &["baton", "baton-testkit"]),
+];
+
+/// The direct, non-development dependencies of every crate of ours.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names = |package: &Value| {
+        let used = package["dependencies"].as_array().unwrap().iter().filter(|used| used["kind"] != "dev");
+        used.map(|used| used["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().map(|package| (package["name"].as_str().unwrap().to_owned(), names(package))).collect()
+}
+
+#[test]
+fn crates_depend_only_on_those_below_them() {
+    let dependencies = dependencies();
+    let known: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
+    let found: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
+    assert_eq!(found, known, "a crate came or went");
+    for (name, allowed) in EDGES {
+        let ours = dependencies[*name].iter().map(String::as_str).filter(|used| known.contains(used));
+        let extra: Vec<&str> = ours.filter(|used| !allowed.contains(used)).collect();
+        assert!(extra.is_empty(), "{name} must not depend on {extra:?}");
+    }
+}
+
+#[test]
+fn libraries_stay_behind_their_fences() {
+    let dependencies = dependencies();
+    for (library, allowed) in FENCES {
+        let users =
+            dependencies.iter().filter(|(_, used)| used.contains(*library)).map(|(name, _)| name.as_str());
+        let extra: Vec<&str> = users.filter(|user| !allowed.contains(user)).collect();
+        assert!(extra.is_empty(), "{library} must not be used by {extra:?}");
+    }
+}

@@ -1,0 +1,20 @@
+//! Stamps the commit into the binary, for `baton --version`.
+
+use std::process::Command;
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output =
+        Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn main() {
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
+    println!("cargo:rustc-env=BATON_COMMIT={commit}");
+    // A source archive has no history; then there is nothing to watch but this file.
+    println!("cargo:rerun-if-changed=build.rs");
+    if let Some(head) = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={head}");
+    }
+}

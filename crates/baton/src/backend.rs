@@ -1,0 +1,266 @@
+//! Where a verb's operation runs: on the local store, or on a server over HTTP. The answer is the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_app::{
+    App, Call, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock, SystemEntropy, operation,
+};
+use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
+use baton_server::{Route, Verb, routes};
+use baton_store::{Store, StoreConfig, StoreError, Threads};
+use serde::Serialize;
+use serde_json::Value;
+use ureq::Agent;
+
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure};
+
+/// Opens the store and puts the application on it.
+pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
+    let store = open_store(config, threads)?;
+    let log = match threads {
+        Threads::Caller => RequestLog::at_end(),
+        Threads::Background => RequestLog::behind(store.clone())
+            .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the request log: {error}")))?,
+    };
+    Ok(App::new(store, settings(config), SystemClock, SystemEntropy, log))
+}
+
+/// Opens the store that is configured.
+pub(crate) fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
+    let place = match &config.database_url {
+        Some(url) => StoreConfig::Postgres {
+            url: url.expose().to_owned(),
+            threads,
+            connections: config.postgres_connections,
+        },
+        None => StoreConfig::Sqlite { path: DataDir::open(&config.data_dir)?.database(), threads },
+    };
+    Store::open(&place).map_err(|error| store_failure(&error))
+}
+
+pub(crate) fn settings(config: &Config) -> Settings {
+    Settings {
+        liveness: Liveness {
+            stale_after: Duration::from_secs(config.stale_minutes * 60),
+            abandon_after: Duration::from_secs(config.abandon_hours * 3_600),
+        },
+        heartbeat: HeartbeatPolicy {
+            interval_seconds: config.heartbeat_interval_seconds,
+            jitter_seconds: config.heartbeat_jitter_seconds,
+        },
+        idempotency_ttl: Duration::from_secs(config.idempotency_ttl_seconds),
+        request_retention: Duration::from_secs(config.request_log_retention_days * 86_400),
+        default_venture: config.venture.clone(),
+    }
+}
+
+/// Says why a store cannot be opened, and what to do about it. The person at this machine may know the cause.
+pub(crate) fn store_failure(error: &StoreError) -> Failure {
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        message = format!("{message}: {inner}");
+        cause = inner.source();
+    }
+    let hint = match error {
+        StoreError::NewerSchema { .. } => {
+            "use the newer baton that wrote it, or point BATON_DATA_DIR at another folder"
+        }
+        StoreError::Folder { .. } => "make it writable for you, or point BATON_DATA_DIR at a folder that is",
+        StoreError::Full => "free some space, then try again",
+        StoreError::Busy | StoreError::Overloaded => {
+            "another process holds the database; try again in a moment"
+        }
+        _ => "run `baton doctor` to see what is wrong",
+    };
+    Failure::new(Exit::StoreUnavailable, ErrorCode::StoreUnavailable.as_str(), message).hint(hint)
+}
+
+/// Where operations run.
+pub(crate) enum Backend {
+    /// On the local store.
+    Local(Box<App>),
+    /// On a server.
+    Remote(Box<Remote>),
+}
+
+/// A server, and how to reach it.
+pub(crate) struct Remote {
+    agent: Agent,
+    url: String,
+    key: Option<String>,
+}
+
+impl Backend {
+    /// Takes the configured server, or opens the local store.
+    pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
+        match &config.server {
+            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config)))),
+            None => Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?))),
+        }
+    }
+
+    /// Calls an operation and reads its output.
+    pub(crate) fn call<O: Operation>(
+        &self,
+        params: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<(O::Output, Value), Failure> {
+        let unreadable = |error: serde_json::Error| {
+            Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
+        };
+        let mut params = serde_json::to_value(params).map_err(unreadable)?;
+        if let Value::Object(map) = &mut params {
+            map.retain(|_, value| !value.is_null());
+        }
+        let key = key.map(IdempotencyKey::parse).transpose()?;
+        let reply = match self {
+            Self::Local(app) => call_local::<O>(app, params, key)?,
+            Self::Remote(remote) => remote.call::<O>(params, key)?,
+        };
+        if reply.status != 200 {
+            return Err(Failure::from_body(reply.error, &reply.body));
+        }
+        let data: Value = serde_json::from_str(&reply.body).map_err(unreadable)?;
+        let output = serde_json::from_value(data.clone()).map_err(unreadable)?;
+        Ok((output, data))
+    }
+
+    /// Calls an operation and makes an answer of its output.
+    pub(crate) fn answer<O: Operation>(
+        &self,
+        params: &impl Serialize,
+        key: Option<&str>,
+        describe: impl FnOnce(&O::Output) -> String,
+    ) -> Result<Answer, Failure> {
+        let (output, data) = self.call::<O>(params, key)?;
+        Ok(Answer::new(data, describe(&output)))
+    }
+}
+
+struct Received {
+    status: u16,
+    error: Option<ErrorCode>,
+    body: String,
+}
+
+fn call_local<O: Operation>(
+    app: &App,
+    params: Value,
+    key: Option<IdempotencyKey>,
+) -> Result<Received, Failure> {
+    let correlation_id = app.correlation_id()?;
+    let idempotency_key = match key {
+        None if O::KEY == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
+        key => key,
+    };
+    let call = Call { actor: Actor::local(), face: Face::Cli, correlation_id, idempotency_key };
+    let Reply { status, error, body, .. } = app.call_blocking(operation::<O>(), call, params);
+    Ok(Received { status, error, body })
+}
+
+impl Remote {
+    fn new(url: &str, config: &Config) -> Self {
+        let tls = ureq::tls::TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .build();
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(30)))
+            .tls_config(tls)
+            .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        let key = match &config.relay_key {
+            Some(key) => Some(key.expose().to_owned()),
+            None => DataDir::open(&config.data_dir).ok().and_then(|folder| folder.read_relay_key()),
+        };
+        Self { agent, url: url.trim_end_matches('/').to_owned(), key }
+    }
+
+    fn call<O: Operation>(&self, params: Value, key: Option<IdempotencyKey>) -> Result<Received, Failure> {
+        let route =
+            routes().into_iter().find(|route| route.operation.name() == O::NAME).ok_or_else(|| {
+                Failure::new(Exit::Failure, "internal", format!("{} has no HTTP route", O::NAME))
+            })?;
+        let key = match key {
+            None if O::KEY == KeyUse::Required => {
+                let mut random = [0; 16];
+                getrandom::fill(&mut random)
+                    .map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
+                Some(format!("cli-{:032x}", u128::from_le_bytes(random)))
+            }
+            key => key.map(|key| key.to_string()),
+        };
+        let (path, params) = fill_path(&route, params);
+        let mut request = ureq::http::Request::builder().method(route.verb.as_str());
+        if let Some(key) = &self.key {
+            request = request.header("x-relay-key", key);
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let (uri, body) = match route.verb {
+            Verb::Get => (format!("{}{path}{}", self.url, query(&params)), String::new()),
+            Verb::Post => (format!("{}{path}", self.url), params.to_string()),
+        };
+        let request =
+            request.uri(uri).header("content-type", "application/json").body(body).map_err(|error| {
+                Failure::new(Exit::Usage, "invalid_config", format!("server {}: {error}", self.url))
+            })?;
+        let mut response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        let body = response.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
+        let status = response.status().as_u16();
+        let code = serde_json::from_str::<Value>(&body).ok();
+        let error = code.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));
+        Ok(Received { status, error, body })
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failure {
+        Failure::new(Exit::StoreUnavailable, "server_unreachable", format!("{}: {error}", self.url))
+            .hint("check that `baton serve` runs there, or leave --server out to use the local store")
+    }
+}
+
+/// Puts the parameters that the path names into it; the rest stays.
+fn fill_path(route: &Route, params: Value) -> (String, Value) {
+    let mut rest = params;
+    let mut path = String::new();
+    for part in route.path.split_inclusive('/') {
+        let (name, slash) = part.strip_suffix('/').map_or((part, ""), |name| (name, "/"));
+        match name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) => {
+                let value = rest.as_object_mut().and_then(|map| map.remove(name)).unwrap_or_default();
+                path.push_str(&encode(&text_of(&value)));
+            }
+            None => path.push_str(name),
+        }
+        path.push_str(slash);
+    }
+    (path, rest)
+}
+
+fn query(params: &Value) -> String {
+    let pairs: Vec<String> = params
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{}={}", encode(name), encode(&text_of(value))))
+        .collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn encode(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    text.bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

@@ -1,0 +1,148 @@
+//! The command line: what can be said, and who does it.
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::config::{Config, Flag, Sources};
+use crate::exit::{self, Exit};
+use crate::output::{Answer, Failure, Format, finish, print, warn};
+use crate::verbs;
+use crate::{backend::Backend, logging};
+
+/// The version, with the commit it was built from.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
+
+/// Keeps the context of coding agents alive across chats, agents, crashes and machines.
+#[derive(Debug, Parser)]
+#[command(name = "baton", version = VERSION, after_help = exit::HELP, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every verb takes.
+#[derive(Debug, Clone, Args)]
+struct Global {
+    /// Print for people or for machines
+    #[arg(long, value_enum, default_value_t, global = true)]
+    format: Format,
+    /// Use this baton server instead of the local store
+    #[arg(long, value_name = "URL", global = true)]
+    server: Option<String>,
+    /// Keep data in this folder
+    #[arg(long, value_name = "FOLDER", global = true)]
+    data_dir: Option<String>,
+    /// Log at this level or filter
+    #[arg(long, value_name = "LEVEL", global = true)]
+    log: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start, keep alive, end and list sessions
+    #[command(subcommand)]
+    Session(Box<verbs::session::SessionCommand>),
+    /// Read, list, write and take handoffs
+    #[command(subcommand)]
+    Handoff(verbs::handoff::HandoffCommand),
+    /// Make, list and revoke credentials of single agents
+    #[command(subcommand)]
+    Token(verbs::token::TokenCommand),
+    /// Give up silent sessions, drop old logs and expired keys
+    Cleanup,
+    /// Serve the HTTP API
+    Serve(verbs::serve::ServeArgs),
+    /// Serve MCP on standard input and output
+    Mcp,
+    /// Play a whole relay on a throwaway store
+    Demo,
+    /// Say how things stand
+    Status,
+    /// Check the installation and say how to mend what is wrong
+    Doctor,
+    /// Show the configuration
+    #[command(subcommand)]
+    Config(verbs::config::ConfigCommand),
+    /// Print a completion script for a shell
+    Completions(verbs::completions::CompletionsArgs),
+}
+
+/// Runs the process.
+pub(crate) fn run() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let format = cli.global.format;
+    finish(format, dispatch(cli))
+}
+
+fn dispatch(cli: Cli) -> Result<Answer, Failure> {
+    if let Command::Completions(args) = &cli.command {
+        return Ok(verbs::completions::run(args, Cli::command()));
+    }
+    let (config, warnings) = Config::load(&Sources::from_process(flags(&cli)))?;
+    for warning in &warnings {
+        warn(&warning.to_string());
+    }
+    logging::start(&config)?;
+    match cli.command {
+        Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
+        Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
+        Command::Token(command) => verbs::token::run(&command, &config),
+        Command::Cleanup => verbs::cleanup::run(&config),
+        Command::Serve(_) => verbs::serve::run(&config),
+        Command::Mcp => verbs::mcp::run(&config),
+        Command::Demo => verbs::demo::run(),
+        Command::Status => verbs::status::run(&config),
+        Command::Doctor => verbs::doctor::run(&config),
+        Command::Config(command) => verbs::config::run(&command, &config),
+        Command::Completions(args) => Ok(verbs::completions::run(&args, Cli::command())),
+    }
+}
+
+/// The flags that set something, whichever verb they belong to.
+fn flags(cli: &Cli) -> Vec<Flag> {
+    let Global { server, data_dir, log, .. } = cli.global.clone();
+    let listen = match &cli.command {
+        Command::Serve(args) => args.listen.clone(),
+        _ => None,
+    };
+    [
+        Flag::given("--server", "client.server", server),
+        Flag::given("--data-dir", "data_dir", data_dir),
+        Flag::given("--log", "log.level", log),
+        Flag::given("--listen", "server.listen", listen),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Help and version are answers; everything else that does not parse is a usage error, as JSON when that was asked for.
+fn usage(error: &clap::Error) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            print(&error.render().to_string());
+            Exit::Ok
+        }
+        _ if asks_for_json() => {
+            let message = error.render().to_string();
+            let message = message.trim().strip_prefix("error: ").unwrap_or(message.trim());
+            finish(Format::Json, Err(Failure::new(Exit::Usage, "usage", message).hint("baton --help")))
+        }
+        _ => {
+            // Where standard error cannot be written to there is nobody to tell.
+            let _ = error.print();
+            Exit::Usage
+        }
+    }
+}
+
+fn asks_for_json() -> bool {
+    let arguments: Vec<String> = std::env::args().collect();
+    arguments.iter().any(|argument| argument == "--format=json")
+        || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
+}

@@ -1,0 +1,232 @@
+//! Reading the layers, weakest first, each over the one before.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use toml::Table;
+
+use super::problem::{ConfigError, Origin, Warning};
+use super::settings::{Preset, ProjectFile, SETTINGS, Setting, USER_FILE_ENV, env_names, find};
+use super::sources::{ENV_PREFIX, Sources};
+use super::value::{Folders, Raw, Value, without_controls};
+
+/// No configuration is this long; a link to an endless device is.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// How alike two names must be for one to be suggested for the other.
+const NEAR_ENOUGH: f64 = 0.7;
+
+/// What variables of builds, tests and benchmarks begin with: they set nothing, and there is nothing odd about them.
+const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH_", "BATON_COMMIT"];
+
+/// The values that won, each with where it came from. What has no value is not in it.
+#[derive(Debug, Clone)]
+pub(super) struct Layers {
+    values: BTreeMap<&'static str, (Value, Origin)>,
+    warnings: Vec<Warning>,
+}
+
+impl Layers {
+    /// Reads every layer. A wrong value is an error in whichever layer it is, also where a stronger one would win.
+    pub(super) fn read(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new() };
+        layers.read_defaults(sources)?;
+        layers.read_user_file(sources)?;
+        layers.read_project_file(sources)?;
+        layers.read_environment(sources)?;
+        layers.read_flags(sources)?;
+        Ok(layers)
+    }
+
+    /// Gives the value of a key, and where it came from.
+    pub(super) fn get(&self, key: &str) -> Option<&(Value, Origin)> {
+        self.values.get(key)
+    }
+
+    /// Takes the warnings out.
+    pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    fn set(
+        &mut self,
+        setting: &'static Setting,
+        raw: Raw<'_>,
+        origin: Origin,
+        folders: Folders<'_>,
+    ) -> Result<(), ConfigError> {
+        match setting.kind.read(raw, folders) {
+            Some(value) => {
+                self.values.insert(setting.key, (value, origin));
+                Ok(())
+            }
+            None => Err(ConfigError::invalid(setting, origin, setting.kind.found(raw))),
+        }
+    }
+
+    fn read_defaults(&mut self, sources: &Sources) -> Result<(), ConfigError> {
+        for setting in SETTINGS {
+            let raw = match setting.default {
+                Preset::Nothing => None,
+                Preset::DataFolder => sources.places.as_ref().map(|places| places.data.as_os_str()),
+                Preset::Text(text) => Some(text.as_ref()),
+            };
+            if let Some(raw) = raw {
+                self.set(setting, Raw::Os(raw), Origin::Default, Folders::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_user_file(&mut self, sources: &Sources) -> Result<(), ConfigError> {
+        let named = sources.named_user_file();
+        let Some(path) = named.clone().or_else(|| sources.usual_user_file()) else {
+            return Ok(());
+        };
+        // The person chose this file: it may also be `/dev/null` or a pipe.
+        let table = match File::open(&path) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                self.warnings.extend(named.map(|path| Warning::NoUserFile { env: USER_FILE_ENV, path }));
+                return Ok(());
+            }
+            file => parse(&path, file)?,
+        };
+        self.read_table(&table, &Origin::UserFile(path), sources)
+    }
+
+    fn read_project_file(&mut self, sources: &Sources) -> Result<(), ConfigError> {
+        let Some(path) = sources.project_file() else {
+            return Ok(());
+        };
+        let table = parse(&path, open_regular(&path))?;
+        self.read_table(&table, &Origin::ProjectFile(path), sources)
+    }
+
+    fn read_table(&mut self, table: &Table, origin: &Origin, sources: &Sources) -> Result<(), ConfigError> {
+        let (Origin::UserFile(path) | Origin::ProjectFile(path)) = origin else {
+            return Ok(());
+        };
+        let folders = Folders { base: path.parent(), home: sources.home() };
+        for (key, value) in flatten(table) {
+            let Some(setting) = find(&key) else {
+                let nearest = nearest(&key, SETTINGS.iter().map(|setting| setting.key));
+                self.warnings.push(Warning::UnknownKey { key, path: path.clone(), nearest });
+                continue;
+            };
+            match (origin, setting.project_file) {
+                (Origin::ProjectFile(_), ProjectFile::MayNot(reason)) => {
+                    let (path, env) = (path.clone(), setting.env_name());
+                    self.warnings.push(Warning::NotForProjects { key: setting.key, path, reason, env });
+                }
+                _ => self.set(setting, Raw::Toml(value), origin.clone(), folders)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_environment(&mut self, sources: &Sources) -> Result<(), ConfigError> {
+        for setting in SETTINGS {
+            let given = setting.env.iter().find_map(|name| Some((*name, sources.variable(name)?)));
+            if let Some((name, value)) = given {
+                self.set(setting, Raw::Os(value), Origin::Environment(name), sources.folders())?;
+            }
+        }
+        for name in sources.environment.keys() {
+            let ours = name.starts_with(ENV_PREFIX)
+                && !FOREIGN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                && sources.variable(name).is_some();
+            if ours && !env_names().any(|known| known == name) {
+                let known = env_names().filter(|known| known.starts_with(ENV_PREFIX));
+                self.warnings
+                    .push(Warning::UnknownVariable { name: name.clone(), nearest: nearest(name, known) });
+            }
+        }
+        Ok(())
+    }
+
+    fn read_flags(&mut self, sources: &Sources) -> Result<(), ConfigError> {
+        for flag in &sources.flags {
+            let Some(setting) = find(flag.key) else {
+                return Err(ConfigError::UnknownKey { flag: flag.name, key: flag.key });
+            };
+            self.set(setting, Raw::Os(&flag.value), Origin::Flag(flag.name), sources.folders())?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens a file that came with a repository: a device or pipe behind a link would block or never end.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if path.metadata()?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+fn parse(path: &Path, file: io::Result<File>) -> Result<Table, ConfigError> {
+    let text = file
+        .and_then(read_text)
+        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+    text.parse().map_err(|error| syntax(path.to_owned(), &text, &error))
+}
+
+fn read_text(file: File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        let problem = format!("it is longer than {MAX_FILE_BYTES} bytes");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, problem));
+    }
+    Ok(text)
+}
+
+/// Tells where the mistake is; the text itself is not repeated, for there may be a key in it.
+fn syntax(path: PathBuf, text: &str, error: &toml::de::Error) -> ConfigError {
+    let end = error.span().map_or(0, |span| span.start);
+    let before = text.get(..end).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    ConfigError::Syntax { path, line, column, message: without_controls(error.message()) }
+}
+
+/// Gives the dotted keys of a table. What is a setting is not looked into, so that a table in its place is refused.
+fn flatten(table: &Table) -> Vec<(String, &toml::Value)> {
+    let mut found = Vec::new();
+    let mut open: Vec<(String, &Table)> = vec![(String::new(), table)];
+    while let Some((prefix, table)) = open.pop() {
+        for (name, value) in table {
+            let key = format!("{prefix}{name}");
+            match value {
+                toml::Value::Table(inner) if find(&key).is_none() => open.push((format!("{key}."), inner)),
+                _ => found.push((key, value)),
+            }
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found
+}
+
+/// Finds the name that was probably meant: one that looks alike, or that ends in the whole of what was written.
+fn nearest(written: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let bare = |name: &str| name.strip_prefix(ENV_PREFIX).unwrap_or(name).to_ascii_lowercase();
+    let written = bare(written);
+    let alike = |name: &str| {
+        let name = bare(name);
+        match name.strip_suffix(&written) {
+            Some(before) if before.ends_with(['.', '_']) => 1.0,
+            _ => strsim::normalized_damerau_levenshtein(&name, &written),
+        }
+    };
+    known
+        .map(|name| (alike(name), name))
+        .filter(|(alike, _)| *alike >= NEAR_ENOUGH)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+#[path = "layers_tests.rs"]
+mod tests;

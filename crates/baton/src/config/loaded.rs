@@ -1,0 +1,209 @@
+//! The configuration, typed: what the rest of the binary goes by.
+
+use std::path::PathBuf;
+
+use baton_core::{Agent, Venture};
+use serde::Serialize;
+
+use super::layers::Layers;
+use super::problem::{ConfigError, Origin, Warning};
+use super::settings::{SETTINGS, find};
+use super::sources::Sources;
+use super::value::{SecretText, Value};
+
+/// Every setting, checked. The table in `settings.rs` says what each is for.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// `data_dir`
+    pub(crate) data_dir: PathBuf,
+    /// `store.database_url`
+    pub(crate) database_url: Option<SecretText>,
+    /// `store.postgres_connections`
+    pub(crate) postgres_connections: usize,
+    /// `server.listen`
+    pub(crate) listen: String,
+    /// `server.allowed_hosts`
+    pub(crate) allowed_hosts: Vec<String>,
+    /// `server.relay_key`
+    pub(crate) relay_key: Option<SecretText>,
+    /// `client.server`
+    pub(crate) server: Option<String>,
+    /// `session.venture`
+    pub(crate) venture: Venture,
+    /// `session.agent`
+    pub(crate) agent: Option<Agent>,
+    /// `session.stale_minutes`
+    pub(crate) stale_minutes: u64,
+    /// `session.abandon_hours`
+    pub(crate) abandon_hours: u64,
+    /// `heartbeat.interval_seconds`
+    pub(crate) heartbeat_interval_seconds: u32,
+    /// `heartbeat.jitter_seconds`, less than the interval.
+    pub(crate) heartbeat_jitter_seconds: u32,
+    /// `idempotency.ttl_seconds`
+    pub(crate) idempotency_ttl_seconds: u64,
+    /// `request_log.retention_days`
+    pub(crate) request_log_retention_days: u64,
+    /// `rate_limit.per_minute`; `None` is no limit.
+    pub(crate) rate_limit_per_minute: Option<u32>,
+    /// `log.level`, a filter directive. Whether it is one is for the logger to say.
+    pub(crate) log_level: String,
+    /// `log.file`
+    pub(crate) log_file: Option<PathBuf>,
+    /// `log.format`
+    pub(crate) log_format: LogFormat,
+    layers: Layers,
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// A setting as `baton config show` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Entry {
+    /// The dotted key.
+    pub(crate) key: &'static str,
+    /// The value with secrets masked, if there is one.
+    pub(crate) value: Option<String>,
+    /// Where the value came from.
+    pub(crate) origin: Origin,
+    /// The environment variable that sets it.
+    pub(crate) env: &'static str,
+    /// What it is for.
+    pub(crate) help: &'static str,
+}
+
+impl Config {
+    /// Reads every layer and checks what won. Warnings are for the person to see; nothing of what they are about has
+    /// been taken over.
+    pub(crate) fn load(sources: &Sources) -> Result<(Self, Vec<Warning>), ConfigError> {
+        let mut layers = Layers::read(sources)?;
+        let warnings = layers.take_warnings();
+        let config = Self {
+            data_dir: required(&layers, "data_dir", path)?,
+            database_url: optional(&layers, "store.database_url", secret)?,
+            postgres_connections: required(&layers, "store.postgres_connections", integer)?,
+            listen: required(&layers, "server.listen", text)?,
+            allowed_hosts: optional(&layers, "server.allowed_hosts", text)?.map_or_else(Vec::new, |names| {
+                names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+            }),
+            relay_key: optional(&layers, "server.relay_key", secret)?,
+            server: optional(&layers, "client.server", text)?,
+            venture: required(&layers, "session.venture", |value| text(value)?.parse().ok())?,
+            agent: optional(&layers, "session.agent", |value| text(value)?.parse().ok())?,
+            stale_minutes: required(&layers, "session.stale_minutes", integer)?,
+            abandon_hours: required(&layers, "session.abandon_hours", integer)?,
+            heartbeat_interval_seconds: required(&layers, "heartbeat.interval_seconds", integer)?,
+            heartbeat_jitter_seconds: required(&layers, "heartbeat.jitter_seconds", integer)?,
+            idempotency_ttl_seconds: required(&layers, "idempotency.ttl_seconds", integer)?,
+            request_log_retention_days: required(&layers, "request_log.retention_days", integer)?,
+            rate_limit_per_minute: Some(required(&layers, "rate_limit.per_minute", integer)?)
+                .filter(|limit| *limit > 0),
+            log_level: required(&layers, "log.level", text)?,
+            log_file: optional(&layers, "log.file", path)?,
+            log_format: required(&layers, "log.format", log_format)?,
+            layers,
+        };
+        config.check_jitter()?;
+        Ok((config, warnings))
+    }
+
+    /// Lists every setting in the order of the table, for people and machines to read.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        SETTINGS
+            .iter()
+            .map(|setting| {
+                let (value, origin) = match self.layers.get(setting.key) {
+                    Some((value, origin)) => (Some(value.shown()), origin.clone()),
+                    None => (None, Origin::Default),
+                };
+                Entry { key: setting.key, value, origin, env: setting.env_name(), help: setting.help }
+            })
+            .collect()
+    }
+
+    /// A heartbeat must lie in the future: the jitter may not eat the whole interval.
+    fn check_jitter(&self) -> Result<(), ConfigError> {
+        let (interval, jitter) = (self.heartbeat_interval_seconds, self.heartbeat_jitter_seconds);
+        if jitter < interval {
+            return Ok(());
+        }
+        let origin = |key| self.layers.get(key).map_or(Origin::Default, |(_, origin)| origin.clone());
+        Err(ConfigError::Jitter {
+            jitter,
+            jitter_origin: origin("heartbeat.jitter_seconds"),
+            interval,
+            interval_origin: origin("heartbeat.interval_seconds"),
+        })
+    }
+}
+
+/// Takes a setting's value as the type that the rest of the binary wants.
+fn optional<T>(
+    layers: &Layers,
+    key: &'static str,
+    convert: impl FnOnce(&Value) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    let (Some((value, origin)), Some(setting)) = (layers.get(key), find(key)) else {
+        return Ok(None);
+    };
+    match convert(value) {
+        Some(converted) => Ok(Some(converted)),
+        None => Err(ConfigError::invalid(setting, origin.clone(), Some(value.shown()))),
+    }
+}
+
+fn required<T>(
+    layers: &Layers,
+    key: &'static str,
+    convert: impl FnOnce(&Value) -> Option<T>,
+) -> Result<T, ConfigError> {
+    let env = find(key).map_or("", |setting| setting.env_name());
+    optional(layers, key, convert)?.ok_or(ConfigError::Unset { key, env })
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn integer<T: TryFrom<i64>>(value: &Value) -> Option<T> {
+    match value {
+        Value::Integer(number) => T::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+fn path(value: &Value) -> Option<PathBuf> {
+    match value {
+        Value::Path(path) => Some(path.clone()),
+        _ => None,
+    }
+}
+
+fn secret(value: &Value) -> Option<SecretText> {
+    match value {
+        Value::Secret(secret) | Value::DatabaseUrl(secret) => Some(secret.clone()),
+        _ => None,
+    }
+}
+
+fn log_format(value: &Value) -> Option<LogFormat> {
+    match text(value)?.as_str() {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "loaded_tests.rs"]
+mod tests;

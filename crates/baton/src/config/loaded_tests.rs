@@ -1,0 +1,183 @@
+use super::*;
+use crate::config::settings::Preset;
+use crate::config::sources::{Flag, Places};
+
+fn sources(environment: &[(&str, &str)]) -> Sources {
+    let places = Places { home: "/nowhere".into(), config: "/nowhere/c".into(), data: "/nowhere/d".into() };
+    Sources {
+        environment: environment.iter().map(|(name, value)| ((*name).into(), value.into())).collect(),
+        places: Some(places),
+        ..Sources::default()
+    }
+}
+
+fn load(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    Config::load(&sources(environment)).map(|(config, _)| config)
+}
+
+fn entry(config: &Config, key: &str) -> Entry {
+    config.entries().into_iter().find(|entry| entry.key == key).unwrap()
+}
+
+#[test]
+fn a_fresh_machine_has_the_defaults() {
+    let (config, warnings) = Config::load(&sources(&[])).unwrap();
+    assert_eq!(warnings, []);
+    assert_eq!(config.data_dir, PathBuf::from("/nowhere/d"));
+    assert_eq!(config.database_url, None);
+    assert_eq!(config.postgres_connections, 8);
+    assert_eq!(config.listen, "127.0.0.1:7333");
+    assert_eq!(config.relay_key, None);
+    assert_eq!(config.server, None);
+    assert_eq!(config.venture.as_str(), "local");
+    assert_eq!(config.agent, None);
+    assert_eq!((config.stale_minutes, config.abandon_hours), (45, 24));
+    assert_eq!((config.heartbeat_interval_seconds, config.heartbeat_jitter_seconds), (600, 120));
+    assert_eq!((config.idempotency_ttl_seconds, config.request_log_retention_days), (3600, 7));
+    assert_eq!(config.rate_limit_per_minute, Some(60_000));
+    assert_eq!((config.log_level.as_str(), config.log_file.clone()), ("warn", None));
+    assert_eq!(config.log_format, LogFormat::Text);
+}
+
+#[test]
+fn every_value_reaches_its_field() {
+    let config = load(&[
+        ("BATON_DATA_DIR", "/data"),
+        ("BATON_DATABASE_URL", "postgres://u:p@h/db"),
+        ("BATON_POSTGRES_CONNECTIONS", "9"),
+        ("BATON_LISTEN", "[::1]:1"),
+        ("BATON_RELAY_KEY", "key"),
+        ("BATON_SERVER", "http://h"),
+        ("BATON_VENTURE", "vc"),
+        ("BATON_AGENT", "me"),
+        ("BATON_SESSION_STALE_MINUTES", "10"),
+        ("BATON_SESSION_ABANDON_HOURS", "11"),
+        ("BATON_HEARTBEAT_INTERVAL_SECONDS", "12"),
+        ("BATON_HEARTBEAT_JITTER_SECONDS", "0"),
+        ("BATON_IDEMPOTENCY_TTL_SECONDS", "13"),
+        ("BATON_REQUEST_LOG_RETENTION_DAYS", "14"),
+        ("BATON_RATE_LIMIT_PER_MINUTE", "0"),
+        ("BATON_LOG", "debug"),
+        ("BATON_LOG_FILE", "/log"),
+        ("BATON_LOG_FORMAT", "json"),
+    ])
+    .unwrap();
+    assert_eq!(config.data_dir, PathBuf::from("/data"));
+    assert_eq!(config.database_url.as_ref().map(SecretText::expose), Some("postgres://u:p@h/db"));
+    assert_eq!((config.postgres_connections, config.listen.as_str()), (9, "[::1]:1"));
+    assert_eq!(config.relay_key.as_ref().map(SecretText::expose), Some("key"));
+    assert_eq!(config.server.as_deref(), Some("http://h"));
+    assert_eq!((config.venture.as_str(), config.agent.as_ref().map(Agent::as_str)), ("vc", Some("me")));
+    assert_eq!((config.stale_minutes, config.abandon_hours), (10, 11));
+    assert_eq!((config.heartbeat_interval_seconds, config.heartbeat_jitter_seconds), (12, 0));
+    assert_eq!((config.idempotency_ttl_seconds, config.request_log_retention_days), (13, 14));
+    assert_eq!((config.rate_limit_per_minute, config.log_level.as_str()), (None, "debug"));
+    assert_eq!((config.log_file.clone(), config.log_format), (Some("/log".into()), LogFormat::Json));
+    assert!(config.entries().iter().all(|entry| matches!(entry.origin, Origin::Environment(_))));
+}
+
+#[test]
+fn the_ends_of_every_range_fit_their_fields() {
+    for setting in SETTINGS {
+        let crate::config::settings::Kind::Integer { min, max } = setting.kind else { continue };
+        for number in [min, max] {
+            let number = number.to_string();
+            let loaded = load(&[
+                ("BATON_HEARTBEAT_INTERVAL_SECONDS", "86400"),
+                ("BATON_HEARTBEAT_JITTER_SECONDS", "0"),
+                (setting.env_name(), number.as_str()),
+            ]);
+            assert!(loaded.is_ok(), "{} = {number}: {:?}", setting.key, loaded.err());
+        }
+    }
+}
+
+#[test]
+fn the_jitter_must_be_less_than_the_interval() {
+    let error = load(&[("HEARTBEAT_INTERVAL_SECONDS", "120")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`heartbeat.jitter_seconds` is 120 (default) and must be less than `heartbeat.interval_seconds`, \
+         which is 120 (environment HEARTBEAT_INTERVAL_SECONDS)"
+    );
+    assert!(error.hint().contains("BATON_HEARTBEAT_JITTER_SECONDS"));
+    assert!(load(&[("HEARTBEAT_INTERVAL_SECONDS", "121")]).is_ok());
+}
+
+#[test]
+fn without_a_home_the_data_folder_must_be_named() {
+    let homeless = Sources::default();
+    let error = Config::load(&homeless).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`data_dir` has no value, and no home folder is known to find its default in"
+    );
+    assert_eq!(error.hint(), "set BATON_DATA_DIR, or HOME");
+    let named = Sources {
+        flags: Flag::given("--data-dir", "data_dir", Some("/d")).into_iter().collect(),
+        ..homeless
+    };
+    assert!(Config::load(&named).is_ok());
+}
+
+#[test]
+fn only_the_data_folder_can_be_without_a_default_and_required() {
+    let homeless = Sources {
+        flags: Flag::given("-", "data_dir", Some("/d")).into_iter().collect(),
+        ..Sources::default()
+    };
+    let (config, _) = Config::load(&homeless).unwrap();
+    for entry in config.entries() {
+        let none = matches!(find(entry.key).unwrap().default, Preset::Nothing);
+        assert_eq!(entry.value.is_none(), none, "{}", entry.key);
+    }
+}
+
+#[test]
+fn entries_are_masked_and_tell_their_origin() {
+    let key = "k".repeat(43);
+    let config = load(&[
+        ("CONTEXT_RELAY_KEY", key.as_str()),
+        ("BATON_DATABASE_URL", "postgres://baton:hunter2@db/baton"),
+    ])
+    .unwrap();
+    let relay_key = entry(&config, "server.relay_key");
+    assert_eq!(relay_key.value.as_deref(), Some("set, 43 characters"));
+    assert_eq!(relay_key.origin.to_string(), "environment CONTEXT_RELAY_KEY");
+    assert_eq!(relay_key.env, "BATON_RELAY_KEY");
+    let database = entry(&config, "store.database_url");
+    assert_eq!(database.value.as_deref(), Some("postgres://baton:***@db/baton"));
+    assert_eq!(entry(&config, "client.server").value, None);
+    assert_eq!(config.entries().len(), SETTINGS.len());
+
+    let debug = format!("{config:?} {:?}", config.entries());
+    assert!(!debug.contains("hunter2") && !debug.contains(&key));
+}
+
+#[test]
+fn an_entry_reads_well_as_json() {
+    let entry = entry(&load(&[("BATON_LOG", "info")]).unwrap(), "log.level");
+    assert_eq!(
+        serde_json::to_value(&entry).unwrap(),
+        serde_json::json!({
+            "key": "log.level",
+            "value": "info",
+            "origin": "environment BATON_LOG",
+            "env": "BATON_LOG",
+            "help": "what is logged: `warn`, or a filter like `warn,baton_store=debug`",
+        })
+    );
+}
+
+#[test]
+fn origins_are_written_as_people_read_them() {
+    for (origin, text) in [
+        (Origin::Default, "default"),
+        (Origin::UserFile("/u/config.toml".into()), "user file /u/config.toml"),
+        (Origin::ProjectFile("/p/.baton.toml".into()), "project file /p/.baton.toml"),
+        (Origin::Environment("BATON_LOG"), "environment BATON_LOG"),
+        (Origin::Flag("--listen"), "flag --listen"),
+    ] {
+        assert_eq!(origin.to_string(), text);
+    }
+}

@@ -1,0 +1,222 @@
+//! Where a value came from, and what is wrong or odd about it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Serialize, Serializer};
+
+use super::settings::{Preset, Setting};
+use super::value::without_controls;
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// No layer gave one.
+    Default,
+    /// The file of the person.
+    UserFile(PathBuf),
+    /// The `.baton.toml` of the folder.
+    ProjectFile(PathBuf),
+    /// This environment variable.
+    Environment(&'static str),
+    /// This flag, with its dashes.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::UserFile(path) => write!(f, "user file {}", path.display()),
+            Self::ProjectFile(path) => write!(f, "project file {}", path.display()),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Why there is no configuration to go by.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// A file is there and cannot be read.
+    #[error("could not read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file is not TOML.
+    #[error("{}, line {line}, column {column}: {message}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+        /// What the parser said.
+        message: String,
+    },
+    /// A value is not what its setting takes.
+    #[error("`{key}` ({origin}) must be {must}{}", but_is(found.as_deref()))]
+    Invalid {
+        /// The setting.
+        key: &'static str,
+        /// Where the value came from.
+        origin: Origin,
+        /// What it must be.
+        must: String,
+        /// The value, unless there may be a secret in it.
+        found: Option<String>,
+        /// What holds without it, if that can be said.
+        default: Option<&'static str>,
+    },
+    /// The jitter leaves nothing of the heartbeat interval.
+    #[error(
+        "`heartbeat.jitter_seconds` is {jitter} ({jitter_origin}) and must be less than \
+         `heartbeat.interval_seconds`, which is {interval} ({interval_origin})"
+    )]
+    Jitter {
+        /// The jitter.
+        jitter: u32,
+        /// Where it came from.
+        jitter_origin: Origin,
+        /// The interval.
+        interval: u32,
+        /// Where it came from.
+        interval_origin: Origin,
+    },
+    /// A setting that cannot do without a value has none.
+    #[error("`{key}` has no value, and no home folder is known to find its default in")]
+    Unset {
+        /// The setting.
+        key: &'static str,
+        /// The environment variable that sets it.
+        env: &'static str,
+    },
+    /// A flag of the binary sets what is not in the table: a mistake in the binary.
+    #[error("{flag} sets `{key}`, which is not a setting")]
+    UnknownKey {
+        /// The flag.
+        flag: &'static str,
+        /// What it sets.
+        key: &'static str,
+    },
+}
+
+fn but_is(found: Option<&str>) -> String {
+    found.map(|found| format!(", but is `{found}`")).unwrap_or_default()
+}
+
+impl ConfigError {
+    pub(super) fn invalid(setting: &Setting, origin: Origin, found: Option<String>) -> Self {
+        let default = match setting.default {
+            Preset::Text(text) => Some(text),
+            Preset::Nothing | Preset::DataFolder => None,
+        };
+        Self::Invalid { key: setting.key, origin, must: setting.kind.must(), found, default }
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            Self::Unreadable { path, .. } => {
+                format!("make {} a file that you can read, or remove it", path.display())
+            }
+            Self::Syntax { path, .. } => format!("correct {}, then run `baton config show`", path.display()),
+            Self::Invalid { origin, default, .. } => {
+                let place = match origin {
+                    Origin::Default => "the default".into(),
+                    Origin::UserFile(path) | Origin::ProjectFile(path) => format!("it in {}", path.display()),
+                    Origin::Environment(name) => format!("the environment variable {name}"),
+                    Origin::Flag(name) => name.to_string(),
+                };
+                match default {
+                    Some(text) => format!("correct {place}, or leave it out to use `{text}`"),
+                    None => format!("correct {place}, or leave it out"),
+                }
+            }
+            Self::Jitter { .. } => {
+                "lower BATON_HEARTBEAT_JITTER_SECONDS or raise BATON_HEARTBEAT_INTERVAL_SECONDS, \
+                                    or the same keys in the file that sets them"
+                    .into()
+            }
+            Self::Unset { env, .. } => format!("set {env}, or HOME"),
+            Self::UnknownKey { .. } => "this is a mistake in baton: please report it".into(),
+        }
+    }
+}
+
+/// Something odd that does not stop anything. `Display` is the whole message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Warning {
+    /// A file sets what is no setting.
+    UnknownKey {
+        /// What it sets.
+        key: String,
+        /// The file.
+        path: PathBuf,
+        /// The setting that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// An environment variable looks like ours and is not.
+    UnknownVariable {
+        /// The variable.
+        name: String,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A project file sets what it may not; the value is ignored.
+    NotForProjects {
+        /// The setting.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it may not.
+        reason: &'static str,
+        /// The environment variable that may.
+        env: &'static str,
+    },
+    /// The user file was named in the environment and is not there.
+    NoUserFile {
+        /// The variable that names it.
+        env: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let did_you_mean = |f: &mut fmt::Formatter<'_>, nearest: &Option<&str>| match nearest {
+            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            None => f.write_str("; `baton config show` lists those there are"),
+        };
+        match self {
+            Self::UnknownKey { key, path, nearest } => {
+                write!(f, "unknown setting `{}` in {}", without_controls(key), path.display())?;
+                did_you_mean(f, nearest)
+            }
+            Self::UnknownVariable { name, nearest } => {
+                write!(f, "unknown environment variable {}", without_controls(name))?;
+                did_you_mean(f, nearest)
+            }
+            Self::NotForProjects { key, path, reason, env } => write!(
+                f,
+                "`{key}` in {} is ignored: a project file may not set it, because {reason}; \
+                 set it in your user file or with {env}",
+                path.display()
+            ),
+            Self::NoUserFile { env, path } => {
+                write!(f, "{env} names {}, which does not exist; it is left out", path.display())
+            }
+        }
+    }
+}

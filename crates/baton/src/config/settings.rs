@@ -1,0 +1,301 @@
+//! The table of settings: their keys, environment names, defaults, limits and who may set them.
+
+/// One setting.
+#[derive(Debug)]
+pub(super) struct Setting {
+    /// The dotted key, as in a file.
+    pub(super) key: &'static str,
+    /// The environment variables that set it, strongest first: Baton's own, then those of the specifications.
+    pub(super) env: &'static [&'static str],
+    /// The value when no layer gives one.
+    pub(super) default: Preset,
+    /// What a value must be.
+    pub(super) kind: Kind,
+    /// Whether a project file may set it.
+    pub(super) project_file: ProjectFile,
+    /// What it is for, in one line.
+    pub(super) help: &'static str,
+}
+
+impl Setting {
+    /// Gives the name of Baton's own environment variable.
+    pub(super) fn env_name(&self) -> &'static str {
+        self.env.first().copied().unwrap_or_default()
+    }
+}
+
+/// A default.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Preset {
+    /// There is none: the setting may stay without a value.
+    Nothing,
+    /// The folder for Baton in the platform's data folder.
+    DataFolder,
+    /// This, read like the value of an environment variable.
+    Text(&'static str),
+}
+
+/// What a value must be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// Some text on one line.
+    Text,
+    /// The name of a venture.
+    Venture,
+    /// The name of an agent.
+    Agent,
+    /// A whole number within limits.
+    Integer { min: i64, max: i64 },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A file or folder.
+    Path,
+    /// A `host:port` to listen on.
+    Address,
+    /// An `http://` or `https://` address without a password.
+    Url,
+    /// A `postgres://` address, shown without its password.
+    DatabaseUrl,
+    /// A key or token, never shown.
+    Secret,
+}
+
+/// Whether a project file may set something. A repository that somebody cloned must not decide where data and keys go,
+/// nor what is forgotten from a store that it shares with others.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ProjectFile {
+    /// It may: it concerns work in that folder alone.
+    May,
+    /// It may not, for this reason.
+    MayNot(&'static str),
+}
+
+const MOVES_DATA: ProjectFile = ProjectFile::MayNot("it decides where data or keys go");
+const SHARED: ProjectFile = ProjectFile::MayNot("it concerns everyone who uses the same store");
+
+/// Every setting, in the order in which they are shown.
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting {
+        key: "data_dir",
+        env: &["BATON_DATA_DIR", "WORKRAIL_DATA_DIR"],
+        default: Preset::DataFolder,
+        kind: Kind::Path,
+        project_file: MOVES_DATA,
+        help: "folder for the database, blobs, logs and the relay key",
+    },
+    Setting {
+        key: "store.database_url",
+        env: &["BATON_DATABASE_URL"],
+        default: Preset::Nothing,
+        kind: Kind::DatabaseUrl,
+        project_file: MOVES_DATA,
+        help: "PostgreSQL database to use in place of the SQLite file in data_dir",
+    },
+    Setting {
+        key: "store.postgres_connections",
+        env: &["BATON_POSTGRES_CONNECTIONS"],
+        default: Preset::Text("8"),
+        kind: Kind::Integer { min: 1, max: 200 },
+        project_file: SHARED,
+        help: "most connections that a server opens to PostgreSQL",
+    },
+    Setting {
+        key: "server.listen",
+        env: &["BATON_LISTEN"],
+        default: Preset::Text("127.0.0.1:7333"),
+        kind: Kind::Address,
+        project_file: ProjectFile::MayNot("it decides who can reach the server"),
+        help: "address that `baton serve` listens on",
+    },
+    Setting {
+        key: "server.allowed_hosts",
+        env: &["BATON_ALLOWED_HOSTS"],
+        default: Preset::Nothing,
+        kind: Kind::Text,
+        project_file: ProjectFile::MayNot("it decides who can reach the server"),
+        help: "host names, separated by commas, under which the server may be called beside its own address",
+    },
+    Setting {
+        key: "server.relay_key",
+        env: &["BATON_RELAY_KEY", "CONTEXT_RELAY_KEY"],
+        default: Preset::Nothing,
+        kind: Kind::Secret,
+        project_file: MOVES_DATA,
+        help: "shared key that clients send; without one, relay.key in data_dir is used",
+    },
+    Setting {
+        key: "client.server",
+        env: &["BATON_SERVER"],
+        default: Preset::Nothing,
+        kind: Kind::Url,
+        project_file: MOVES_DATA,
+        help: "baton server that verbs talk to in place of the local store",
+    },
+    Setting {
+        key: "session.venture",
+        env: &["BATON_VENTURE"],
+        default: Preset::Text("local"),
+        kind: Kind::Venture,
+        project_file: ProjectFile::May,
+        help: "venture of calls that name none",
+    },
+    Setting {
+        key: "session.agent",
+        env: &["BATON_AGENT"],
+        default: Preset::Nothing,
+        kind: Kind::Agent,
+        project_file: ProjectFile::May,
+        help: "agent of verbs that name none",
+    },
+    Setting {
+        key: "session.stale_minutes",
+        env: &["BATON_SESSION_STALE_MINUTES", "CONTEXT_SESSION_STALE_MINUTES"],
+        default: Preset::Text("45"),
+        kind: Kind::Integer { min: 1, max: 100_000 },
+        project_file: ProjectFile::May,
+        help: "minutes of silence after which a session is stale",
+    },
+    Setting {
+        key: "session.abandon_hours",
+        env: &["BATON_SESSION_ABANDON_HOURS"],
+        default: Preset::Text("24"),
+        kind: Kind::Integer { min: 0, max: 87_600 },
+        project_file: SHARED,
+        help: "hours that a session stays stale before it is given up",
+    },
+    Setting {
+        key: "heartbeat.interval_seconds",
+        env: &["BATON_HEARTBEAT_INTERVAL_SECONDS", "HEARTBEAT_INTERVAL_SECONDS"],
+        default: Preset::Text("600"),
+        kind: Kind::Integer { min: 1, max: 86_400 },
+        project_file: ProjectFile::May,
+        help: "seconds between heartbeats that clients are asked for",
+    },
+    Setting {
+        key: "heartbeat.jitter_seconds",
+        env: &["BATON_HEARTBEAT_JITTER_SECONDS", "HEARTBEAT_JITTER_SECONDS"],
+        default: Preset::Text("120"),
+        kind: Kind::Integer { min: 0, max: 86_399 },
+        project_file: ProjectFile::May,
+        help: "seconds by which that interval varies either way; less than the interval",
+    },
+    Setting {
+        key: "idempotency.ttl_seconds",
+        env: &["BATON_IDEMPOTENCY_TTL_SECONDS", "IDEMPOTENCY_TTL_SECONDS"],
+        default: Preset::Text("3600"),
+        kind: Kind::Integer { min: 1, max: 2_592_000 },
+        project_file: SHARED,
+        help: "seconds that an idempotency key is remembered",
+    },
+    Setting {
+        key: "request_log.retention_days",
+        env: &["BATON_REQUEST_LOG_RETENTION_DAYS"],
+        default: Preset::Text("7"),
+        kind: Kind::Integer { min: 1, max: 3_650 },
+        project_file: SHARED,
+        help: "days that the request log is kept",
+    },
+    Setting {
+        key: "rate_limit.per_minute",
+        env: &["BATON_RATE_LIMIT_PER_MINUTE"],
+        default: Preset::Text("60000"),
+        kind: Kind::Integer { min: 0, max: 100_000_000 },
+        project_file: SHARED,
+        help: "requests a minute that a server takes from one client; 0 for no limit",
+    },
+    Setting {
+        key: "log.level",
+        env: &["BATON_LOG"],
+        default: Preset::Text("warn"),
+        kind: Kind::Text,
+        project_file: ProjectFile::May,
+        help: "what is logged: `warn`, or a filter like `warn,baton_store=debug`",
+    },
+    Setting {
+        key: "log.file",
+        env: &["BATON_LOG_FILE"],
+        default: Preset::Nothing,
+        kind: Kind::Path,
+        project_file: ProjectFile::MayNot("it decides which file is written"),
+        help: "file to log to in place of standard error",
+    },
+    Setting {
+        key: "log.format",
+        env: &["BATON_LOG_FORMAT"],
+        default: Preset::Text("text"),
+        kind: Kind::Choice(&["text", "json"]),
+        project_file: ProjectFile::May,
+        help: "how a log line looks",
+    },
+];
+
+/// The variable that names another user file. It is no setting: a file cannot say where it lies.
+pub(super) const USER_FILE_ENV: &str = "BATON_CONFIG";
+
+/// Finds the setting of a key.
+pub(super) fn find(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+/// Gives every environment variable that means something here.
+pub(super) fn env_names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().flat_map(|setting| setting.env).copied().chain([USER_FILE_ENV])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::value::{Folders, Raw};
+
+    #[test]
+    fn keys_are_unique_and_none_is_a_table_of_another() {
+        let keys: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.key).collect();
+        assert_eq!(keys.len(), SETTINGS.len());
+        for key in &keys {
+            assert!(!keys.iter().any(|other| other.starts_with(&format!("{key}."))), "{key}");
+            assert!(key.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_' | b'.')), "{key}");
+        }
+    }
+
+    #[test]
+    fn environment_names_are_unique_and_ours_come_first() {
+        let names: Vec<_> = env_names().collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        for setting in SETTINGS {
+            assert!(setting.env_name().starts_with("BATON_"), "{}", setting.key);
+            assert!(setting.env.iter().skip(1).all(|name| !name.starts_with("BATON_")), "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn defaults_pass_their_own_check() {
+        for setting in SETTINGS {
+            if let Preset::Text(text) = setting.default {
+                let value = setting.kind.read(Raw::Os(text.as_ref()), Folders::default());
+                assert_eq!(value.map(|value| value.shown()).as_deref(), Some(text), "{}", setting.key);
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_moves_data_or_keys_is_out_of_reach_of_a_project_file() {
+        for setting in SETTINGS {
+            let moves = matches!(
+                setting.kind,
+                Kind::Path | Kind::Address | Kind::Url | Kind::DatabaseUrl | Kind::Secret
+            );
+            let refused = matches!(setting.project_file, ProjectFile::MayNot(_));
+            assert!(!moves || refused, "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn help_is_one_line() {
+        for setting in SETTINGS {
+            assert!(!setting.help.is_empty() && setting.help.len() < 90, "{}", setting.key);
+            assert!(!setting.help.contains('\n') && !setting.help.ends_with('.'), "{}", setting.key);
+        }
+    }
+}

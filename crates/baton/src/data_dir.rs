@@ -1,0 +1,77 @@
+//! The data folder: made with the right modes, and what lies in it.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use baton_core::Sha256Hash;
+
+use crate::exit::Exit;
+use crate::output::Failure;
+
+/// The data folder.
+#[derive(Debug, Clone)]
+pub(crate) struct DataDir {
+    path: PathBuf,
+}
+
+impl DataDir {
+    /// Takes the folder, making it (0700) when it is missing.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::new(
+                Exit::StoreUnavailable,
+                "store_unavailable",
+                format!("data folder {}: {error}", path.display()),
+            )
+            .hint("make it writable for you, or point BATON_DATA_DIR at a folder that is")
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+            .map_err(|error| failed(error.into()))?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join("baton.db")
+    }
+
+    pub(crate) fn relay_key(&self) -> PathBuf {
+        self.path.join("relay.key")
+    }
+
+    /// Reads the relay key, if there is one.
+    pub(crate) fn read_relay_key(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.relay_key()).ok()?;
+        Some(text.trim().to_owned()).filter(|key| !key.is_empty())
+    }
+
+    /// Reads the relay key, making one when there is none. The second value tells whether it is new.
+    pub(crate) fn relay_key_or_new(&self) -> Result<(String, bool), Failure> {
+        if let Some(key) = self.read_relay_key() {
+            return Ok((key, false));
+        }
+        let path = self.relay_key();
+        let failed = |error: std::io::Error| {
+            Failure::new(Exit::Failure, "internal", format!("{}: {error}", path.display()))
+        };
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+        let key = Sha256Hash::of(&random).to_string();
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        match made {
+            Ok(mut file) => {
+                file.write_all(format!("{key}\n").as_bytes())
+                    .and_then(|()| file.sync_all())
+                    .map_err(failed)?;
+                Ok((key, true))
+            }
+            // Another process was first; its key stands.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                self.read_relay_key().map(|key| (key, false)).ok_or_else(|| failed(error))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Exit codes: documented, stable, one for each kind of outcome.
+
+use std::process::ExitCode;
+
+use baton_core::ErrorCode;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// It worked.
+    Ok = 0,
+    /// It failed for a reason of its own.
+    Failure = 1,
+    /// The command line or the configuration is wrong.
+    Usage = 2,
+    /// What was asked for is not there.
+    NotFound = 3,
+    /// It contradicts what is stored.
+    Conflict = 4,
+    /// The input does not pass validation.
+    Validation = 7,
+    /// A secret was found in what was to be stored.
+    SecretFound = 8,
+    /// The store cannot be opened, read or written.
+    StoreUnavailable = 9,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<ErrorCode> for Exit {
+    fn from(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::InvalidJson
+            | ErrorCode::InvalidRequest
+            | ErrorCode::UnsupportedSchemaVersion
+            | ErrorCode::MissingIdempotencyKey
+            | ErrorCode::PayloadTooLarge => Self::Validation,
+            ErrorCode::NotFound | ErrorCode::SessionNotFound | ErrorCode::HandoffNotFound => Self::NotFound,
+            ErrorCode::SessionEnded | ErrorCode::HandoffConflict | ErrorCode::IdempotencyMismatch => {
+                Self::Conflict
+            }
+            ErrorCode::SecretFound => Self::SecretFound,
+            ErrorCode::StoreUnavailable | ErrorCode::Overloaded => Self::StoreUnavailable,
+            ErrorCode::Unauthorized
+            | ErrorCode::Forbidden
+            | ErrorCode::MethodNotAllowed
+            | ErrorCode::RateLimited
+            | ErrorCode::Internal => Self::Failure,
+        }
+    }
+}
+
+/// The table that `baton --help` ends with.
+pub(crate) const HELP: &str = "\
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 drift, 6 blocked, 7 validation, 8 secret found, \
+9 store unavailable";

@@ -1,0 +1,41 @@
+//! Logs: to standard error or a file, never to standard output.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Mutex;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+
+use crate::config::{Config, LogFormat};
+use crate::exit::Exit;
+use crate::output::Failure;
+
+/// Turns logging on as configured.
+pub(crate) fn start(config: &Config) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(&config.log_level).map_err(|error| {
+        Failure::new(Exit::Usage, "invalid_config", format!("log.level: {error}"))
+            .hint("use error, warn, info, debug or trace, or a filter like `warn,baton_store=debug`")
+    })?;
+    let writer = match &config.log_file {
+        None => BoxMakeWriter::new(std::io::stderr),
+        Some(path) => {
+            let file =
+                OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| {
+                    Failure::new(
+                        Exit::Usage,
+                        "invalid_config",
+                        format!("log.file {}: {error}", path.display()),
+                    )
+                    .hint("name a file that can be written, or leave log.file out to log to standard error")
+                })?;
+            BoxMakeWriter::new(Mutex::new(file))
+        }
+    };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false);
+    let started = match config.log_format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+    started.map_err(|error| Failure::new(Exit::Failure, "internal", format!("logging: {error}")))
+}

@@ -1,0 +1,19 @@
+//! Baton: keeps the context of coding agents alive across chats, agents, crashes and machines.
+//!
+//! The binary owns the command line, the configuration, the terminal and the process. What Baton can do is in
+//! `baton-app`; how it looks on the network is in `baton-server`.
+
+mod backend;
+mod cli;
+mod config;
+mod data_dir;
+mod exit;
+mod logging;
+mod output;
+mod verbs;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run().into()
+}

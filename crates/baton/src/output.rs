@@ -1,0 +1,146 @@
+//! What a verb prints: for people by default, one JSON document with `--format json`. Data goes to standard output,
+//! everything else to standard error.
+
+use std::io::{ErrorKind, Write};
+
+use baton_core::{ErrorCode, Fault};
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::config::ConfigError;
+use crate::exit::Exit;
+
+/// For whom a verb prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Human,
+    /// For machines: `{"success", "data", "error"}`.
+    Json,
+}
+
+/// What went wrong, as every verb reports it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Failure {
+    /// The stable name of what went wrong.
+    pub(crate) code: String,
+    /// What failed, and on which input.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) hint: Option<String>,
+    /// More about it, for programs.
+    pub(crate) details: Option<Value>,
+    #[serde(skip)]
+    pub(crate) exit: Exit,
+}
+
+impl Failure {
+    /// A failure that has no error code of an operation.
+    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), hint: None, details: None, exit }
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Reads the error that an operation answered, here or on a server.
+    pub(crate) fn from_body(code: Option<ErrorCode>, body: &str) -> Self {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let text = |name: &str| body[name].as_str().map(str::to_owned);
+        Self {
+            code: code
+                .map_or_else(|| text("error").unwrap_or_else(|| "internal".into()), |code| code.to_string()),
+            message: text("message").unwrap_or_else(|| "the answer could not be read".into()),
+            hint: text("hint"),
+            details: Some(body["details"].clone()).filter(|details| !details.is_null()),
+            exit: code.map_or(Exit::Failure, Exit::from),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self {
+            code: fault.code.to_string(),
+            message: fault.message,
+            hint: fault.hint,
+            details: fault.details,
+            exit: fault.code.into(),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(Exit::Usage, "invalid_config", error.to_string()).hint(error.hint())
+    }
+}
+
+/// What a verb answers: data for machines, the same as text for people.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) data: Value,
+    pub(crate) text: String,
+    pub(crate) exit: Exit,
+}
+
+impl Answer {
+    pub(crate) const fn new(data: Value, text: String) -> Self {
+        Self { data, text, exit: Exit::Ok }
+    }
+}
+
+/// Prints what a verb came to, and says how the process ends.
+pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
+    let (text, exit) = match (format, &outcome) {
+        (Format::Json, Ok(answer)) => {
+            (json!({ "success": true, "data": answer.data, "error": null }).to_string(), answer.exit)
+        }
+        (Format::Json, Err(failure)) => {
+            (json!({ "success": false, "data": null, "error": failure }).to_string(), failure.exit)
+        }
+        (Format::Human, Ok(answer)) => (answer.text.clone(), answer.exit),
+        (Format::Human, Err(failure)) => {
+            complain(&failure.message, failure.hint.as_deref());
+            return failure.exit;
+        }
+    };
+    print(&text);
+    exit
+}
+
+/// Prints a line of data. A reader that has seen enough (`| head`) is no failure.
+pub(crate) fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let written = writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush());
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        complain(&format!("could not write the output: {error}"), None);
+    }
+}
+
+/// Says what went wrong, and what to do next.
+pub(crate) fn complain(message: &str, hint: Option<&str>) {
+    let mut stderr = anstream::stderr().lock();
+    // Where standard error cannot be written to there is nobody to tell.
+    let _ = writeln!(stderr, "\x1b[1;31merror:\x1b[0m {message}");
+    if let Some(hint) = hint {
+        let _ = writeln!(stderr, "\x1b[1;36mnext:\x1b[0m {hint}");
+    }
+}
+
+/// Says what is worth knowing.
+pub(crate) fn warn(message: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "\x1b[1;33mwarning:\x1b[0m {message}");
+}
+
+/// Says what is going on.
+pub(crate) fn note(message: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{message}");
+}

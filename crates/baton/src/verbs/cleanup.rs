@@ -1,0 +1,28 @@
+//! `baton cleanup`: what `baton serve` does every minute, by hand.
+
+use baton_app::maintenance::{Cleanup, CleanupOutput};
+use baton_store::Threads;
+use serde_json::json;
+
+use crate::backend::{Backend, open_app};
+use crate::config::Config;
+use crate::output::{Answer, Failure};
+
+pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+    let backend = Backend::Local(Box::new(open_app(config, Threads::Caller)?));
+    let mut total = CleanupOutput { ran: true, ..CleanupOutput::default() };
+    loop {
+        let (done, _) = backend.call::<Cleanup>(&json!({}), None)?;
+        total.sessions_abandoned += done.sessions_abandoned;
+        total.requests_deleted += done.requests_deleted;
+        total.keys_deleted += done.keys_deleted;
+        if !done.more {
+            break;
+        }
+    }
+    let text = format!(
+        "gave up {} silent sessions, dropped {} calls of the request log and {} expired keys",
+        total.sessions_abandoned, total.requests_deleted, total.keys_deleted
+    );
+    Ok(Answer::new(json!(total), text))
+}

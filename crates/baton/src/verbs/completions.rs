@@ -1,0 +1,21 @@
+//! `baton completions`
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use serde_json::json;
+
+use crate::output::Answer;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Answer {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "baton", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    Answer::new(json!({ "shell": args.shell.to_string(), "script": script }), script)
+}

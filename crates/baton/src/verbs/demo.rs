@@ -1,0 +1,100 @@
+//! `baton demo`: a whole relay on a throwaway store.
+
+use baton_app::Operation;
+use baton_app::handoff::AckHandoff;
+use baton_app::session::{EndSession, Heartbeat, ListSessions, StartSession};
+use serde_json::{Value, json};
+
+use crate::backend::Backend;
+use crate::config::{Config, Flag, Sources};
+use crate::exit::Exit;
+use crate::output::{Answer, Failure};
+use crate::verbs::session::describe_start;
+
+/// Plays and tells.
+struct Stage {
+    backend: Backend,
+    told: Vec<String>,
+    played: Vec<Value>,
+}
+
+impl Stage {
+    fn tell(&mut self, line: &str) {
+        self.told.push(line.to_owned());
+    }
+
+    fn play<O: Operation>(
+        &mut self,
+        command: &str,
+        params: &Value,
+        describe: impl FnOnce(&O::Output) -> String,
+    ) -> Result<O::Output, Failure> {
+        let (output, data) = self.backend.call::<O>(params, None)?;
+        self.told.push(format!("\n$ {command}"));
+        self.told.extend(describe(&output).lines().map(|line| format!("  {line}")));
+        self.played.push(json!({ "operation": O::NAME, "output": data }));
+        Ok(output)
+    }
+}
+
+pub(crate) fn run() -> Result<Answer, Failure> {
+    let folder = tempfile::Builder::new().prefix("baton-demo-").tempdir().map_err(|error| {
+        Failure::new(Exit::Failure, "internal", format!("no throwaway folder: {error}"))
+            .hint("set TMPDIR to a folder that can be written")
+    })?;
+    // Nothing of the user's configuration: a demo is the same everywhere.
+    let flags = Flag::given("--data-dir", "data_dir", Some(folder.path())).into_iter().collect();
+    let (config, _) = Config::load(&Sources { flags, ..Sources::default() })?;
+    let mut stage = Stage { backend: Backend::open(&config)?, told: Vec::new(), played: Vec::new() };
+    stage.tell("A relay on a throwaway store: one agent works and hands over, another takes the work.");
+    relay(&mut stage)?;
+    stage.tell(
+        "\nThe store is gone again. To start your own: baton session start --agent NAME --repo OWNER/NAME",
+    );
+    let Stage { backend, told, played } = stage;
+    drop(backend);
+    Ok(Answer::new(json!({ "steps": played }), told.join("\n")))
+}
+
+fn relay(stage: &mut Stage) -> Result<(), Failure> {
+    let repo = "acme/webshop";
+    let first = stage.play::<StartSession>(
+        "baton session start --agent claude-1 --repo acme/webshop --branch feature/login",
+        &json!({ "agent": "claude-1", "repo": repo, "branch": "feature/login" }),
+        describe_start,
+    )?;
+    stage.play::<Heartbeat>(
+        &format!("baton session heartbeat {}", first.session_id),
+        &json!({ "session_id": first.session_id }),
+        |output| format!("alive; next heartbeat before {}", output.next_heartbeat_at),
+    )?;
+    stage.play::<ListSessions>(
+        "baton session list --repo acme/webshop",
+        &json!({ "repo": repo }),
+        |output| output.sessions.iter().map(|session| format!("{}  {}", session.id, session.agent)).collect(),
+    )?;
+    stage.play::<EndSession>(
+        &format!("baton session end {} --summary … --next …", first.session_id),
+        &json!({
+            "session_id": first.session_id,
+            "summary": "Login form and session cookie work; logout is missing.",
+            "status_label": "in-progress",
+            "payload": { "work_completed": ["login form"], "blockers": [], "next_actions": ["add logout"] },
+        }),
+        |output| format!("ended; left handoff {}", output.handoff_id),
+    )?;
+    stage.tell("\nThe chat is gone. Another agent starts in the same repository:");
+    let second = stage.play::<StartSession>(
+        "baton session start --agent codex-2 --repo acme/webshop",
+        &json!({ "agent": "codex-2", "repo": repo }),
+        describe_start,
+    )?;
+    if let Some(handoff) = second.last_handoff {
+        stage.play::<AckHandoff>(
+            &format!("baton handoff ack {} --agent codex-2", handoff.id),
+            &json!({ "handoff_id": handoff.id, "agent": "codex-2" }),
+            |output| format!("{} took the work", output.acknowledged_by),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! `baton doctor`: looks the installation over; each finding comes with its fix.
+
+use std::fs::Metadata;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use baton_store::{Store, StoreConfig, Threads};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::backend::{open_store, store_failure};
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure};
+
+/// Below this much free space a store is in danger.
+const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Warning,
+    Error,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    level: Level,
+    message: String,
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, message: message.into(), fix: None }
+    }
+
+    fn bad(check: &'static str, level: Level, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, level, message: message.into(), fix: Some(fix.into()) }
+    }
+}
+
+pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+    let mut findings = folder(&config.data_dir);
+    findings.push(free_space(&config.data_dir));
+    findings.push(database(config));
+    findings.push(worker(&config.data_dir));
+    findings.push(keychain());
+    let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
+    let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
+    let exit = if worst == Some(Level::Error) { Exit::Failure } else { Exit::Ok };
+    Ok(Answer { data: json!({ "healthy": exit == Exit::Ok, "findings": findings }), text, exit })
+}
+
+fn describe(finding: &Finding) -> String {
+    let mark = match finding.level {
+        Level::Ok => "ok     ",
+        Level::Warning => "warning",
+        Level::Error => "ERROR  ",
+    };
+    let fix = finding.fix.as_ref().map(|fix| format!("\n         fix: {fix}")).unwrap_or_default();
+    format!("{mark}  {}: {}{fix}", finding.check, finding.message)
+}
+
+/// The folder and everything of ours in it belongs to its owner alone.
+fn folder(path: &Path) -> Vec<Finding> {
+    const CHECK: &str = "data folder";
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => metadata,
+        Ok(_) => {
+            let fix = format!("move {} away, or point BATON_DATA_DIR at a folder", path.display());
+            return vec![Finding::bad(
+                CHECK,
+                Level::Error,
+                format!("{} is not a folder", path.display()),
+                fix,
+            )];
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return vec![Finding::ok(CHECK, format!("{} will be made at the first write", path.display()))];
+        }
+        Err(error) => {
+            let fix = "make it readable for you, or point BATON_DATA_DIR at a folder that is";
+            return vec![Finding::bad(CHECK, Level::Error, format!("{}: {error}", path.display()), fix)];
+        }
+    };
+    let mut findings: Vec<Finding> = loose(path, &metadata, 0o700).into_iter().collect();
+    if rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err() {
+        let fix = format!("chmod u+w {}", path.display());
+        findings.push(Finding::bad(
+            CHECK,
+            Level::Error,
+            format!("{} cannot be written", path.display()),
+            fix,
+        ));
+    }
+    findings.extend(loose_files(path));
+    if findings.is_empty() {
+        findings.push(Finding::ok(CHECK, format!("{}, yours alone", path.display())));
+    }
+    findings
+}
+
+fn loose_files(folder: &Path) -> Vec<Finding> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)));
+    files
+        .filter(|(_, metadata)| metadata.is_file() || metadata.is_dir())
+        .filter_map(|(path, metadata)| {
+            let wanted = if metadata.is_dir() { 0o700 } else { 0o600 };
+            loose(&path, &metadata, wanted)
+        })
+        .collect()
+}
+
+fn loose(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Finding> {
+    const CHECK: &str = "data folder";
+    let mode = metadata.permissions().mode() & 0o777;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let fix = format!("chown -R \"$(id -u)\" {}", path.display());
+        return Some(Finding::bad(
+            CHECK,
+            Level::Error,
+            format!("{} belongs to another user", path.display()),
+            fix,
+        ));
+    }
+    (mode & !wanted != 0).then(|| {
+        let message = format!("{} has mode {mode:04o}; others can get at it", path.display());
+        Finding::bad(CHECK, Level::Warning, message, format!("chmod {wanted:o} {}", path.display()))
+    })
+}
+
+fn free_space(data_dir: &Path) -> Finding {
+    const CHECK: &str = "free space";
+    let there = data_dir.ancestors().find(|path| path.exists()).map(PathBuf::from).unwrap_or_default();
+    match rustix::fs::statvfs(&there) {
+        Ok(stats) => {
+            let free = stats.f_bavail.saturating_mul(stats.f_frsize);
+            let text = format!("{} MiB at {}", free / (1024 * 1024), there.display());
+            if free < LOW_SPACE_BYTES {
+                Finding::bad(
+                    CHECK,
+                    Level::Warning,
+                    format!("only {text}"),
+                    "free some space, or run baton cleanup",
+                )
+            } else {
+                Finding::ok(CHECK, text)
+            }
+        }
+        Err(error) => {
+            Finding::bad(CHECK, Level::Warning, error.to_string(), "check that the disk is mounted")
+        }
+    }
+}
+
+/// Looks into the database without making one.
+fn database(config: &Config) -> Finding {
+    const CHECK: &str = "database";
+    let path = config.data_dir.join("baton.db");
+    let opened = if config.database_url.is_some() {
+        open_store(config, Threads::Caller)
+    } else if path.exists() {
+        let place = StoreConfig::Sqlite { path, threads: Threads::Caller };
+        Store::open(&place).map_err(|error| store_failure(&error))
+    } else {
+        return Finding::ok(CHECK, "none yet; it is made at the first write");
+    };
+    let health = opened.and_then(|store| store.health().map_err(|error| store_failure(&error)));
+    match health {
+        Ok(health) if health.problems.is_empty() => Finding::ok(
+            CHECK,
+            format!("{} {}, schema version {}", health.engine, health.engine_version, health.schema_version),
+        ),
+        Ok(health) => Finding::bad(
+            CHECK,
+            Level::Error,
+            health.problems.join("; "),
+            "stop baton, keep a copy of the data folder, and restore the newest *.backup.db",
+        ),
+        Err(failure) => Finding::bad(
+            CHECK,
+            Level::Error,
+            failure.message,
+            failure.hint.unwrap_or_else(|| "check the configuration with baton config show".into()),
+        ),
+    }
+}
+
+/// The background worker, by its process id.
+fn worker(data_dir: &Path) -> Finding {
+    const CHECK: &str = "worker";
+    let path = data_dir.join("worker.pid");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return Finding::ok(CHECK, "not running; nothing needs it yet");
+    };
+    let alive = text
+        .trim()
+        .parse()
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+    if alive {
+        Finding::ok(CHECK, format!("running as process {}", text.trim()))
+    } else {
+        let fix = format!("rm {}", path.display());
+        Finding::bad(CHECK, Level::Warning, format!("{} names no running process", path.display()), fix)
+    }
+}
+
+/// Whether there is a desktop session whose keychain could hold keys. Nothing needs one while encryption is off.
+fn keychain() -> Finding {
+    Finding::ok("keychain", "not needed; encryption is off")
+}

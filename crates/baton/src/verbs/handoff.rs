@@ -1,0 +1,171 @@
+//! `baton handoff …`
+
+use baton_app::handoff::{AckHandoff, CreateHandoff, HandoffView, LatestHandoff, ListHandoffs, ShowHandoff};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::backend::Backend;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure};
+use crate::verbs::session::{HandoffArgs, KeyArgs};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HandoffCommand {
+    /// Read the latest handoff
+    Latest(FilterArgs),
+    /// List handoffs, newest first
+    List(ListArgs),
+    /// Show one handoff
+    Show(ShowArgs),
+    /// Hand something over while the session goes on
+    Create(CreateArgs),
+    /// Say that you took the work of a handoff
+    Ack(AckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Of this undertaking; `session.venture` of the configuration when left out
+    #[arg(long)]
+    venture: Option<String>,
+    /// In this repository
+    #[arg(long)]
+    repo: Option<String>,
+    /// In this lane
+    #[arg(long, allow_negative_numbers = true)]
+    track: Option<i64>,
+    /// On this issue
+    #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
+    issue_number: Option<i64>,
+    /// By this agent
+    #[arg(long, value_name = "AGENT")]
+    from_agent: Option<String>,
+    /// For this agent
+    #[arg(long, value_name = "AGENT")]
+    to_agent: Option<String>,
+}
+
+impl FilterArgs {
+    fn params(&self, config: &Config) -> Value {
+        json!({
+            "venture": self.venture.as_deref().unwrap_or(config.venture.as_str()),
+            "repo": self.repo,
+            "track": self.track,
+            "issue_number": self.issue_number,
+            "from_agent": self.from_agent,
+            "to_agent": self.to_agent,
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// How many at the most
+    #[arg(long, allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// Where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The handoff
+    handoff_id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// The session that hands over
+    #[arg(long = "session", value_name = "ID")]
+    session_id: String,
+    #[command(flatten)]
+    handoff: HandoffArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AckArgs {
+    /// The handoff
+    handoff_id: String,
+    /// Who took the work; `session.agent` of the configuration when left out
+    #[arg(long)]
+    agent: Option<String>,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    match command {
+        HandoffCommand::Latest(args) => {
+            backend.answer::<LatestHandoff>(&args.params(config), None, |output| {
+                output.handoff.as_ref().map_or_else(|| "nothing was handed over yet".into(), describe)
+            })
+        }
+        HandoffCommand::List(args) => list(args, config, backend),
+        HandoffCommand::Show(args) => {
+            let params = json!({ "handoff_id": args.handoff_id });
+            backend.answer::<ShowHandoff>(&params, None, |output| describe(&output.handoff))
+        }
+        HandoffCommand::Create(args) => {
+            let params = json!({ "session_id": args.session_id, "handoff": args.handoff.document()? });
+            backend.answer::<CreateHandoff>(&params, args.key.get(), |output| {
+                format!("left {}", output.handoff_id)
+            })
+        }
+        HandoffCommand::Ack(args) => ack(args, config, backend),
+    }
+}
+
+fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    let mut params = args.filter.params(config);
+    params["limit"] = args.limit.into();
+    params["cursor"] = args.cursor.clone().into();
+    backend.answer::<ListHandoffs>(&params, None, |output| {
+        if output.handoffs.is_empty() {
+            return "nothing was handed over yet".into();
+        }
+        let mut lines: Vec<String> = output.handoffs.iter().map(line).collect();
+        if let Some(cursor) = &output.pagination.next_cursor {
+            lines.push(format!("more: --cursor {cursor}"));
+        }
+        lines.join("\n")
+    })
+}
+
+fn ack(args: &AckArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    let configured = config.agent.as_ref().map(|agent| agent.as_str());
+    let agent = args.agent.as_deref().or(configured).ok_or_else(|| {
+        Failure::new(Exit::Usage, "usage", "who took the work? no agent was given")
+            .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
+    })?;
+    let params = json!({ "handoff_id": args.handoff_id, "agent": agent });
+    backend.answer::<AckHandoff>(&params, args.key.get(), |output| {
+        format!("{} took {}", output.acknowledged_by, output.handoff_id)
+    })
+}
+
+fn line(handoff: &HandoffView) -> String {
+    let label = handoff.status_label.as_deref().map(|label| format!(" [{label}]")).unwrap_or_default();
+    let first = handoff.summary.lines().next().unwrap_or_default();
+    format!("{}  {}  {}{label}  {first}", handoff.id, handoff.from_agent, handoff.repo)
+}
+
+/// Writes a handoff for people to read.
+pub(crate) fn describe(handoff: &HandoffView) -> String {
+    let mut lines = vec![line(handoff), format!("written at {}", handoff.created_at)];
+    lines.extend(handoff.summary.lines().skip(1).map(|text| format!("  {text}")));
+    for (name, title) in [("work_completed", "done"), ("blockers", "blocked by"), ("next_actions", "next")] {
+        for item in handoff.payload.get(name).and_then(Value::as_array).into_iter().flatten() {
+            lines.push(format!("{title}: {}", item.as_str().unwrap_or_default()));
+        }
+    }
+    if let Some(agent) = &handoff.acknowledged_by {
+        lines.push(format!("taken by {agent}"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,102 @@
+//! `baton serve`
+
+use std::time::Duration;
+
+use baton_app::maintenance::{Cleanup, CleanupOutput};
+use baton_app::{App, Call, Face, operation};
+use baton_core::Actor;
+use baton_server::{Server, ServerConfig};
+use baton_store::Threads;
+use clap::Args;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::backend::open_app;
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure, note, warn};
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Listen here
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+}
+
+pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+    let folder = DataDir::open(&config.data_dir)?;
+    let key = match &config.relay_key {
+        Some(key) => key.expose().to_owned(),
+        None => {
+            let (key, new) = folder.relay_key_or_new()?;
+            if new {
+                note(&format!("made a relay key in {}", folder.relay_key().display()));
+            }
+            key
+        }
+    };
+    let app = open_app(config, Threads::Background)?;
+    let server = ServerConfig {
+        listen: config.listen.clone(),
+        allowed_hosts: config.allowed_hosts.clone(),
+        relay_key: key,
+        requests_per_minute: config.rate_limit_per_minute,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}")))?;
+    let failed = |error: baton_server::ServeError| {
+        Failure::new(Exit::Failure, "serve_failed", error.to_string())
+            .hint("choose another address with --listen, or stop what listens there")
+    };
+    runtime.block_on(async {
+        let server = Server::bind(app.clone(), server).await.map_err(failed)?;
+        let address = server.address();
+        if !address.ip().is_loopback() {
+            warn("listening beyond this machine without TLS: put a TLS proxy in front, keys travel in the clear");
+        }
+        note(&format!("baton listens on http://{address}"));
+        let sweeper = tokio::spawn(clean_up_every_minute(app));
+        server.run(stop_signal()).await.map_err(failed)?;
+        sweeper.abort();
+        Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
+    })
+}
+
+/// Waits until the process is asked to stop.
+async fn stop_signal() {
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Gives up silent sessions, drops old logs and expired keys: every minute, by one process of all that share the store.
+async fn clean_up_every_minute(app: App) {
+    let mut minutes = tokio::time::interval(Duration::from_secs(60));
+    loop {
+        minutes.tick().await;
+        let mut more = true;
+        let mut params = json!({ "unless_within_seconds": 50 });
+        while more {
+            let Ok(correlation_id) = app.correlation_id() else { break };
+            let call =
+                Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+            let reply = app.call(operation::<Cleanup>(), call, params).await;
+            let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
+            if done.sessions_abandoned + done.requests_deleted + done.keys_deleted > 0 {
+                tracing::info!(?done, "cleaned up");
+            }
+            more = done.more;
+            // The turn is ours until all is done.
+            params = json!({});
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Verbs of the command line: what they print, where, and how they end.
+
+use std::os::unix::fs::PermissionsExt;
+
+use baton_testkit::binary::Home;
+
+fn home() -> Home {
+    Home::new(env!("CARGO_BIN_EXE_baton"))
+}
+
+#[test]
+fn version_names_the_commit() {
+    let finished = home().run(&["--version"]);
+    assert_eq!(finished.code, 0);
+    let text = finished.stdout.trim();
+    assert!(text.starts_with("baton 0.") && text.ends_with(')'), "{text}");
+}
+
+#[test]
+fn the_demo_plays_a_relay_and_leaves_nothing() {
+    let home = home();
+    let finished = home.run(&["demo"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(finished.stdout.contains("Login form and session cookie work"), "{}", finished.stdout);
+    assert!(!home.data_dir().exists(), "a demo does not touch the data folder");
+    let json = home.run(&["demo", "--format", "json"]).json();
+    assert_eq!(json["success"], true);
+    assert_eq!(json["data"]["steps"][0]["operation"], "session.start");
+}
+
+#[test]
+fn usage_errors_end_with_two_also_as_json() {
+    let home = home();
+    let finished = home.run(&["session", "start"]);
+    assert_eq!(finished.code, 2);
+    assert!(finished.stdout.is_empty() && finished.stderr.contains("--repo"), "{finished:?}");
+    let finished = home.run(&["nonsense", "--format", "json"]);
+    assert_eq!(finished.code, 2);
+    assert_eq!(finished.json()["error"]["code"], "usage");
+    let finished = home.run(&["session", "start", "--repo", "o/r", "--format=json"]);
+    assert_eq!((finished.code, &finished.json()["error"]["code"]), (2, &"usage".into()));
+}
+
+#[test]
+fn exit_codes_follow_the_error() {
+    let home = home();
+    let code = |arguments: &[&str]| home.run(arguments).code;
+    assert_eq!(code(&["session", "heartbeat", "nonsense"]), 7);
+    assert_eq!(code(&["session", "heartbeat", "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ"]), 3);
+    let id = home.run(&["session", "start", "--agent", "a", "--repo", "o/r", "--format", "json"]).json();
+    let id = id["data"]["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(code(&["session", "end", &id, "--summary", "done"]), 0);
+    assert_eq!(code(&["session", "heartbeat", &id]), 4);
+    let secret = format!("token gh{}_{}", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    assert_eq!(code(&["session", "end", &id, "--summary", &secret]), 8);
+}
+
+#[test]
+fn a_failure_ends_with_the_next_step() {
+    let finished = home().run(&["session", "heartbeat", "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ"]);
+    assert!(finished.stdout.is_empty());
+    assert!(finished.stderr.contains("there is no session"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("next: start one with"), "{}", finished.stderr);
+}
+
+#[test]
+fn data_lands_with_modes_that_keep_others_out() {
+    let home = home();
+    assert_eq!(home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]).code, 0);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.data_dir()), 0o700);
+    assert_eq!(mode(&home.data_dir().join("baton.db")), 0o600);
+}
+
+#[test]
+fn doctor_names_loose_modes_and_their_fix() {
+    let home = home();
+    home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
+    let healthy = home.run(&["doctor", "--format", "json"]);
+    assert_eq!((healthy.code, &healthy.json()["data"]["healthy"]), (0, &true.into()));
+    std::fs::set_permissions(home.data_dir(), PermissionsExt::from_mode(0o755)).unwrap();
+    let loose = home.run(&["doctor"]);
+    assert!(loose.stdout.contains("has mode 0755"), "{}", loose.stdout);
+    assert!(loose.stdout.contains("fix: chmod 700"), "{}", loose.stdout);
+}
+
+#[test]
+fn doctor_and_verbs_refuse_a_damaged_or_newer_database() {
+    let home = home();
+    std::fs::create_dir(home.data_dir()).unwrap();
+    std::fs::write(home.data_dir().join("baton.db"), b"this is not a database, not at all").unwrap();
+    let doctor = home.run(&["doctor", "--format", "json"]);
+    assert_eq!(doctor.code, 1);
+    let verb = home.run(&["session", "list", "--format", "json"]);
+    assert_eq!((verb.code, &verb.json()["error"]["code"]), (9, &"store_unavailable".into()));
+    assert!(verb.json()["error"]["hint"].is_string());
+    let bytes = std::fs::read(home.data_dir().join("baton.db")).unwrap();
+    assert_eq!(bytes, b"this is not a database, not at all", "a refused file is left alone");
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_made_fails_before_any_work() {
+    let home = home();
+    std::fs::write(home.data_dir(), b"a file").unwrap();
+    let finished = home.run(&["session", "start", "--agent", "a", "--repo", "o/r", "--format", "json"]);
+    assert_eq!((finished.code, &finished.json()["error"]["code"]), (9, &"store_unavailable".into()));
+}
+
+#[test]
+fn config_show_tells_origins_and_hides_secrets() {
+    let home = home();
+    std::fs::write(home.path().join(".baton.toml"), "[session]\nvneture = \"x\"\nventure = \"mine\"\n")
+        .unwrap();
+    let finished = home.run(&["config", "show", "--format", "json"]);
+    assert!(finished.stderr.contains("did you mean `session.venture`"), "{}", finished.stderr);
+    let json = finished.json();
+    let entry = |key: &str| {
+        json["data"]["settings"].as_array().unwrap().iter().find(|entry| entry["key"] == key).unwrap().clone()
+    };
+    assert_eq!(entry("session.venture")["value"], "mine");
+    assert!(entry("session.venture")["origin"].as_str().unwrap().contains(".baton.toml"));
+    assert!(entry("data_dir")["origin"].as_str().unwrap().contains("BATON_DATA_DIR"));
+    assert!(!finished.stdout.contains(baton_testkit::binary::RELAY_KEY), "the key is not shown");
+}
+
+#[test]
+fn completions_are_scripts() {
+    for (shell, mark) in [("bash", "_baton"), ("zsh", "#compdef"), ("fish", "complete -c baton")] {
+        let finished = home().run(&["completions", shell]);
+        assert_eq!(finished.code, 0);
+        assert!(finished.stdout.contains(mark), "{shell}");
+    }
+}
+
+#[test]
+fn verbs_reach_a_server() {
+    let served = home();
+    let server = served.serve();
+    let url = server.url().to_owned();
+    let here = home();
+    let start = ["session", "start", "--agent", "a", "--repo", "o/r", "--server", &url, "--format", "json"];
+    let started = here.run(&start);
+    assert_eq!(started.code, 0, "{started:?}");
+    assert!(!here.data_dir().join("baton.db").exists(), "nothing is stored here");
+    let listed = here.run(&["session", "list", "--server", &url, "--format", "json"]).json();
+    assert_eq!(listed["data"]["sessions"][0]["id"], started.json()["data"]["session_id"]);
+    server.kill();
+    let gone = here.run(&start);
+    assert_eq!((gone.code, &gone.json()["error"]["code"]), (9, &"server_unreachable".into()));
+}

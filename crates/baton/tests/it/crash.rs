@@ -1,0 +1,23 @@
+//! An acknowledged write survives `kill -9`, and a repeated one is done once.
+
+use baton_store::{StoreConfig, Threads};
+use baton_testkit::binary::Home;
+use baton_testkit::crash;
+use baton_testkit::postgres::TestDatabase;
+
+#[test]
+fn crash_on_sqlite_loses_and_doubles_nothing() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    let store = StoreConfig::Sqlite { path: home.data_dir().join("baton.db"), threads: Threads::Caller };
+    let tally = crash::run(&home, &store, crash::cycles(100));
+    assert!(tally.sessions > 100 && tally.handoffs > 50 && tally.repeated > 0, "{tally:?}");
+}
+
+#[test]
+fn crash_on_postgres_loses_and_doubles_nothing() {
+    let Some(database) = TestDatabase::create() else { return };
+    let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
+    let store = StoreConfig::Postgres { url: database.url.clone(), threads: Threads::Caller, connections: 1 };
+    let tally = crash::run(&home, &store, crash::cycles(100));
+    assert!(tally.sessions > 100 && tally.handoffs > 50 && tally.repeated > 0, "{tally:?}");
+}

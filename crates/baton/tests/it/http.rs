@@ -1,0 +1,123 @@
+//! The HTTP face, byte by byte.
+
+use baton_testkit::binary::{Home, ServerProcess};
+use serde_json::{Value, json};
+
+fn server() -> (Home, ServerProcess) {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    let server = home.serve();
+    (home, server)
+}
+
+fn sod() -> Value {
+    json!({ "agent": "a", "venture": "v", "repo": "o/r" })
+}
+
+#[test]
+fn every_answer_has_a_correlation_id() {
+    let (_home, server) = server();
+    for (method, path, status) in [("POST", "/nothing", 404), ("GET", "/sod", 405), ("POST", "/sod", 400)] {
+        let answer = server.send(method, path, &[], b"");
+        assert_eq!(answer.status, status, "{path} {}", answer.text);
+        let id = answer.header("x-correlation-id").unwrap();
+        assert!(id.starts_with("corr_"), "{id}");
+        let body = answer.json();
+        assert_eq!(body["correlation_id"], id);
+        assert!(body["error"].is_string() && body["message"].is_string() && body.get("details").is_some());
+    }
+    let own = server.send("GET", "/nothing", &[("x-correlation-id", "my.own:id-1")], b"");
+    assert_eq!(own.header("x-correlation-id"), Some("my.own:id-1"));
+    let foreign = server.send("GET", "/nothing", &[("x-correlation-id", "not good")], b"");
+    assert!(foreign.header("x-correlation-id").unwrap().starts_with("corr_"));
+}
+
+#[test]
+fn bad_bodies_are_refused_and_store_nothing() {
+    let (_home, server) = server();
+    let deep = format!("{{\"a\":{}{}}}", "[".repeat(70), "]".repeat(70));
+    let cases: &[(&[u8], u16, &str)] = &[
+        (b"", 400, "invalid_json"),
+        (b"{", 400, "invalid_json"),
+        (b"{} x", 400, "invalid_json"),
+        (b"{\"agent\":\"a\",\"agent\":\"b\"}", 400, "invalid_json"),
+        (b"{\"agent\":\"\xff\"}", 400, "invalid_json"),
+        (b"{\"agent\":\"\\ud800\"}", 400, "invalid_json"),
+        (deep.as_bytes(), 400, "invalid_json"),
+        (b"null", 400, "invalid_request"),
+        (b"[]", 400, "invalid_request"),
+        (b"3", 400, "invalid_request"),
+        (b"{}", 400, "invalid_request"),
+        (b"{\"agent\":1,\"repo\":\"o/r\"}", 400, "invalid_request"),
+        (b"{\"agent\":\"a\",\"repo\":\"o/r\",\"track\":\"1\"}", 400, "invalid_request"),
+        (b"{\"agent\":\"a\",\"repo\":\"o/r\",\"track\":1.5}", 400, "invalid_request"),
+        (b"{\"agent\":\"a\",\"repo\":\"o/r\",\"branch\":\"a\\u0007\"}", 400, "invalid_request"),
+        (b"{\"agent\":\"a\",\"repo\":\"o/r\",\"schema_version\":\"9.9\"}", 400, "unsupported_schema_version"),
+        (b"{\"agent\":\"a\",\"repo\":\"o/r\",\"schema_version\":1}", 400, "invalid_request"),
+    ];
+    for (body, status, code) in cases {
+        let answer = server.send("POST", "/sod", &[], body);
+        let text = String::from_utf8_lossy(body);
+        assert_eq!((answer.status, answer.json()["error"].as_str()), (*status, Some(*code)), "{text}");
+    }
+    let large = vec![b' '; 1024 * 1024 + 1];
+    let answer = server.send("POST", "/sod", &[], &large);
+    assert_eq!((answer.status, &answer.json()["error"]), (413, &"payload_too_large".into()));
+    let active = server.get("/active?agent=a").json();
+    assert_eq!(active["sessions"], json!([]));
+}
+
+#[test]
+fn without_the_key_nothing_is_answered() {
+    let (_home, server) = server();
+    for key in ["", "wrong", "test-relay-kez"] {
+        let answer = server.send("POST", "/sod", &[("x-relay-key", key)], sod().to_string().as_bytes());
+        assert_eq!((answer.status, &answer.json()["error"]), (401, &"unauthorized".into()));
+    }
+    let bearer = [("x-relay-key", ""), ("authorization", "Bearer test-relay-key")];
+    assert_eq!(server.send("POST", "/sod", &bearer[..1], b"{}").status, 401);
+}
+
+#[test]
+fn pages_of_other_sites_are_turned_away() {
+    let (_home, server) = server();
+    for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
+        let answer = server.send("GET", "/active?venture=v", &[(name, value)], b"");
+        assert_eq!((answer.status, &answer.json()["error"]), (403, &"forbidden".into()), "{name}: {value}");
+    }
+    for (name, value) in [("host", "localhost:1"), ("origin", "http://127.0.0.1:7333")] {
+        assert_eq!(
+            server.send("GET", "/active?venture=v", &[(name, value)], b"").status,
+            200,
+            "{name}: {value}"
+        );
+    }
+}
+
+#[test]
+fn a_repeated_key_replays_the_first_answer_byte_for_byte() {
+    let (_home, server) = server();
+    let key = [("idempotency-key", "k-1")];
+    let first = server.send("POST", "/sod", &key, sod().to_string().as_bytes());
+    assert_eq!((first.status, first.header("x-idempotency-hit")), (200, None));
+    let again = server.send("POST", "/sos", &key, sod().to_string().as_bytes());
+    assert_eq!((again.status, again.header("x-idempotency-hit")), (200, Some("true")));
+    assert_eq!(again.text, first.text, "an alias shares the scope");
+    assert_ne!(again.header("x-correlation-id"), first.header("x-correlation-id"));
+    let other = json!({ "agent": "b", "venture": "v", "repo": "o/r" });
+    let refused = server.send("POST", "/sod", &key, other.to_string().as_bytes());
+    assert_eq!((refused.status, &refused.json()["error"]), (422, &"idempotency_mismatch".into()));
+    let elsewhere = server.send("POST", "/heartbeat", &key, b"{\"session_id\":\"x\"}");
+    assert_eq!(elsewhere.status, 400, "the scope is the endpoint");
+}
+
+#[test]
+fn a_refusal_decided_in_the_store_is_replayed_too() {
+    let (_home, server) = server();
+    let key = [("idempotency-key", "k-2")];
+    let body = json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" }).to_string();
+    let first = server.send("POST", "/heartbeat", &key, body.as_bytes());
+    let again = server.send("POST", "/heartbeat", &key, body.as_bytes());
+    assert_eq!((first.status, again.status), (404, 404));
+    assert_eq!(first.text, again.text);
+    assert_eq!(again.header("x-idempotency-hit"), Some("true"));
+}
