@@ -2,42 +2,25 @@
 #![expect(clippy::expect_used, reason = "a bench fails loudly")]
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use baton_benches::{machine, table};
-use baton_core::{ActorKeyId, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp};
-use baton_store::{Durability, Store, StoreConfig, StoreError, Threads};
+use baton_core::{SessionId, Timestamp, Ulid};
+use baton_store::{Durability, NewQueueItem, Store, StoreConfig, StoreError, Threads};
 use rusqlite::{Connection, params};
-use ulid::Ulid;
 
 const RUN: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 3;
+const NOW: Timestamp = Timestamp::from_millis(1_760_000_000_000);
 
-static NUMBER: AtomicU64 = AtomicU64::new(1);
-
-fn session() -> Session {
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let now = Timestamp::from_millis(1_760_000_000_000);
-    Session {
-        id: SessionId::new(Ulid::from_parts(1_760_000_000_000, u128::from(number))),
-        tuple: SessionTuple {
-            agent: format!("agent-{number}").parse().expect("an agent"),
-            venture: "bench".parse().expect("a venture"),
-            repo: format!("owner/repo-{}", number % 1_000).parse().expect("a repo"),
-            track: None,
-            client_session_id: None,
-        },
-        facts: SessionFacts { branch: Some("feature/bench".into()), ..SessionFacts::default() },
-        status: SessionStatus::Active,
-        created_at: now,
-        last_heartbeat_at: now,
-        ended_at: None,
-        end_reason: None,
-        schema_version: "1.0".into(),
-        actor_key_id: ActorKeyId::of("bench"),
-        creation_correlation_id: "corr_bench".parse().expect("a correlation id"),
-        meta: None,
+/// What a hook hands to the queue: one kilobyte of tool output.
+fn item() -> NewQueueItem {
+    NewQueueItem {
+        session_id: SessionId::new(Ulid(42)),
+        tool_name: "Bash".into(),
+        raw_output: vec![b'x'; 1_024],
+        run_at: NOW,
+        created_at: NOW,
     }
 }
 
@@ -52,9 +35,9 @@ fn through_store(path: &Path, threads: Threads, writers: usize) -> f64 {
                 scope.spawn(move || {
                     let mut done = 0;
                     while started.elapsed() < RUN {
-                        let session = session();
-                        let work = move |tx: &mut dyn baton_store::Tx| tx.insert_session(&session);
-                        store.write::<(), StoreError, _>(Durability::Full, work).wait().expect("a write");
+                        let item = item();
+                        let work = move |tx: &mut dyn baton_store::Tx| tx.enqueue(&item);
+                        store.write::<i64, StoreError, _>(Durability::Full, work).wait().expect("a write");
                         done += 1;
                     }
                     done
@@ -77,23 +60,20 @@ fn raw(path: &Path) -> f64 {
     let started = Instant::now();
     let mut done = 0_u64;
     while started.elapsed() < RUN {
-        let session = session();
+        let item = item();
         connection.execute_batch("BEGIN IMMEDIATE").expect("begin");
         connection
             .prepare_cached(
-                "INSERT INTO sessions (id, agent, venture, repo, branch, status, created_at, last_heartbeat_at, \
-                 schema_version, actor_key_id, creation_correlation_id) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, 'active', ?6, ?6, '1.0', ?7, 'corr_bench')",
+                "INSERT INTO pending_queue (session_id, tool_name, raw_output, status, run_at, created_at) \
+                 VALUES (?1, ?2, ?3, 'raw', ?4, ?4)",
             )
             .and_then(|mut statement| {
+                let session_id = item.session_id.to_string();
                 statement.execute(params![
-                    session.id.to_string(),
-                    session.tuple.agent.as_str(),
-                    session.tuple.venture.as_str(),
-                    session.tuple.repo.as_str(),
-                    session.facts.branch,
-                    session.created_at.as_millis(),
-                    session.actor_key_id.as_str(),
+                    session_id,
+                    item.tool_name,
+                    item.raw_output,
+                    item.run_at.as_millis()
                 ])
             })
             .expect("insert");
@@ -138,7 +118,7 @@ fn main() {
         }
     }
     table(
-        "Durable session inserts, SQLite (WAL, synchronous=FULL)",
+        "Durable inserts of 1 KB into the queue, SQLite (WAL, synchronous=FULL)",
         &["way", "writers", "writes/s", "time per write to the floor's", "gain over one commit per write"],
         &rows,
     );

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use baton_core::{
-    Access, Canonical, CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope, RequestRecord,
-    Sha256Hash, Timestamp, UlidSequence, secrets,
+    Access, Canonical, CanonicalError, CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope,
+    RequestRecord, Sha256Hash, Timestamp, UlidSequence, secrets,
 };
 use baton_store::{Durability, Outcome, Pending, Store, StoreError, Tx};
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use crate::settings::Settings;
 
 /// The versions of the wire shapes that this version reads.
 const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
+/// How many characters of an error the request log keeps, and how many an answer repeats of what does not fit.
+const MAX_MESSAGE: usize = 1_000;
 
 /// Baton, ready to be called. Clones share it.
 #[derive(Clone)]
@@ -160,7 +162,7 @@ impl App {
             issue_number: None,
             status_code: fault.code.status(),
             duration_ms: 0,
-            error_message: Some(fault.to_string()),
+            error_message: Some(clip(&fault.to_string(), MAX_MESSAGE)),
             idempotency_key: None,
             idempotency_hit: false,
         });
@@ -305,8 +307,10 @@ fn prepare<O: Operation>(call: &Call, params: Value) -> Result<Prepared<O::Param
     }
     let key = match &call.idempotency_key {
         Some(key) if O::EFFECT == Effect::Write => {
-            let canonical = Canonical::of(&params)
-                .map_err(|error| Fault::new(ErrorCode::InvalidRequest, error.to_string()))?;
+            let canonical = Canonical::of(&params).map_err(|error| match &error {
+                CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(path, &error),
+                CanonicalError::Write { .. } => Fault::new(ErrorCode::InvalidRequest, error.to_string()),
+            })?;
             let scope =
                 KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
             Some((scope, canonical.hash()))
@@ -362,7 +366,7 @@ impl OpenCall {
         };
         if let Some(record) = &mut self.record {
             record.status_code = reply.status;
-            record.error_message = message;
+            record.error_message = message.map(|message| clip(&message, MAX_MESSAGE));
             record.idempotency_hit = reply.replayed;
         }
         reply
@@ -423,8 +427,9 @@ fn endpoint_of(face: &Face, operation: &str) -> (String, String) {
     }
 }
 
+/// Makes text from outside fit for the log: bounded, and without control characters, which not every database takes.
 fn clip(text: &str, chars: usize) -> String {
-    text.chars().take(chars).collect()
+    text.chars().take(chars).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 fn require_schema_version(params: &Value) -> Result<(), Fault> {
@@ -456,6 +461,6 @@ fn refuse_secrets(params: &Value) -> Result<(), Fault> {
 
 fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let path = error.path().to_string();
-    let problem = error.inner().to_string();
+    let problem = clip(&error.inner().to_string(), MAX_MESSAGE);
     if path == "." { Fault::new(ErrorCode::InvalidRequest, problem) } else { Fault::invalid(&path, problem) }
 }

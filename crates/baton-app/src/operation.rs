@@ -167,7 +167,7 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
             ErrorCode::StoreUnavailable,
             format!("the database has schema version {found}, this binary knows up to {known}"),
         )
-        .hint("use the newer baton that wrote it, or point BATON_DATA_DIR at another folder"),
+        .hint("use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"),
         StoreError::CommitUnknown { .. } => Fault::new(
             ErrorCode::StoreUnavailable,
             "the connection to the database broke during commit; whether it was kept is not known",

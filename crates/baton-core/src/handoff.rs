@@ -10,6 +10,7 @@ use crate::canonical::{Canonical, CanonicalError, Sha256Hash};
 use crate::error::{ErrorCode, Fault};
 use crate::id::{HandoffId, SessionId};
 use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
+use crate::text::require_plain_text;
 use crate::time::Timestamp;
 
 /// The JSON Schema of what is handed over, version 1.0.
@@ -81,10 +82,19 @@ impl Handoff {
             && self.payload_hash == draft.payload.hash()
     }
 
-    /// The blockers that it names.
+    /// What it says stands in the way.
     pub fn blockers(&self) -> Vec<String> {
+        self.texts("blockers")
+    }
+
+    /// What it says is to be done next.
+    pub fn next_actions(&self) -> Vec<String> {
+        self.texts("next_actions")
+    }
+
+    fn texts(&self, list: &str) -> Vec<String> {
         let payload = self.payload().unwrap_or_default();
-        let texts = payload.get("blockers").and_then(Value::as_array);
+        let texts = payload.get(list).and_then(Value::as_array);
         texts.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 }
@@ -106,6 +116,7 @@ impl HandoffDraft {
     /// Checks a handoff document against the schema: `summary`, `status_label` and `to_agent` are its head, everything
     /// else is its payload. `place` is where the document stands in the request, for messages.
     pub fn read(mut document: Map<String, Value>, place: &str) -> Result<Self, Fault> {
+        require_plain_text(place, &document)?;
         let whole = Value::Object(document);
         require_schema(&whole, place)?;
         document = match whole {

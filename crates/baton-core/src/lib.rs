@@ -16,6 +16,7 @@ mod name;
 mod request;
 pub mod secrets;
 mod session;
+mod text;
 mod time;
 mod token;
 
@@ -33,6 +34,7 @@ pub use request::RequestRecord;
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };
+pub use text::require_plain_text;
 pub use time::{TimeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use ulid::Ulid;

@@ -19,8 +19,8 @@ pub struct TimeError;
 #[serde(into = "String", try_from = "String")]
 pub struct Timestamp(i64);
 
-/// 9999-12-31T23:59:59.999Z.
-const MAX_MILLIS: i64 = 253_402_300_799_999;
+/// 9999-12-30T22:00:00Z, the last moment that every offset can still write with four digits.
+const MAX_MILLIS: i64 = 253_402_207_200_000;
 
 impl Timestamp {
     /// The Unix epoch.
@@ -114,7 +114,7 @@ mod tests {
     fn the_wire_form_has_milliseconds_and_z() {
         assert_eq!(Timestamp::EPOCH.to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::from_millis(1_768_644_000_007).to_string(), "2026-01-17T10:00:00.007Z");
-        assert_eq!(Timestamp::from_millis(MAX_MILLIS).to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp::from_millis(MAX_MILLIS).to_string(), "9999-12-30T22:00:00.000Z");
         assert_eq!("2026-01-17T10:00:00Z".parse(), Ok(Timestamp::from_millis(1_768_644_000_000)));
         assert_eq!("2026-01-17T12:00:00.5+02:00".parse(), Ok(Timestamp::from_millis(1_768_644_000_500)));
     }

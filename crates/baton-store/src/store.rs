@@ -60,7 +60,7 @@ pub struct Health {
     pub engine: &'static str,
     /// The version of the engine.
     pub engine_version: String,
-    /// The version of the schema.
+    /// The version of the schema; older than [`LATEST_VERSION`](crate::LATEST_VERSION) when it is yet to be migrated.
     pub schema_version: i64,
     /// What a check of the whole database found; empty when it is sound.
     pub problems: Vec<String>,
@@ -76,7 +76,6 @@ pub(crate) trait Work: Send {
 pub(crate) trait Engine: Send + Sync {
     fn write(&self, durability: Durability, work: Box<dyn Work>);
     fn read(&self, work: Box<dyn Work>);
-    fn health(&self) -> Result<Health, StoreError>;
 }
 
 /// A database, opened and migrated. Clones share it; it closes with the last of them.
@@ -129,9 +128,13 @@ impl Store {
         pending
     }
 
-    /// Looks the whole database over. Blocks, and takes long on a large one.
-    pub fn health(&self) -> Result<Health, StoreError> {
-        self.engine.health()
+    /// Looks a whole database over without changing it: nothing is made, nothing is migrated. Blocks, and takes long on
+    /// a large one.
+    pub fn inspect(config: &StoreConfig) -> Result<Health, StoreError> {
+        match config {
+            StoreConfig::Sqlite { path, .. } => crate::sqlite::inspect(path),
+            StoreConfig::Postgres { url, .. } => crate::postgres::inspect(url),
+        }
     }
 }
 

@@ -52,13 +52,27 @@ impl TestDatabase {
             report_skipped_test();
             return None;
         };
+        Some(Self::create_on_with(&server_url, options))
+    }
+
+    /// Creates an empty database on the server at `server_url`.
+    ///
+    /// # Panics
+    ///
+    /// When the server cannot be used.
+    #[must_use]
+    pub fn create_on(server_url: &str) -> Self {
+        Self::create_on_with(server_url, "")
+    }
+
+    fn create_on_with(server_url: &str, options: &str) -> Self {
         let name = unique_name();
         // template0 lets nobody connect, so no connection can ever block the copy.
         let statement = format!("CREATE DATABASE {name} TEMPLATE template0 {options}");
-        if let Err(error) = run_on_server(&server_url, &statement) {
-            panic!("cannot create {name} on {SERVER_URL_VARIABLE}={server_url}: {error:?}");
+        if let Err(error) = run_on_server(server_url, &statement) {
+            panic!("cannot create {name} on {server_url}: {error:?}");
         }
-        Some(Self { url: with_database(&server_url, &name), name, server_url })
+        Self { url: with_database(server_url, &name), name, server_url: server_url.to_owned() }
     }
 }
 

@@ -30,16 +30,24 @@ pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure
 }
 
 /// Opens the store that is configured.
-pub(crate) fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
-    let place = match &config.database_url {
+fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
+    let place = store_config(config, threads);
+    if let StoreConfig::Sqlite { .. } = place {
+        DataDir::open(&config.data_dir)?;
+    }
+    Store::open(&place).map_err(|error| store_failure(&error))
+}
+
+/// Where the store is.
+pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
+    match &config.database_url {
         Some(url) => StoreConfig::Postgres {
             url: url.expose().to_owned(),
             threads,
             connections: config.postgres_connections,
         },
-        None => StoreConfig::Sqlite { path: DataDir::open(&config.data_dir)?.database(), threads },
-    };
-    Store::open(&place).map_err(|error| store_failure(&error))
+        None => StoreConfig::Sqlite { path: DataDir::at(&config.data_dir).database(), threads },
+    }
 }
 
 pub(crate) fn settings(config: &Config) -> Settings {
@@ -68,14 +76,14 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     }
     let hint = match error {
         StoreError::NewerSchema { .. } => {
-            "use the newer baton that wrote it, or point BATON_DATA_DIR at another folder"
+            "use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
         }
         StoreError::Folder { .. } => "make it writable for you, or point BATON_DATA_DIR at a folder that is",
         StoreError::Full => "free some space, then try again",
         StoreError::Busy | StoreError::Overloaded => {
             "another process holds the database; try again in a moment"
         }
-        _ => "run `baton doctor` to see what is wrong",
+        _ => "check BATON_DATABASE_URL and BATON_DATA_DIR with `baton config show`, then run `baton doctor`",
     };
     Failure::new(Exit::StoreUnavailable, ErrorCode::StoreUnavailable.as_str(), message).hint(hint)
 }
@@ -102,6 +110,19 @@ impl Backend {
             Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config)))),
             None => Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?))),
         }
+    }
+
+    /// Opens the local store for what is done where the store is, never over the network.
+    pub(crate) fn local(config: &Config, what: &str) -> Result<Self, Failure> {
+        if let Some(url) = &config.server {
+            return Err(Failure::new(
+                Exit::Usage,
+                "usage",
+                format!("{what} is done where the store is, not through the server {url}"),
+            )
+            .hint("run it on that machine; leave --server (client.server, BATON_SERVER) out here"));
+        }
+        Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?)))
     }
 
     /// Calls an operation and reads its output.
@@ -177,7 +198,7 @@ impl Remote {
             .new_agent();
         let key = match &config.relay_key {
             Some(key) => Some(key.expose().to_owned()),
-            None => DataDir::open(&config.data_dir).ok().and_then(|folder| folder.read_relay_key()),
+            None => DataDir::at(&config.data_dir).read_relay_key(),
         };
         Self { agent, url: url.trim_end_matches('/').to_owned(), key }
     }

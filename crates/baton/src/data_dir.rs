@@ -17,6 +17,11 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
+    /// Takes the folder as it is, there or not.
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
     /// Takes the folder, making it (0700) when it is missing.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {

@@ -59,3 +59,20 @@ impl From<ErrorCode> for Exit {
 pub(crate) const HELP: &str = "\
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 drift, 6 blocked, 7 validation, 8 secret found, \
 9 store unavailable";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_codes_with_their_status_and_exit_code() {
+        let line = |code: ErrorCode| {
+            let exit = Exit::from(code);
+            format!("{:<27}{}  {} {exit:?}\n", code.as_str(), code.status(), exit as u8)
+        };
+        let list: String = ErrorCode::ALL.into_iter().map(line).collect();
+        insta::with_settings!({ snapshot_path => "../tests/it/snapshots", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!("error_codes", list);
+        });
+    }
+}

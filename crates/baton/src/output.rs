@@ -93,11 +93,21 @@ impl Answer {
     pub(crate) const fn new(data: Value, text: String) -> Self {
         Self { data, text, exit: Exit::Ok }
     }
+
+    /// An answer of which nothing is printed, for verbs whose standard output was a wire.
+    pub(crate) const fn silent() -> Self {
+        Self::new(Value::Null, String::new())
+    }
+
+    fn is_silent(&self) -> bool {
+        self.data.is_null() && self.text.is_empty()
+    }
 }
 
 /// Prints what a verb came to, and says how the process ends.
 pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
     let (text, exit) = match (format, &outcome) {
+        (_, Ok(answer)) if answer.is_silent() => return answer.exit,
         (Format::Json, Ok(answer)) => {
             (json!({ "success": true, "data": answer.data, "error": null }).to_string(), answer.exit)
         }

@@ -54,7 +54,7 @@ impl Operation for AckHandoff {
                 let who = by.as_ref().map_or("somebody else", Agent::as_str);
                 let message = format!("the work of {} was taken by {who}", handoff.id);
                 Err(Fault::new(ErrorCode::HandoffConflict, message)
-                    .hint("look for other work: handoff.list")
+                    .hint("look for other work: handoff.list (GET /handoffs, baton handoff list)")
                     .details(
                         json!({ "handoff_id": handoff.id, "acknowledged_by": by, "acknowledged_at": at }),
                     ))

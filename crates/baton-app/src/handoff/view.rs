@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A handoff without its payload.
+/// A handoff in short; `handoff.show` has all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffSummary {
     /// Its id.
@@ -20,6 +20,8 @@ pub struct HandoffSummary {
     pub summary: String,
     /// How things stand.
     pub status_label: Option<String>,
+    /// What is to be done next.
+    pub next_actions: Vec<String>,
     /// When it was written.
     pub created_at: Timestamp,
 }
@@ -27,6 +29,7 @@ pub struct HandoffSummary {
 impl From<Handoff> for HandoffSummary {
     fn from(handoff: Handoff) -> Self {
         Self {
+            next_actions: handoff.next_actions(),
             id: handoff.id,
             session_id: handoff.session_id,
             from_agent: handoff.from_agent.into(),

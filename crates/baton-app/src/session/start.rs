@@ -5,6 +5,7 @@ use std::time::Duration;
 use baton_core::{
     Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, IssueNumber, Label, Repo, Session,
     SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
+    require_plain_text,
 };
 use baton_store::{HandoffFilter, Page, SessionFilter, Tx};
 use schemars::JsonSchema;
@@ -104,6 +105,10 @@ impl Operation for StartSession {
     const EFFECT: Effect = Effect::Write;
     type Params = StartSessionParams;
     type Output = StartSessionOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        params.meta.as_ref().map_or(Ok(()), |meta| require_plain_text("meta", meta))
+    }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let tuple = tuple_of(context, params);

@@ -1,6 +1,8 @@
 //! `session.update`: what changed in the middle of a session.
 
-use baton_core::{Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch};
+use baton_core::{
+    Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_plain_text,
+};
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,10 @@ impl Operation for UpdateSession {
     const KEY: KeyUse = KeyUse::Required;
     type Params = UpdateSessionParams;
     type Output = UpdateSessionOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        params.meta.as_ref().map_or(Ok(()), |meta| require_plain_text("meta", meta))
+    }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;

@@ -91,6 +91,6 @@ fn unknown() -> Fault {
 fn unauthorized(problem: &str) -> Fault {
     Fault::new(ErrorCode::Unauthorized, problem).hint(
         "send the relay key (relay.key in the server's data folder) or a token (baton token create) as \
-         `Authorization: Bearer` or `X-Relay-Key`",
+         `Authorization: Bearer` or `X-Relay-Key`; the command line takes it from BATON_RELAY_KEY",
     )
 }

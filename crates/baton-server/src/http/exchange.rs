@@ -52,7 +52,10 @@ impl Endpoint {
         let (mut parts, body) = request.into_parts();
         let Admitted { correlation_id, face } = match self.shared.admit(&parts) {
             Ok(admitted) => admitted,
-            Err(response) => return *response,
+            Err(response) => {
+                discard(body).await;
+                return *response;
+            }
         };
         let mut actor_key_id = None;
         let started = Instant::now();
@@ -61,7 +64,10 @@ impl Endpoint {
                 actor_key_id = Some(actor.key_id.clone());
                 self.accept(&mut parts, body).await.map(|accepted| (actor, accepted))
             }
-            Err(fault) => Err(fault),
+            Err(fault) => {
+                discard(body).await;
+                Err(fault)
+            }
         };
         let reply = match accepted {
             Ok((actor, (idempotency_key, params))) => {
@@ -79,11 +85,15 @@ impl Endpoint {
         parts: &mut Parts,
         body: Body,
     ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), Fault> {
-        let key = idempotency_key(&parts.headers)?;
-        let mut params = match self.route.verb {
-            Verb::Get => from_query(&parts.uri, &self.integers)?,
-            Verb::Post => from_body(&read_body(&parts.headers, body).await?)?,
+        let sent = match self.route.verb {
+            Verb::Get => {
+                discard(body).await;
+                from_query(&parts.uri, &self.integers)
+            }
+            Verb::Post => read_body(&parts.headers, body).await.and_then(|body| from_body(&body)),
         };
+        let key = idempotency_key(&parts.headers)?;
+        let mut params = sent?;
         if self.route.path.contains('{') {
             let found = RawPathParams::from_request_parts(parts, &())
                 .await
@@ -173,8 +183,15 @@ impl Shared {
     }
 
     /// Answers what no route takes. Without a credential nobody learns which paths there are.
-    pub(super) async fn unrouted(&self, parts: &Parts, code: ErrorCode, methods: &str) -> Response<Body> {
-        let Admitted { correlation_id, face } = match self.admit(parts) {
+    pub(super) async fn unrouted(
+        &self,
+        request: Request<Body>,
+        code: ErrorCode,
+        methods: &str,
+    ) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        discard(body).await;
+        let Admitted { correlation_id, face } = match self.admit(&parts) {
             Ok(admitted) => admitted,
             Err(response) => return *response,
         };
@@ -205,6 +222,18 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault>
     let text = std::str::from_utf8(key.as_bytes())
         .map_err(|_| Fault::invalid("Idempotency-Key", "must be 1 to 255 visible characters"))?;
     IdempotencyKey::parse(text).map(Some)
+}
+
+/// Reads a body that nobody wants, within bounds: a client that is still sending it then gets to see the answer, and can
+/// go on with the connection.
+pub(super) async fn discard(mut body: Body) {
+    let mut received = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        received += frame.data_ref().map_or(0, |data| data.len());
+        if received > MAX_DISCARDED_BYTES {
+            break;
+        }
+    }
 }
 
 /// Reads the body, up to the limit. What is over it is read on for a while and thrown away, so that a client which is

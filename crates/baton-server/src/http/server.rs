@@ -111,14 +111,14 @@ fn router(shared: &Arc<Shared>) -> Router {
         let (shared, names) = (shared.clone(), names.join(", "));
         let other = any(move |request: Request<Body>| {
             let (shared, names) = (shared.clone(), names.clone());
-            async move { shared.unrouted(&request.into_parts().0, ErrorCode::MethodNotAllowed, &names).await }
+            async move { shared.unrouted(request, ErrorCode::MethodNotAllowed, &names).await }
         });
         router = router.route(path, methods.fallback_service(other));
     }
     let outer = shared.clone();
     service::add(router, shared).fallback(move |request: Request<Body>| {
         let shared = outer.clone();
-        async move { shared.unrouted(&request.into_parts().0, ErrorCode::NotFound, "").await }
+        async move { shared.unrouted(request, ErrorCode::NotFound, "").await }
     })
 }
 

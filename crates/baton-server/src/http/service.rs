@@ -9,10 +9,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::get;
 use baton_app::RefusedCall;
+use baton_core::ErrorCode;
 use serde_json::json;
 
 use crate::api_page::api_page;
-use crate::http::exchange::{Admitted, Shared};
+use crate::http::exchange::{Admitted, Shared, discard};
 use crate::http::respond::respond;
 use crate::openapi::openapi;
 
@@ -21,16 +22,21 @@ const JSON: &str = "application/json";
 /// Adds the pages. Those that tell of other people's work need a credential.
 pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
     let page = |answer: fn(Arc<Shared>, Parts) -> Page| {
-        let shared = shared.clone();
-        get(move |request: Request<Body>| {
+        let (shared, unrouted) = (shared.clone(), shared.clone());
+        let found = get(move |request: Request<Body>| {
             let shared = shared.clone();
             async move {
-                let parts = request.into_parts().0;
+                let (parts, body) = request.into_parts();
+                discard(body).await;
                 match shared.admit(&parts) {
                     Ok(admitted) => answer(shared, parts).await.finish(&admitted),
                     Err(response) => *response,
                 }
             }
+        });
+        found.fallback(move |request: Request<Body>| {
+            let shared = unrouted.clone();
+            async move { shared.unrouted(request, ErrorCode::MethodNotAllowed, "GET").await }
         })
     };
     router

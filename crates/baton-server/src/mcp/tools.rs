@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs};
+use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
@@ -29,6 +29,7 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("active_sessions", operation::<ListSessions>()),
         tool("handoff_latest", operation::<LatestHandoff>()),
         tool("handoff_list", operation::<ListHandoffs>()),
+        tool("handoff_show", operation::<ShowHandoff>()),
         tool("handoff_create", operation::<CreateHandoff>()),
         tool("handoff_ack", operation::<AckHandoff>()),
     ]

@@ -30,9 +30,8 @@ CREATE UNIQUE INDEX sessions_one_active ON sessions (
 ) WHERE status = 'active';
 
 -- Lists go by id, which never changes, so that heartbeats move no row and touch no list index.
-CREATE INDEX sessions_active_by_repo ON sessions (venture, repo, id) WHERE status = 'active';
 CREATE INDEX sessions_active_by_venture ON sessions (venture, id) WHERE status = 'active';
-CREATE INDEX sessions_active_by_bare_repo ON sessions (repo, id) WHERE status = 'active';
+CREATE INDEX sessions_active_by_repo ON sessions (repo, id) WHERE status = 'active';
 CREATE INDEX sessions_active_by_agent ON sessions (agent, id) WHERE status = 'active';
 
 -- What the sweeper asks: who has been silent for longest?

@@ -30,6 +30,6 @@ CREATE UNIQUE INDEX handoffs_one_ending ON handoffs (session_id) WHERE ends_sess
 CREATE INDEX handoffs_by_venture ON handoffs (venture, id);
 CREATE INDEX handoffs_by_repo ON handoffs (venture, repo, id);
 CREATE INDEX handoffs_by_track ON handoffs (venture, repo, track, id);
-CREATE INDEX handoffs_by_issue ON handoffs (venture, repo, issue_number, id);
+CREATE INDEX handoffs_by_issue ON handoffs (venture, repo, issue_number, id) WHERE issue_number IS NOT NULL;
 CREATE INDEX handoffs_by_author ON handoffs (venture, from_agent, id);
-CREATE INDEX handoffs_by_recipient ON handoffs (venture, to_agent, id);
+CREATE INDEX handoffs_by_recipient ON handoffs (venture, to_agent, id) WHERE to_agent IS NOT NULL;

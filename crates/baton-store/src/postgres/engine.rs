@@ -4,21 +4,17 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use postgres::Config;
 
 use crate::error::StoreError;
-use crate::migration::LATEST_VERSION;
-use crate::postgres::open::{connect, parse};
-use crate::postgres::sql::store_error;
+use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
-use crate::store::{Durability, Engine, Health, Threads, Work};
+use crate::store::{Durability, Engine, Threads, Work};
 
 /// How much work may wait; more is refused rather than kept in memory.
 const WAITING: usize = 8_192;
 
 /// The store on a PostgreSQL server.
 pub(crate) struct PostgresEngine {
-    config: Config,
     pool: Pool,
 }
 
@@ -39,7 +35,7 @@ impl PostgresEngine {
             Threads::Caller => Pool::Caller(Mutex::new(Box::new(Runner::new(config.clone())))),
             Threads::Background => background(&config, connections.max(1))?,
         };
-        Ok(Self { config, pool })
+        Ok(Self { pool })
     }
 
     fn submit(&self, mode: Mode, work: Box<dyn Work>) {
@@ -65,21 +61,6 @@ impl Engine for PostgresEngine {
     fn read(&self, work: Box<dyn Work>) {
         self.submit(Mode::Read, work);
     }
-
-    fn health(&self) -> Result<Health, StoreError> {
-        let mut client = connect(&self.config)?;
-        let row = client.query_one("SHOW server_version", &[]).map_err(store_error)?;
-        Ok(Health {
-            engine: "postgres",
-            engine_version: row.try_get(0).map_err(store_error)?,
-            schema_version: super::migrate::gate(&mut client)?,
-            problems: if super::migrate::gate(&mut client)? == LATEST_VERSION {
-                Vec::new()
-            } else {
-                vec!["the schema is older than this binary; restart it to migrate".into()]
-            },
-        })
-    }
 }
 
 impl Drop for Pool {
@@ -97,7 +78,7 @@ impl Drop for Pool {
     }
 }
 
-fn background(config: &Config, connections: usize) -> Result<Pool, StoreError> {
+fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> {
     let (work, waiting) = bounded(WAITING);
     let threads = (0..connections)
         .map(|_| {

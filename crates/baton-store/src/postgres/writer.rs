@@ -3,10 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use postgres::Config;
-
 use crate::error::StoreError;
-use crate::postgres::open::connect;
+use crate::postgres::open::{Address, connect};
 use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
 use crate::store::{Durability, Work};
 use crate::tx::Outcome;
@@ -23,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// One connection, opened when it is needed and opened anew when it broke.
 pub(super) struct Runner {
-    config: Config,
+    address: Address,
     connection: Option<Connection>,
 }
 
@@ -36,8 +34,8 @@ enum Failed {
 }
 
 impl Runner {
-    pub(super) const fn new(config: Config) -> Self {
-        Self { config, connection: None }
+    pub(super) const fn new(address: Address) -> Self {
+        Self { address, connection: None }
     }
 
     /// Runs the work, with a bounded number of further attempts, and answers it.
@@ -60,7 +58,7 @@ impl Runner {
     fn attempt(&mut self, mode: Mode, work: &mut dyn Work) -> Result<(), Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) if !connection.client.is_closed() => connection,
-            _ => Connection::new(connect(&self.config).map_err(Failed::Again)?),
+            _ => Connection::new(connect(&self.address).map_err(Failed::Again)?),
         };
         let result = transact(&mut connection, mode, work);
         if !connection.client.is_closed() {

@@ -28,8 +28,8 @@ pub struct SessionFilter {
 
 /// What a transaction can do with sessions.
 pub trait SessionRows {
-    /// Finds the active sessions of a tuple and keeps every other start of that tuple waiting until this transaction
-    /// is over.
+    /// Finds the active sessions of a tuple and keeps every other start of that tuple, and every other change of those
+    /// sessions, waiting until this transaction is over.
     fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError>;
 
     /// Finds a session.
@@ -120,11 +120,19 @@ impl<S: Sql> SessionRows for S {
         let track = track.map_or(-1, Track::number);
         let client_session_id = client_session_id.as_ref().map_or("", |id| id.as_str());
         self.lock(Lock::SessionTuple, &format!("{agent} {venture} {repo} {track} {client_session_id}"))?;
-        self.query(
+        // The lock above keeps other starts away; an end, an update or a heartbeat locks the row alone.
+        let sql = self.pick(
             select!(
                 "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
                  AND coalesce(client_session_id, '') = $5 AND status = 'active'"
             ),
+            select!(
+                "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
+                 AND coalesce(client_session_id, '') = $5 AND status = 'active' FOR UPDATE"
+            ),
+        );
+        self.query(
+            sql,
             &[
                 agent.as_str().into(),
                 venture.as_str().into(),

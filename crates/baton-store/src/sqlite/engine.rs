@@ -1,7 +1,7 @@
 //! Who runs the work: the caller's own thread, or one writer thread and a few readers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -9,11 +9,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::migration::LATEST_VERSION;
-use crate::sqlite::open::{open_reader, open_writer, prepare_file};
-use crate::sqlite::sql::{SqliteTx, store_error};
+use crate::sqlite::open::{open_reader, open_writer, prepare_file, tune_for_service};
+use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Write, Writer};
-use crate::store::{Durability, Engine, Health, Threads, Work};
+use crate::store::{Durability, Engine, Threads, Work};
 
 /// How much work may share a commit.
 const BATCH: usize = 256;
@@ -23,7 +22,6 @@ const READERS: usize = 4;
 
 /// The store in one SQLite file.
 pub(crate) struct SqliteEngine {
-    path: PathBuf,
     runner: Runner,
 }
 
@@ -43,12 +41,15 @@ impl SqliteEngine {
         prepare_file(path)?;
         let mut connection = open_writer(path)?;
         super::migrate::migrate(&mut connection, path)?;
+        if threads == Threads::Background {
+            tune_for_service(&connection)?;
+        }
         let writer = Writer::new(connection);
         let runner = match threads {
             Threads::Caller => Runner::Caller(Mutex::new(writer)),
             Threads::Background => Runner::Background(Background::start(path, writer)?),
         };
-        Ok(Self { path: path.to_owned(), runner })
+        Ok(Self { runner })
     }
 }
 
@@ -66,19 +67,6 @@ impl Engine for SqliteEngine {
             Runner::Caller(writer) => run_read(lock(writer).connection(), work),
             Runner::Background(background) => background.read(work),
         }
-    }
-
-    fn health(&self) -> Result<Health, StoreError> {
-        let connection = open_reader(&self.path)?;
-        let mut statement = connection.prepare("PRAGMA integrity_check(10)").map_err(store_error)?;
-        let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(store_error)?;
-        let problems = rows.collect::<Result<Vec<_>, _>>().map_err(store_error)?;
-        Ok(Health {
-            engine: "sqlite",
-            engine_version: rusqlite::version().to_owned(),
-            schema_version: LATEST_VERSION,
-            problems: problems.into_iter().filter(|line| line != "ok").collect(),
-        })
     }
 }
 

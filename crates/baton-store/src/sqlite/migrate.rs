@@ -21,7 +21,8 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
     if (1..LATEST_VERSION).contains(&found) {
         // Nobody else can write now, so what is backed up is what will be migrated, and it is backed up once.
         let backup = back_up(path, found)?;
-        tracing::info!(backup = %backup.display(), from = found, to = LATEST_VERSION, "backed up before migrating");
+        // Worth a line at any usual log level: it happens once a release.
+        tracing::warn!(backup = %backup.display(), from = found, to = LATEST_VERSION, "backed up before migrating");
     }
     for migration in Migration::after(found) {
         transaction.execute_batch(migration.sqlite).map_err(store_error)?;

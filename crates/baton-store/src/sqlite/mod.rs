@@ -1,9 +1,11 @@
 //! The store in one SQLite file: WAL, every acknowledged write on disk, one writer with group commit.
 
 mod engine;
+mod inspect;
 mod migrate;
 mod open;
 mod sql;
 mod writer;
 
 pub(crate) use engine::SqliteEngine;
+pub(crate) use inspect::inspect;

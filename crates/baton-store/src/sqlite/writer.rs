@@ -67,7 +67,18 @@ impl Writer {
     fn attempt(&mut self, batch: &mut [Write]) -> Result<Vec<Piece>, StoreError> {
         self.set_durability(batch)?;
         self.command("BEGIN IMMEDIATE")?;
-        let pieces = match self.run_pieces(batch) {
+        let ran = match batch {
+            // The transaction itself is the savepoint of a piece that is alone.
+            [write] => match run_piece(write, &mut SqliteTx { connection: &self.connection }) {
+                (Outcome::Keep, piece) => Ok(vec![piece]),
+                (Outcome::Undo, piece) => {
+                    self.roll_back();
+                    return Ok(vec![piece]);
+                }
+            },
+            batch => self.run_pieces(batch),
+        };
+        let pieces = match ran {
             Ok(pieces) => pieces,
             Err(error) => {
                 self.roll_back();
@@ -86,16 +97,16 @@ impl Writer {
         let mut pieces = Vec::with_capacity(batch.len());
         for write in batch {
             tx.run_cached("SAVEPOINT piece")?;
-            let outcome = catch_unwind(AssertUnwindSafe(|| write.work.run(&mut tx)));
+            let (outcome, piece) = run_piece(write, &mut tx);
             if self.connection.is_autocommit() {
                 // SQLite gave the whole transaction up, as it does when the disk is full.
                 return Err(StoreError::Full);
             }
-            if !matches!(outcome, Ok(Outcome::Keep)) {
+            if outcome == Outcome::Undo {
                 tx.run_cached("ROLLBACK TO piece")?;
             }
             tx.run_cached("RELEASE piece")?;
-            pieces.push(if outcome.is_ok() { Piece::Done } else { Piece::Broken });
+            pieces.push(piece);
         }
         Ok(pieces)
     }
@@ -137,6 +148,14 @@ impl Writer {
         {
             tracing::error!(%error, "could not roll back");
         }
+    }
+}
+
+/// Runs a piece; one that panics is undone.
+fn run_piece(write: &mut Write, tx: &mut SqliteTx<'_>) -> (Outcome, Piece) {
+    match catch_unwind(AssertUnwindSafe(|| write.work.run(tx))) {
+        Ok(outcome) => (outcome, Piece::Done),
+        Err(_) => (Outcome::Undo, Piece::Broken),
     }
 }
 

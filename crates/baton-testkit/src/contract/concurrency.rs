@@ -114,15 +114,20 @@ pub fn heartbeats_end_at_the_latest(store: &TestStore) {
     assert_eq!(found.last_heartbeat_at, later(15));
 }
 
-/// A change that reads, decides and writes under a session's lock is never lost to another one.
+/// A change that reads, decides and writes under a session's lock is never lost to another one, whether the session was
+/// found by its id or by its tuple.
 pub fn locked_changes_are_not_lost(store: &TestStore) {
     let counted = session(tuple("agent"));
     let id = counted.id;
     write(store, move |tx| tx.insert_session(&counted));
-    at_once(store, 8, |_, store| {
+    at_once(store, 8, |number, store| {
         for _ in 0..10 {
             write(store, move |tx| {
-                let mut found = tx.lock_session(id)?.unwrap();
+                let mut found = if number < 4 {
+                    tx.lock_session(id)?.unwrap()
+                } else {
+                    tx.lock_active_sessions(&tuple("agent"))?.remove(0)
+                };
                 found.facts.issue_number = Some(found.facts.issue_number.unwrap_or(0) + 1);
                 tx.update_session(&found)
             });

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::thread;
 
-use baton_store::{Durability, Store, StoreConfig, StoreError, Threads, Tx};
+use baton_store::{Durability, Health, Store, StoreConfig, StoreError, Threads, Tx};
 use postgres::{Client, NoTls};
 use tempfile::TempDir;
 
@@ -92,6 +92,11 @@ impl TestPlace {
         Store::open(&self.config)
     }
 
+    /// Looks the database over, without opening a store.
+    pub fn inspect(&self) -> Result<Health, StoreError> {
+        Store::inspect(&self.config)
+    }
+
     /// Runs SQL past the store, spelt for each database.
     pub fn execute(&self, sqlite: &str, postgres: &str) {
         match &self.kept {
@@ -170,6 +175,11 @@ impl TestStore {
     /// Opens one more store on the same database, as another process would.
     pub fn another(&self) -> Store {
         self.place.open().unwrap()
+    }
+
+    /// Where the store is.
+    pub const fn place(&self) -> &TestPlace {
+        &self.place
     }
 
     /// Makes an empty place of the same kind.

@@ -13,7 +13,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton-server", &["baton-app", "baton-core"]),
     ("baton", &["baton-app", "baton-core", "baton-server", "baton-store"]),
     ("baton-testkit", &["baton-core", "baton-store"]),
-    ("baton-benches", &["baton-core", "baton-store"]),
+    ("baton-benches", &["baton-core", "baton-store", "baton-testkit"]),
 ];
 
 /// Libraries that only these crates may use.

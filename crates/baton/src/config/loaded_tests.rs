@@ -46,6 +46,7 @@ fn every_value_reaches_its_field() {
         ("BATON_DATABASE_URL", "postgres://u:p@h/db"),
         ("BATON_POSTGRES_CONNECTIONS", "9"),
         ("BATON_LISTEN", "[::1]:1"),
+        ("BATON_ALLOWED_HOSTS", "a.example, b.example,"),
         ("BATON_RELAY_KEY", "key"),
         ("BATON_SERVER", "http://h"),
         ("BATON_VENTURE", "vc"),
@@ -66,6 +67,7 @@ fn every_value_reaches_its_field() {
     assert_eq!(config.database_url.as_ref().map(SecretText::expose), Some("postgres://u:p@h/db"));
     assert_eq!((config.postgres_connections, config.listen.as_str()), (9, "[::1]:1"));
     assert_eq!(config.relay_key.as_ref().map(SecretText::expose), Some("key"));
+    assert_eq!(config.allowed_hosts, ["a.example", "b.example"]);
     assert_eq!(config.server.as_deref(), Some("http://h"));
     assert_eq!((config.venture.as_str(), config.agent.as_ref().map(Agent::as_str)), ("vc", Some("me")));
     assert_eq!((config.stale_minutes, config.abandon_hours), (10, 11));

@@ -113,7 +113,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Text,
         project_file: ProjectFile::MayNot("it decides who can reach the server"),
-        help: "host names, separated by commas, under which the server may be called beside its own address",
+        help: "further host names, by commas, that the server may be called by",
     },
     Setting {
         key: "server.relay_key",

@@ -1,15 +1,14 @@
 //! `baton cleanup`: what `baton serve` does every minute, by hand.
 
 use baton_app::maintenance::{Cleanup, CleanupOutput};
-use baton_store::Threads;
 use serde_json::json;
 
-use crate::backend::{Backend, open_app};
+use crate::backend::Backend;
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
-    let backend = Backend::Local(Box::new(open_app(config, Threads::Caller)?));
+    let backend = Backend::local(config, "cleaning up")?;
     let mut total = CleanupOutput { ran: true, ..CleanupOutput::default() };
     loop {
         let (done, _) = backend.call::<Cleanup>(&json!({}), None)?;

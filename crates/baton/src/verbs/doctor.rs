@@ -4,11 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use baton_store::{Store, StoreConfig, Threads};
+use baton_store::{Health, LATEST_VERSION, Store, StoreConfig, Threads};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::backend::{open_store, store_failure};
+use crate::backend::{store_config, store_failure};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
@@ -79,7 +79,7 @@ fn folder(path: &Path) -> Vec<Finding> {
             )];
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return vec![Finding::ok(CHECK, format!("{} will be made at the first write", path.display()))];
+            return vec![Finding::ok(CHECK, format!("{} will be made at the first use", path.display()))];
         }
         Err(error) => {
             let fix = "make it readable for you, or point BATON_DATA_DIR at a folder that is";
@@ -160,21 +160,20 @@ fn free_space(data_dir: &Path) -> Finding {
 /// Looks into the database without making one.
 fn database(config: &Config) -> Finding {
     const CHECK: &str = "database";
-    let path = config.data_dir.join("baton.db");
-    let opened = if config.database_url.is_some() {
-        open_store(config, Threads::Caller)
-    } else if path.exists() {
-        let place = StoreConfig::Sqlite { path, threads: Threads::Caller };
-        Store::open(&place).map_err(|error| store_failure(&error))
-    } else {
-        return Finding::ok(CHECK, "none yet; it is made at the first write");
-    };
-    let health = opened.and_then(|store| store.health().map_err(|error| store_failure(&error)));
+    let place = store_config(config, Threads::Caller);
+    if let StoreConfig::Sqlite { path, .. } = &place
+        && !path.exists()
+    {
+        return Finding::ok(CHECK, "none yet; it is made at the first use");
+    }
+    let health = Store::inspect(&place).map_err(|error| store_failure(&error));
     match health {
-        Ok(health) if health.problems.is_empty() => Finding::ok(
-            CHECK,
-            format!("{} {}, schema version {}", health.engine, health.engine_version, health.schema_version),
-        ),
+        Ok(health) if health.problems.is_empty() => {
+            let age =
+                if health.schema_version < LATEST_VERSION { ", to be migrated at the next use" } else { "" };
+            let Health { engine, engine_version, schema_version, .. } = health;
+            Finding::ok(CHECK, format!("{engine} {engine_version}, schema version {schema_version}{age}"))
+        }
         Ok(health) => Finding::bad(
             CHECK,
             Level::Error,

@@ -1,15 +1,17 @@
 //! `baton mcp`
 
 use baton_store::Threads;
-use serde_json::json;
 
 use crate::backend::open_app;
 use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure};
+use crate::output::{Answer, Failure, warn};
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+    if let Some(url) = &config.server {
+        warn(&format!("baton mcp works on the local store; the server {url} is not used"));
+    }
     let app = open_app(config, Threads::Background)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -19,5 +21,5 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         .block_on(baton_server::serve_stdio(app, VERSION))
         .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
     // Standard output was the wire; nothing more may go there.
-    Ok(Answer { data: json!(null), text: String::new(), exit: Exit::Ok })
+    Ok(Answer::silent())
 }

@@ -55,14 +55,27 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         let server = Server::bind(app.clone(), server).await.map_err(failed)?;
         let address = server.address();
         if !address.ip().is_loopback() {
-            warn("listening beyond this machine without TLS: put a TLS proxy in front, keys travel in the clear");
+            warn(
+                "listening beyond this machine without TLS: put a TLS proxy in front, keys travel in the clear; \
+                 name the hosts under which it may be called in server.allowed_hosts (BATON_ALLOWED_HOSTS)",
+            );
         }
         note(&format!("baton listens on http://{address}"));
         let sweeper = tokio::spawn(clean_up_every_minute(app));
-        server.run(stop_signal()).await.map_err(failed)?;
+        let stopped = tokio::select! {
+            stopped = server.run(stop_signal()) => stopped,
+            () = grace() => Ok(()),
+        };
+        stopped.map_err(failed)?;
         sweeper.abort();
         Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
     })
+}
+
+/// Is over some time after the process was asked to stop: clients that never finish what they send are left behind.
+async fn grace() {
+    stop_signal().await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
 }
 
 /// Waits until the process is asked to stop.

@@ -262,10 +262,13 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
         Some(handoff) => {
             let label =
                 handoff.status_label.as_deref().map(|label| format!(" [{label}]")).unwrap_or_default();
-            lines.push(format!("last handoff, by {} at {}{label}:", handoff.from_agent, handoff.created_at));
+            lines
+                .push(format!("{}, by {} at {}{label}:", handoff.id, handoff.from_agent, handoff.created_at));
             lines.extend(handoff.summary.lines().map(|line| format!("  {line}")));
+            lines.extend(handoff.next_actions.iter().map(|action| format!("  next: {action}")));
         }
     }
+    lines.extend(output.open_blockers.iter().map(|blocker| format!("  blocked by: {blocker}")));
     for other in &output.active_sessions {
         let place = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         lines.push(format!("also at work: {}{place}, last seen {}", other.agent, other.last_heartbeat_at));
@@ -342,7 +345,7 @@ fn describe_session(session: &SessionView) -> String {
     let track = session.track.map(|track| format!(" track {track}")).unwrap_or_default();
     let branch = session.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     format!(
-        "{}  {}  {}/{}{track}{branch}  last seen {}",
-        session.id, session.agent, session.venture, session.repo, session.last_heartbeat_at
+        "{}  {}  {} (venture {}){track}{branch}  last seen {}",
+        session.id, session.agent, session.repo, session.venture, session.last_heartbeat_at
     )
 }

@@ -1,13 +1,12 @@
 //! `baton token …`: credentials of single agents. They are managed where the store is, never over the network.
 
 use baton_app::token::{CreateToken, ListTokens, RevokeToken, TokenView};
-use baton_store::Threads;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use crate::backend::{Backend, open_app};
+use crate::backend::Backend;
 use crate::config::Config;
-use crate::output::{Answer, Failure};
+use crate::output::{Answer, Failure, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
@@ -48,7 +47,7 @@ pub(crate) struct RevokeArgs {
 }
 
 pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Failure> {
-    let backend = Backend::Local(Box::new(open_app(config, Threads::Caller)?));
+    let backend = Backend::local(config, "managing tokens")?;
     match command {
         TokenCommand::Create(args) => {
             let params = json!({
@@ -58,7 +57,8 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
                 "expires_in_days": args.expires_in_days,
             });
             backend.answer::<CreateToken>(&params, None, |output| {
-                format!("{}\nkeep it safe: it is not shown again ({})", output.token, describe(&output.info))
+                note(&format!("keep it safe, it is not shown again: {}", describe(&output.info)));
+                output.token.clone()
             })
         }
         TokenCommand::List => backend.answer::<ListTokens>(&json!({}), None, |output| {

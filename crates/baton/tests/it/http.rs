@@ -1,5 +1,8 @@
 //! The HTTP face, byte by byte.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
 use baton_testkit::binary::{Home, ServerProcess};
 use serde_json::{Value, json};
 
@@ -120,4 +123,70 @@ fn a_refusal_decided_in_the_store_is_replayed_too() {
     assert_eq!((first.status, again.status), (404, 404));
     assert_eq!(first.text, again.text);
     assert_eq!(again.header("x-idempotency-hit"), Some("true"));
+}
+
+#[test]
+fn pages_about_the_server_answer_like_everything_else() {
+    let (_home, server) = server();
+    for (path, kind) in [
+        ("/healthz", "application/json"),
+        ("/readyz", "application/json"),
+        ("/openapi.json", "application/json"),
+        ("/docs", "text/html; charset=utf-8"),
+        ("/metrics", "text/plain; version=0.0.4"),
+    ] {
+        let answer = server.get(path);
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some(kind)), "{path}");
+        assert!(answer.header("x-correlation-id").unwrap().starts_with("corr_"), "{path}");
+        for method in ["POST", "DELETE", "PUT"] {
+            let refused = server.send(method, path, &[], b"{}");
+            assert_eq!(
+                (refused.status, &refused.json()["error"]),
+                (405, &"method_not_allowed".into()),
+                "{path}"
+            );
+            assert_eq!(refused.header("allow"), Some("GET"), "{path}");
+            assert_eq!(refused.json()["correlation_id"].as_str(), refused.header("x-correlation-id"));
+        }
+    }
+    assert_eq!(server.send("PUT", "/handoffs", &[], b"").header("allow"), Some("GET, POST"));
+}
+
+/// Reads one response and gives its status.
+fn status_of(reader: &mut BufReader<TcpStream>) -> String {
+    let mut lines = String::new();
+    while !lines.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut lines).unwrap() > 0, "the connection was closed after {lines:?}");
+    }
+    let length = lines.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    reader.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+    lines.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn a_refused_request_leaves_the_connection_usable() {
+    let (_home, server) = server();
+    let address = server.url().strip_prefix("http://").unwrap();
+    let body = "x".repeat(300_000);
+    for (refused, status) in [
+        ("POST /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: wrong", "401"),
+        ("POST /sod HTTP/1.1\r\nHost: evil.example\r\nX-Relay-Key: test-relay-key", "403"),
+        (
+            "POST /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key\r\nIdempotency-Key: a b",
+            "400",
+        ),
+        ("POST /nothing HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "404"),
+        ("PUT /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "405"),
+        ("POST /healthz HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "405"),
+        ("GET /healthz HTTP/1.1\r\nHost: localhost", "200"),
+        ("GET /active?venture=v HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "200"),
+    ] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let length = body.len();
+        write!(stream, "{refused}\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        assert_eq!(status_of(&mut reader), status, "{refused}");
+        write!(stream, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        assert_eq!(status_of(&mut reader), "200", "after {refused}");
+    }
 }

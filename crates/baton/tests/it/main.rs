@@ -2,7 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod active_http;
 mod cli;
+mod concurrency_http;
 mod crash;
+mod handoff_http;
 mod http;
+mod idempotency_http;
 mod parity;
+mod served;
+mod session_end_http;
+mod session_http;
+mod snapshots;
+mod text_http;
+mod tokens_http;

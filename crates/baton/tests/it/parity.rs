@@ -4,6 +4,8 @@
 use baton_testkit::binary::{Home, McpClient, ServerProcess};
 use serde_json::{Value, json};
 
+use crate::served::encode;
+
 /// What a face answered: the output, or the error code.
 type Outcome = Result<Value, String>;
 
@@ -21,27 +23,32 @@ struct Step {
     positional: &'static [&'static str],
 }
 
-struct Http(ServerProcess);
+/// A server, and how many requests it was sent.
+struct Http(ServerProcess, u32);
 struct Mcp(McpClient);
 struct Cli(Home);
 
 impl Face for Http {
     fn call(&mut self, step: &Step) -> Outcome {
         let (method, path) = step.http;
+        let (path, params) = fill_path(path, &step.params);
         let answer = if method == "GET" {
-            let pairs: Vec<String> = step
-                .params
+            let pairs: Vec<String> = params
                 .as_object()
                 .unwrap()
                 .iter()
-                .map(|(name, value)| {
-                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                    format!("{name}={}", text.replace('/', "%2F").replace(' ', "%20"))
-                })
+                .map(|(name, value)| format!("{name}={}", encode(&text_of(value))))
                 .collect();
             self.0.get(&format!("{path}?{}", pairs.join("&")))
         } else {
-            self.0.post(path, &step.params)
+            // Only some need a key; the other faces make one of their own for them.
+            self.1 += 1;
+            self.0.send(
+                "POST",
+                &path,
+                &[("idempotency-key", &self.1.to_string())],
+                params.to_string().as_bytes(),
+            )
         };
         let body = answer.json();
         if answer.status == 200 { Ok(body) } else { Err(body["error"].as_str().unwrap().to_owned()) }
@@ -62,10 +69,14 @@ impl Face for Cli {
     fn call(&mut self, step: &Step) -> Outcome {
         let mut arguments: Vec<String> = step.verb.iter().map(|&word| word.to_owned()).collect();
         arguments.extend(["--format".into(), "json".into()]);
-        for (name, value) in step.params.as_object().unwrap() {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // What a document holds has flags of its own.
+        let mut given = step.params.as_object().unwrap().clone();
+        if let Some(Value::Object(handoff)) = given.remove("handoff") {
+            given.extend(handoff);
+        }
+        for (name, value) in &given {
             if !step.positional.contains(&name.as_str()) {
-                arguments.push(format!("--{}={text}", flag(name)));
+                arguments.push(format!("--{}={}", flag(name, step.verb), text_of(value)));
             }
         }
         for name in step.positional {
@@ -82,9 +93,27 @@ impl Face for Cli {
     }
 }
 
-fn flag(param: &str) -> String {
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Puts the parameters that a path names into it.
+fn fill_path(path: &str, params: &Value) -> (String, Value) {
+    let (mut path, mut rest) = (path.to_owned(), params.clone());
+    for (name, value) in params.as_object().unwrap() {
+        let place = format!("{{{name}}}");
+        if path.contains(&place) {
+            path = path.replace(&place, &encode(&text_of(value)));
+            rest.as_object_mut().unwrap().remove(name);
+        }
+    }
+    (path, rest)
+}
+
+fn flag(param: &str, verb: &[&str]) -> String {
     match param {
         "issue_number" => "issue".into(),
+        "session_id" if verb == ["handoff", "create"] => "session".into(),
         "commit_sha" => "commit".into(),
         "status_label" => "status".into(),
         other => other.replace('_', "-"),
@@ -150,14 +179,154 @@ fn list(params: Value) -> Step {
     }
 }
 
-/// A scenario with its happy path and its errors, as the outcomes that a face gave.
-fn play(face: &mut dyn Face) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
-    let mut call = |step: Step| {
-        let outcome = face.call(&step);
-        outcomes.push(outcome.as_ref().map(masked).map_err(Clone::clone));
+fn update(params: Value) -> Step {
+    Step {
+        http: ("POST", "/update"),
+        tool: "session_update",
+        verb: &["session", "update"],
+        params,
+        positional: &["session_id"],
+    }
+}
+
+fn show(session_id: &str) -> Step {
+    Step {
+        http: ("GET", "/sessions/{session_id}"),
+        tool: "session_show",
+        verb: &["session", "show"],
+        params: json!({ "session_id": session_id }),
+        positional: &["session_id"],
+    }
+}
+
+fn latest(params: Value) -> Step {
+    Step {
+        http: ("GET", "/handoffs/latest"),
+        tool: "handoff_latest",
+        verb: &["handoff", "latest"],
+        params,
+        positional: &[],
+    }
+}
+
+fn handoffs(params: Value) -> Step {
+    Step {
+        http: ("GET", "/handoffs"),
+        tool: "handoff_list",
+        verb: &["handoff", "list"],
+        params,
+        positional: &[],
+    }
+}
+
+fn show_handoff(handoff_id: &str) -> Step {
+    Step {
+        http: ("GET", "/handoffs/{handoff_id}"),
+        tool: "handoff_show",
+        verb: &["handoff", "show"],
+        params: json!({ "handoff_id": handoff_id }),
+        positional: &["handoff_id"],
+    }
+}
+
+fn create(params: Value) -> Step {
+    Step {
+        http: ("POST", "/handoffs"),
+        tool: "handoff_create",
+        verb: &["handoff", "create"],
+        params,
+        positional: &[],
+    }
+}
+
+fn ack(handoff_id: &str, agent: &str) -> Step {
+    Step {
+        http: ("POST", "/handoffs/{handoff_id}/ack"),
+        tool: "handoff_ack",
+        verb: &["handoff", "ack"],
+        params: json!({ "handoff_id": handoff_id, "agent": agent }),
+        positional: &["handoff_id"],
+    }
+}
+
+const UNKNOWN_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
+const UNKNOWN_HANDOFF: &str = "ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
+
+/// Calls a face and keeps what it answered, with what differs from run to run masked.
+struct Script<'a> {
+    face: &'a mut dyn Face,
+    outcomes: Vec<Outcome>,
+}
+
+impl Script<'_> {
+    fn call(&mut self, step: &Step) -> Outcome {
+        let outcome = self.face.call(step);
+        self.outcomes.push(outcome.as_ref().map(masked).map_err(Clone::clone));
         outcome
+    }
+}
+
+/// Two scenarios with their happy paths and their errors, as the outcomes that a face gave.
+fn play(face: &mut dyn Face) -> Vec<Outcome> {
+    let mut script = Script { face, outcomes: Vec::new() };
+    play_sessions(&mut script);
+    play_handoffs(&mut script);
+    script.outcomes
+}
+
+fn play_handoffs(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
+    let venture = json!({ "venture": "relay" });
+    assert_eq!(call(latest(venture.clone())).unwrap(), json!({ "handoff": null }));
+    let started =
+        call(start(json!({ "agent": "a", "venture": "relay", "repo": "o/r", "track": 2 }))).unwrap();
+    let session_id = started["session_id"].as_str().unwrap().to_owned();
+    let news = json!({ "session_id": session_id, "branch": "ü 🎈", "issue_number": 9, "meta": { "a": { "b": [1.5, null] } } });
+    call(update(news)).unwrap();
+    call(update(json!({ "session_id": session_id, "meta": { "a": { "b": null }, "c": "d" } }))).unwrap();
+    call(update(json!({ "session_id": UNKNOWN_SESSION, "branch": "x" }))).unwrap_err();
+    call(update(json!({ "session_id": session_id, "issue_number": -1 }))).unwrap_err();
+    let shown = call(show(&session_id)).unwrap();
+    assert_eq!(shown["session"]["meta"], json!({ "a": {}, "c": "d" }));
+    call(show(UNKNOWN_SESSION)).unwrap_err();
+    call(show("nonsense")).unwrap_err();
+    let payload =
+        json!({ "work_completed": [], "blockers": ["no key"], "next_actions": [], "extra": { "n": 1 } });
+    let document = |summary: &str| {
+        let mut handoff = json!({ "summary": summary, "to_agent": "qa", "status_label": "blocked" });
+        handoff.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
+        json!({ "session_id": session_id, "handoff": handoff })
     };
+    let left = call(create(document("first\nline ☕"))).unwrap();
+    let handoff_id = left["handoff_id"].as_str().unwrap().to_owned();
+    call(create(document("second"))).unwrap();
+    call(create(document(""))).unwrap_err();
+    call(create(json!({ "session_id": UNKNOWN_SESSION, "handoff": { "summary": "x" } }))).unwrap_err();
+    call(latest(venture.clone())).unwrap();
+    call(latest(
+        json!({ "venture": "relay", "repo": "o/r", "track": 2, "issue_number": 9, "to_agent": "qa" }),
+    ))
+    .unwrap();
+    call(latest(json!({ "venture": "relay", "track": 3 }))).unwrap();
+    call(latest(json!({ "venture": "re lay" }))).unwrap_err();
+    let page = call(handoffs(json!({ "venture": "relay", "limit": 1, "from_agent": "a" }))).unwrap();
+    let cursor = page["pagination"]["next_cursor"].clone();
+    let rest = call(handoffs(json!({ "venture": "relay", "limit": 1, "cursor": cursor }))).unwrap();
+    assert_eq!(rest["handoffs"][0]["id"], handoff_id.as_str());
+    call(handoffs(json!({ "venture": "relay", "limit": 201 }))).unwrap_err();
+    call(handoffs(json!({ "venture": "relay", "cursor": "bad" }))).unwrap_err();
+    call(ack(&handoff_id, "qa")).unwrap();
+    call(ack(&handoff_id, "qa")).unwrap();
+    call(ack(&handoff_id, "qa-2")).unwrap_err();
+    call(ack(&handoff_id, "q a")).unwrap_err();
+    call(ack(UNKNOWN_HANDOFF, "qa")).unwrap_err();
+    call(show_handoff(&handoff_id)).unwrap();
+    call(show_handoff(UNKNOWN_HANDOFF)).unwrap_err();
+    call(show_handoff("nonsense")).unwrap_err();
+}
+
+fn play_sessions(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
     let who = json!({
         "agent": "a-1", "venture": "v", "repo": "o/r", "track": 0, "issue_number": 7, "branch": "feature/ü 🎈",
         "commit_sha": "abc123", "client": "c", "client_version": "1", "client_session_id": "chat-1", "host": "h",
@@ -188,14 +357,13 @@ fn play(face: &mut dyn Face) -> Vec<Outcome> {
     let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
     call(end(json!({ "session_id": id, "summary": aws }))).unwrap_err();
     call(start(json!({ "agent": "a-3", "venture": "v", "repo": "o/r", "track": 0 }))).unwrap();
-    outcomes
 }
 
 #[test]
 fn every_face_answers_the_same() {
     let binary = env!("CARGO_BIN_EXE_baton");
     let (http_home, mcp_home, cli_home) = (Home::new(binary), Home::new(binary), Home::new(binary));
-    let over_http = play(&mut Http(http_home.serve()));
+    let over_http = play(&mut Http(http_home.serve(), 0));
     let over_mcp = play(&mut Mcp(mcp_home.mcp()));
     let on_cli = play(&mut Cli(cli_home));
     for (number, ((http, mcp), cli)) in over_http.iter().zip(&over_mcp).zip(&on_cli).enumerate() {

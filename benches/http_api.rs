@@ -1,0 +1,290 @@
+//! The HTTP API under load: durable requests per second and their latency, keep-alive, on both databases; and whether
+//! a million rows slow it down.
+//!
+//! The load comes from this process, on the same cores as the server: one blocking thread a connection.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use baton_benches::{Timings, machine, release_binary, table};
+use baton_testkit::binary::{Home, RELAY_KEY, ServerProcess};
+use baton_testkit::postgres::TestDatabase;
+
+const RUN: Duration = Duration::from_secs(4);
+const WARM_UP: Duration = Duration::from_millis(500);
+
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A connection that is kept alive.
+struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    fn open(server: &ServerProcess) -> Self {
+        let address = server.url().trim_start_matches("http://");
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream, buffer: vec![0; 256 * 1024] }
+    }
+
+    /// Sends a request and gives the body of its answer.
+    fn send(&mut self, method: &str, path: &str, body: &str) -> &[u8] {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-relay-key: {RELAY_KEY}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).expect("the server reads");
+        let mut filled = 0;
+        loop {
+            let read = self.stream.read(&mut self.buffer[filled..]).expect("the server answers");
+            assert!(read > 0, "the server closed the connection");
+            filled += read;
+            if let Some((begin, end)) = message(&self.buffer[..filled])
+                && filled >= end
+            {
+                assert!(self.buffer.starts_with(b"HTTP/1.1 200"), "{}", text(&self.buffer[..filled]));
+                return &self.buffer[begin..end];
+            }
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Where the body of a message begins and ends, once its head is there.
+fn message(bytes: &[u8]) -> Option<(usize, usize)> {
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let lines = text(&bytes[..head]).to_ascii_lowercase();
+    let length =
+        lines.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
+    Some((head + 4, head + 4 + length.unwrap_or(0)))
+}
+
+/// One kind of request: makes the next method, path and body, from a session of the connection's own.
+type Maker = dyn Fn(&mut Connection, &str) -> (&'static str, String, String) + Sync;
+
+/// How many sessions each connection has. Two heartbeats of one session within a millisecond are one write, which
+/// would flatter the numbers.
+const SESSIONS: usize = 64;
+/// Over how many repositories sessions are spread.
+const REPOS: u64 = 20_000;
+
+fn start_body(number: u64) -> String {
+    format!(
+        r#"{{"agent":"agent-{number}","venture":"bench","repo":"owner/repo-{}","branch":"feature/x","host":"box"}}"#,
+        number % REPOS
+    )
+}
+
+fn start(connection: &mut Connection) -> String {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let body = text(connection.send("POST", "/sod", &start_body(number)));
+    let at = body.find("sess_").expect("a session id");
+    body[at..at + 31].to_owned()
+}
+
+/// Runs requests of one kind on so many connections; gives requests per second and latencies.
+fn load(server: &ServerProcess, connections: usize, make: &Maker) -> (f64, Timings) {
+    let ready = std::sync::Barrier::new(connections);
+    let all: Vec<(u64, Vec<Duration>)> = std::thread::scope(|scope| {
+        let ready = &ready;
+        let handles: Vec<_> = (0..connections)
+            .map(|_| {
+                scope.spawn(move || {
+                    let mut connection = Connection::open(server);
+                    let sessions: Vec<String> = (0..SESSIONS).map(|_| start(&mut connection)).collect();
+                    ready.wait();
+                    let started = Instant::now();
+                    let mut timings = Vec::with_capacity(100_000);
+                    let (mut counted, mut turn) = (0, 0);
+                    while started.elapsed() < WARM_UP + RUN {
+                        let session = &sessions[turn % SESSIONS];
+                        turn += 1;
+                        let (method, path, body) = make(&mut connection, session);
+                        let sent = Instant::now();
+                        connection.send(method, &path, &body);
+                        if started.elapsed() >= WARM_UP {
+                            timings.push(sent.elapsed());
+                            counted += 1;
+                        }
+                    }
+                    (counted, timings)
+                })
+            })
+            .collect();
+        handles.into_iter().map(|handle| handle.join().expect("a client")).collect()
+    });
+    let total: u64 = all.iter().map(|(counted, _)| counted).sum();
+    let timings = all.into_iter().flat_map(|(_, timings)| timings).collect();
+    (total as f64 / RUN.as_secs_f64(), Timings::new(timings))
+}
+
+fn kinds() -> Vec<(&'static str, Box<Maker>)> {
+    vec![
+        (
+            "heartbeat",
+            Box::new(|_: &mut Connection, session: &str| {
+                ("POST", "/heartbeat".into(), format!(r#"{{"session_id":"{session}"}}"#))
+            }) as Box<Maker>,
+        ),
+        (
+            "sod (create)",
+            Box::new(|_: &mut Connection, _: &str| {
+                ("POST", "/sod".into(), start_body(NUMBER.fetch_add(1, Ordering::Relaxed)))
+            }),
+        ),
+        (
+            "eod",
+            Box::new(|connection: &mut Connection, _: &str| {
+                let session = start(connection);
+                let body =
+                    format!(r#"{{"session_id":"{session}","handoff":{{"summary":"done","blockers":[]}}}}"#);
+                ("POST", "/eod".into(), body)
+            }),
+        ),
+        (
+            "active",
+            Box::new(|_: &mut Connection, _: &str| {
+                (
+                    "GET",
+                    format!(
+                        "/active?venture=bench&repo=owner%2Frepo-{}",
+                        NUMBER.load(Ordering::Relaxed) % REPOS
+                    ),
+                    String::new(),
+                )
+            }),
+        ),
+        (
+            "handoffs/latest",
+            Box::new(|_: &mut Connection, _: &str| {
+                (
+                    "GET",
+                    format!(
+                        "/handoffs/latest?venture=bench&repo=owner%2Frepo-{}",
+                        NUMBER.load(Ordering::Relaxed) % REPOS
+                    ),
+                    String::new(),
+                )
+            }),
+        ),
+        (
+            "handoffs",
+            Box::new(|_: &mut Connection, _: &str| {
+                ("GET", "/handoffs?venture=bench&limit=10".into(), String::new())
+            }),
+        ),
+    ]
+}
+
+fn throughput(name: &str, home: &Home) {
+    let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "0")]);
+    let mut rows = Vec::new();
+    for (kind, make) in kinds().into_iter().take(3) {
+        for connections in [1, 8, 32] {
+            let (rate, timings) = load(&server, connections, make.as_ref());
+            rows.push(vec![
+                kind.to_owned(),
+                connections.to_string(),
+                format!("{rate:.0}"),
+                format!("{:.2}", timings.percentile_ms(50)),
+                format!("{:.2}", timings.percentile_ms(99)),
+            ]);
+        }
+    }
+    let note = "eod: each preceded by its sod, which is not counted but shares the time";
+    table(
+        &format!("Durable requests, {name} ({note})"),
+        &["request", "connections", "requests/s", "p50 ms", "p99 ms"],
+        &rows,
+    );
+}
+
+/// Fills a store with so many sessions (ended, each with its handoff) beside those that the load makes.
+fn fill(home: &Home, rows: u64) {
+    let database = rusqlite::Connection::open(home.data_dir().join("baton.db")).expect("the database");
+    let sql = format!(
+        "PRAGMA synchronous = OFF;
+         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {rows} - 1)
+         INSERT INTO sessions (id, agent, venture, repo, status, created_at, last_heartbeat_at, ended_at, end_reason,
+           schema_version, actor_key_id, creation_correlation_id)
+         SELECT printf('sess_01HQXV3N%018d', i), 'agent-' || (i % 997), 'bench', 'owner/repo-' || (i % {REPOS}),
+           'ended', 1700000000000 + i, 1700000000000 + i, 1700000000000 + i, 'manual', '1.0', '0123456789abcdef',
+           'corr_fill' FROM n;
+         INSERT INTO handoffs (id, session_id, venture, repo, from_agent, summary, payload_json, payload_hash,
+           payload_size_bytes, schema_version, ends_session, late, created_at, actor_key_id,
+           creation_correlation_id)
+         SELECT replace(id, 'sess_', 'ho_'), id, venture, repo, agent, 'done and handed over', '{{}}',
+           '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a', 2, '1.0', 1, 0, created_at,
+           actor_key_id, creation_correlation_id FROM sessions WHERE creation_correlation_id = 'corr_fill';
+         PRAGMA wal_checkpoint(TRUNCATE);"
+    );
+    database.execute_batch(&sql).expect("rows");
+}
+
+fn scale() {
+    let measure = |rows: u64| {
+        let home = Home::new(&release_binary("baton").to_string_lossy());
+        drop(home.serve());
+        fill(&home, rows);
+        let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "0")]);
+        kinds()
+            .into_iter()
+            .map(|(kind, make)| {
+                let (_, timings) = load(&server, 8, make.as_ref());
+                (kind, timings.percentile_ms(50), timings.percentile_ms(99))
+            })
+            .collect::<Vec<_>>()
+    };
+    let (small, large) = (measure(1_000), measure(1_000_000));
+    let rows: Vec<Vec<String>> = small
+        .iter()
+        .zip(&large)
+        .map(|((kind, p50, p99), (_, large_p50, large_p99))| {
+            vec![
+                (*kind).to_owned(),
+                format!("{p50:.2}"),
+                format!("{large_p50:.2}"),
+                format!("{p99:.2}"),
+                format!("{large_p99:.2}"),
+                format!("{:.2}×", large_p99 / p99),
+            ]
+        })
+        .collect();
+    table(
+        "1,000 against 1,000,000 stored sessions and handoffs, SQLite, 8 connections",
+        &["request", "p50 ms, 1,000", "p50 ms, 1,000,000", "p99 ms, 1,000", "p99 ms, 1,000,000", "p99 ratio"],
+        &rows,
+    );
+}
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    machine();
+    let binary = release_binary("baton").to_string_lossy().into_owned();
+    if wants("sqlite") {
+        throughput("SQLite", &Home::new(&binary));
+    }
+    if wants("postgres") {
+        match std::env::var("BATON_BENCH_POSTGRES_URL") {
+            Ok(server) => {
+                let database = TestDatabase::create_on(&server);
+                throughput("PostgreSQL", &Home::new(&binary).on_postgres(&database.url));
+            }
+            Err(_) => println!("\nno PostgreSQL: run scripts/bench"),
+        }
+    }
+    if wants("scale") {
+        scale();
+    }
+}

@@ -1,0 +1,96 @@
+//! Cleaning up: what goes, what stays, in which portions, and whose turn it is.
+
+use baton_core::{RequestId, RequestRecord, Timestamp, Ulid};
+use baton_testkit::contract::{read, write};
+use serde_json::{Value, json};
+
+use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, who};
+
+fn request(number: u128, timestamp: Timestamp) -> RequestRecord {
+    RequestRecord {
+        id: RequestId::new(Ulid(number)),
+        timestamp,
+        correlation_id: "corr_1".parse().unwrap(),
+        endpoint: "/sod".into(),
+        method: "POST".into(),
+        actor_key_id: None,
+        agent: None,
+        venture: None,
+        repo: None,
+        track: None,
+        issue_number: None,
+        status_code: 200,
+        duration_ms: 0,
+        error_message: None,
+        idempotency_key: None,
+        idempotency_hit: false,
+    }
+}
+
+fn log(stage: &Stage, records: Vec<RequestRecord>) {
+    write(&stage.store, move |tx| records.iter().try_for_each(|record| tx.log_request(record)));
+}
+
+fn sweep(stage: &Stage) -> Value {
+    ok(&stage.call("maintenance.cleanup", json!({})))
+}
+
+#[test]
+fn the_request_log_is_kept_for_seven_days() {
+    for stage in Stage::each() {
+        log(&stage, vec![request(1, NOW), request(2, NOW.plus(MILLISECOND))]);
+        stage.clock.set(NOW.plus(7 * DAY));
+        assert_eq!(sweep(&stage)["requests_deleted"], 0);
+        stage.clock.set(NOW.plus(7 * DAY + MILLISECOND));
+        assert_eq!(sweep(&stage)["requests_deleted"], 1);
+        let left: Vec<_> = read(&stage.store, |tx| tx.requests(10)).into_iter().map(|call| call.id).collect();
+        assert_eq!(left, [RequestId::new(Ulid(2))]);
+    }
+}
+
+#[test]
+fn expired_keys_go_and_others_stay() {
+    for stage in Stage::each() {
+        ok(&stage.keyed("early", "session.start", who("a")));
+        stage.clock.set(NOW.plus(MINUTE));
+        let late = stage.keyed("late", "session.start", who("b"));
+        stage.clock.set(NOW.plus(HOUR));
+        assert_eq!(sweep(&stage)["keys_deleted"], 1);
+        assert_eq!(sweep(&stage)["keys_deleted"], 0);
+        assert_eq!(stage.keyed("late", "session.start", who("b")).body, late.body);
+    }
+}
+
+#[test]
+fn much_work_is_done_in_portions() {
+    for stage in Stage::each() {
+        log(&stage, (1..=2_500).map(|number| request(number, NOW)).collect());
+        stage.clock.set(NOW.plus(8 * DAY));
+        let portions: Vec<Value> = (0..3).map(|_| sweep(&stage)).collect();
+        let deleted: Vec<_> =
+            portions.iter().map(|done| done["requests_deleted"].as_u64().unwrap()).collect();
+        assert_eq!(deleted, [1_000, 1_000, 500]);
+        let more: Vec<_> = portions.iter().map(|done| done["more"].as_bool().unwrap()).collect();
+        assert_eq!(more, [true, true, false]);
+    }
+}
+
+#[test]
+fn one_process_takes_its_turn_and_the_others_leave_it() {
+    for stage in Stage::each() {
+        let other = stage.another();
+        let turn = |app: &baton_app::App| {
+            let operation = crate::stage::operation("maintenance.cleanup");
+            ok(&app.call_blocking(operation, stage.envelope(None), json!({ "unless_within_seconds": 50 })))
+        };
+        let ran = |done: &Value| done["ran"].as_bool().unwrap();
+        assert!(ran(&turn(&stage.app)));
+        assert!(!ran(&turn(&other)) && !ran(&turn(&stage.app)), "within 50 seconds nobody does it again");
+        stage.clock.set(NOW.plus(MINUTE));
+        log(&stage, vec![request(1, Timestamp::EPOCH)]);
+        let done = turn(&other);
+        assert_eq!((ran(&done), &done["requests_deleted"]), (true, &1.into()));
+        assert!(!ran(&turn(&stage.app)), "the other one had it");
+        assert!(ran(&sweep(&stage)), "by hand it is done at once");
+    }
+}

@@ -1,0 +1,133 @@
+//! The request log: every call, answered or refused, and nothing of what was sent.
+
+use std::pin::Pin;
+use std::sync::mpsc::channel;
+use std::task::{Context, Poll, Waker};
+
+use baton_app::{App, Face, RefusedCall, RequestLog};
+use baton_core::{Access, Actor, ActorKeyId, ErrorCode, Fault, RequestRecord};
+use baton_store::{Durability, StoreError};
+use baton_testkit::contract::read;
+use serde_json::json;
+
+use crate::stage::{MINUTE, NOW, Stage, ok, operation, session_id, who};
+
+fn outcomes(records: &[RequestRecord]) -> Vec<(&str, u16, bool)> {
+    records
+        .iter()
+        .map(|record| (record.endpoint.as_str(), record.status_code, record.idempotency_hit))
+        .collect()
+}
+
+#[test]
+fn every_call_is_logged_however_it_ends() {
+    for stage in Stage::each() {
+        let id = session_id(&ok(&stage.call("session.start", who("a"))));
+        stage.call("session.start", json!({ "agent": "a b", "venture": "v" }));
+        stage.call("session.update", json!({ "session_id": id }));
+        stage.call("session.heartbeat", json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" }));
+        for _ in 0..2 {
+            stage.keyed("k", "session.update", json!({ "session_id": id, "branch": "b" }));
+        }
+        stage.keyed("k", "session.update", json!({ "session_id": id, "branch": "c" }));
+        stage.call("session.list", json!({ "venture": "v" }));
+        let mut reading = stage.envelope(None);
+        reading.actor.access = Access::Read;
+        stage.app.call_blocking(operation("session.start"), reading, who("a"));
+        let nowhere = RefusedCall {
+            face: Face::Http { method: "GET".into(), path: "/nowhere".into() },
+            correlation_id: "corr_x".parse().unwrap(),
+            actor_key_id: None,
+        };
+        stage.app.refuse(nowhere, &Fault::new(ErrorCode::Unauthorized, "no credential was sent"));
+        let records = stage.logged();
+        let expected = [
+            ("session.start", 200, false),
+            ("session.start", 400, false),
+            ("session.update", 400, false),
+            ("session.heartbeat", 404, false),
+            ("session.update", 200, false),
+            ("session.update", 200, true),
+            ("session.update", 422, false),
+            ("session.list", 200, false),
+            ("session.start", 403, false),
+            ("/nowhere", 401, false),
+        ];
+        assert_eq!(outcomes(&records), expected);
+        for record in &records {
+            assert_eq!(record.error_message.is_some(), record.status_code != 200, "{record:?}");
+        }
+        assert_eq!((&records[0].method, &records[9].method), (&"MCP".to_owned(), &"GET".to_owned()));
+        assert_eq!(records[0].actor_key_id, Some(ActorKeyId::of("key")));
+        assert_eq!(records[9].actor_key_id, None);
+        assert_eq!(records[5].idempotency_key.as_deref(), Some("k"));
+        assert_eq!(records[9].error_message.as_deref(), Some("unauthorized: no credential was sent"));
+    }
+}
+
+#[test]
+fn who_and_where_are_logged_but_never_what_was_sent() {
+    for stage in Stage::each() {
+        let start = json!({
+            "agent": "a", "venture": "v", "repo": "o/r", "track": 0, "issue_number": 7, "branch": "sent-branch",
+            "meta": { "sent-key": "sent-value" },
+        });
+        let id = session_id(&ok(&stage.call("session.start", start)));
+        stage.clock.set(NOW.plus(MINUTE));
+        ok(&stage.call("session.end", json!({ "session_id": id, "summary": "sent-summary" })));
+        stage.call("session.end", json!({ "session_id": id, "summary": "sent-other" }));
+        let bad = json!({ "session_id": id, "handoff": { "summary": "s", "to_agent": "sent to", "blockers": "sent-b" } });
+        stage.call("handoff.create", bad);
+        let records = stage.logged();
+        let first = &records[0];
+        assert_eq!((first.agent.as_deref(), first.venture.as_deref()), (Some("a"), Some("v")));
+        assert_eq!((first.repo.as_deref(), first.track, first.issue_number), (Some("o/r"), Some(0), Some(7)));
+        assert_eq!((first.timestamp, records[1].timestamp), (NOW, NOW.plus(MINUTE)));
+        let text = format!("{records:?}");
+        assert!(!text.contains("sent"), "{text}");
+    }
+}
+
+#[test]
+fn a_call_whose_client_went_away_is_done_and_logged() {
+    let stage = Stage::sqlite();
+    // The one writer is held up, so that the call cannot be answered before its client is gone.
+    let (release, held) = channel::<()>();
+    let holding = stage.store.write::<_, StoreError, _>(Durability::Full, move |_| {
+        let _ = held.recv();
+        Ok(())
+    });
+    let mut call = Box::pin(stage.app.call(operation("session.start"), stage.envelope(None), who("a")));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(matches!(Pin::as_mut(&mut call).poll(&mut context), Poll::Pending));
+    drop(call);
+    release.send(()).unwrap();
+    holding.wait().unwrap();
+    let listed = ok(&stage.call("session.list", json!({ "venture": "v" })));
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "what was under way is finished");
+    let records = stage.logged();
+    assert_eq!(outcomes(&records), [("session.start", 499, false), ("session.list", 200, false)]);
+}
+
+#[test]
+fn a_log_written_behind_the_calls_is_whole_when_the_process_ends() {
+    for stage in Stage::each() {
+        let log = RequestLog::behind(stage.store.clone()).unwrap();
+        let app = App::new(
+            stage.store.clone(),
+            stage.app.settings().clone(),
+            stage.clock.clone(),
+            crate::stage::FixedEntropy::default(),
+            log,
+        );
+        for _ in 0..1_500 {
+            let mut call = stage.envelope(None);
+            call.actor = Actor::shared("other");
+            app.call_blocking(operation("session.list"), call, json!({}));
+        }
+        drop(app);
+        let records = read(&stage.store, |tx| tx.requests(2_000));
+        assert_eq!(records.len(), 1_500);
+        assert!(records.iter().all(|record| record.status_code == 400));
+    }
+}

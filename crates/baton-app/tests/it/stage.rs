@@ -1,0 +1,185 @@
+//! What tests stand on: the application on an empty database of either kind, with a clock and dice of their own.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use baton_app::{AnyOperation, App, Call, Clock, Entropy, Face, Reply, RequestLog, Settings, find};
+use baton_core::{
+    Actor, Fault, HeartbeatPolicy, IdempotencyKey, Liveness, RequestRecord, SessionId, Timestamp,
+};
+use baton_testkit::contract::{Database, TestPlace, TestStore, read};
+use serde_json::{Value, json};
+
+/// When every test begins.
+pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+pub(crate) const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// A clock that stands still until it is set. Clones are the same clock.
+#[derive(Debug, Clone)]
+pub(crate) struct FakeClock(Arc<AtomicI64>);
+
+impl Clock for FakeClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+impl FakeClock {
+    pub(crate) fn set(&self, now: Timestamp) {
+        self.0.store(now.as_millis(), Ordering::SeqCst);
+    }
+}
+
+/// Bits that differ from draw to draw and are the same in every run.
+#[derive(Debug, Default)]
+pub(crate) struct FixedEntropy(AtomicU64);
+
+impl Entropy for FixedEntropy {
+    fn bits(&self) -> Result<u128, Fault> {
+        let draw = u128::from(self.0.fetch_add(1, Ordering::SeqCst)) + 1;
+        Ok(draw.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+    }
+}
+
+/// The application, and what surrounds it.
+pub(crate) struct Stage {
+    pub(crate) app: App,
+    pub(crate) clock: FakeClock,
+    pub(crate) store: TestStore,
+}
+
+impl Stage {
+    /// Sets one up on each kind of database in turn, saying which: the output of a failed test ends with it.
+    pub(crate) fn each() -> impl Iterator<Item = Self> {
+        [Database::Sqlite, Database::Postgres].into_iter().filter_map(|database| {
+            println!("on {database:?}");
+            Some(Self::on(TestStore::open(TestPlace::create(database)?)))
+        })
+    }
+
+    pub(crate) fn sqlite() -> Self {
+        Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()))
+    }
+
+    fn on(store: TestStore) -> Self {
+        let clock = FakeClock(Arc::new(AtomicI64::new(NOW.as_millis())));
+        let log = RequestLog::at_end();
+        let app = App::new(store.clone(), settings(), clock.clone(), FixedEntropy::default(), log);
+        Self { app, clock, store }
+    }
+
+    /// Another process on the same store, with the same clock.
+    pub(crate) fn another(&self) -> App {
+        let log = RequestLog::at_end();
+        App::new(
+            self.store.another(),
+            settings(),
+            self.clock.clone(),
+            FixedEntropy(AtomicU64::new(1 << 32)),
+            log,
+        )
+    }
+
+    /// Calls an operation at so long after the beginning.
+    pub(crate) fn at(&self, since: Duration, name: &str, params: Value) -> Reply {
+        self.clock.set(NOW.plus(since));
+        self.call(name, params)
+    }
+
+    pub(crate) fn call(&self, name: &str, params: Value) -> Reply {
+        self.app.call_blocking(operation(name), self.envelope(None), params)
+    }
+
+    pub(crate) fn keyed(&self, key: &str, name: &str, params: Value) -> Reply {
+        self.app.call_blocking(operation(name), self.envelope(Some(key)), params)
+    }
+
+    /// What surrounds a call.
+    pub(crate) fn envelope(&self, key: Option<&str>) -> Call {
+        Call {
+            actor: Actor::shared("key"),
+            face: Face::Mcp,
+            correlation_id: self.app.correlation_id().unwrap(),
+            idempotency_key: key.map(|key| IdempotencyKey::parse(key).unwrap()),
+        }
+    }
+
+    /// The stored session, whole.
+    pub(crate) fn session(&self, id: SessionId) -> baton_core::Session {
+        read(&self.store, move |tx| tx.session(id)).unwrap()
+    }
+
+    /// Ends the application, which writes its log, and gives what was logged, oldest first.
+    pub(crate) fn logged(self) -> Vec<RequestRecord> {
+        drop(self.app);
+        let mut records = read(&self.store, |tx| tx.requests(10_000));
+        records.reverse();
+        records
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        liveness: Liveness::default(),
+        heartbeat: HeartbeatPolicy::default(),
+        idempotency_ttl: HOUR,
+        request_retention: 7 * DAY,
+        default_venture: "local".parse().unwrap(),
+    }
+}
+
+pub(crate) fn operation(name: &str) -> &'static dyn AnyOperation {
+    find(name).unwrap()
+}
+
+/// An agent that starts to work.
+pub(crate) fn who(agent: &str) -> Value {
+    json!({ "agent": agent, "venture": "v", "repo": "o/r" })
+}
+
+/// The output of a call that must have been answered.
+#[track_caller]
+pub(crate) fn ok(reply: &Reply) -> Value {
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    serde_json::from_str(&reply.body).unwrap()
+}
+
+/// The error of a call that must have been refused.
+#[track_caller]
+pub(crate) fn refused(reply: &Reply, code: &str) -> Value {
+    let body: Value = serde_json::from_str(&reply.body).unwrap();
+    assert_eq!(body["error"], code, "{}", reply.body);
+    body
+}
+
+#[track_caller]
+pub(crate) fn session_id(output: &Value) -> SessionId {
+    output["session_id"].as_str().unwrap().parse().unwrap()
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future where there is no async runtime.
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

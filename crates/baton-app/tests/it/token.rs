@@ -1,0 +1,62 @@
+//! How a credential becomes an actor, as time goes on.
+
+use baton_app::token::Authenticator;
+use baton_core::{Access, ErrorCode, VentureScope};
+use serde_json::json;
+
+use crate::stage::{DAY, MILLISECOND, NOW, Stage, ok, wait};
+
+#[test]
+fn a_token_works_until_it_expires() {
+    for stage in Stage::each() {
+        let params = json!({ "name": "t", "access": "read", "ventures": ["v"], "expires_in_days": 1 });
+        let token = ok(&stage.call("token.create", params))["token"].as_str().unwrap().to_owned();
+        let authenticator = Authenticator::new(stage.app.clone(), "shared key");
+        let actor = wait(authenticator.actor(Some(&token))).unwrap();
+        assert_eq!(
+            (actor.access, &actor.ventures),
+            (Access::Read, &VentureScope::Only(vec!["v".parse().unwrap()]))
+        );
+        stage.clock.set(NOW.plus(DAY - MILLISECOND));
+        assert!(wait(authenticator.actor(Some(&token))).is_ok());
+        stage.clock.set(NOW.plus(DAY));
+        let fault = wait(authenticator.actor(Some(&token))).unwrap_err();
+        assert_eq!((fault.code, fault.message.as_str()), (ErrorCode::Unauthorized, "the token has expired"));
+        assert!(wait(authenticator.actor(Some("shared key"))).is_ok());
+    }
+}
+
+#[test]
+fn a_revocation_is_noticed_within_two_seconds() {
+    for stage in Stage::each() {
+        let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
+        let token = made["token"].as_str().unwrap();
+        let authenticator = Authenticator::new(stage.app.clone(), "shared key");
+        assert!(wait(authenticator.actor(Some(token))).is_ok());
+        ok(&stage.call("token.revoke", json!({ "token_id": made["info"]["id"] })));
+        let two_seconds = std::time::Duration::from_secs(2);
+        stage.clock.set(NOW.plus(two_seconds));
+        let fault = wait(authenticator.actor(Some(token))).unwrap_err();
+        assert_eq!((fault.code, fault.message.as_str()), (ErrorCode::Unauthorized, "the token was revoked"));
+        let fresh = Authenticator::new(stage.app.clone(), "shared key");
+        stage.clock.set(NOW);
+        assert!(wait(fresh.actor(Some(token))).is_err(), "whoever has not seen it knows at once");
+    }
+}
+
+#[test]
+fn strangers_hear_the_same_whatever_they_present() {
+    for stage in Stage::each() {
+        let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
+        let token = made["token"].as_str().unwrap().to_owned();
+        ok(&stage.call("token.revoke", json!({ "token_id": made["info"]["id"] })));
+        let authenticator = Authenticator::new(stage.app.clone(), "shared key");
+        let other_secret = format!("{}{}", &token[..20], "0".repeat(64));
+        let other_id = format!("bt_{}_{}", "0".repeat(16), &token[20..]);
+        for credential in ["", "shared", "shared key ", &other_secret, &other_id] {
+            let fault = wait(authenticator.actor(Some(credential))).unwrap_err();
+            assert_eq!(fault.message, "the credential is not known here", "{credential}");
+        }
+        assert_eq!(wait(authenticator.actor(None)).unwrap_err().code, ErrorCode::Unauthorized);
+    }
+}

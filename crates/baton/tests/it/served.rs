@@ -1,0 +1,158 @@
+//! A served store for tests over HTTP: the real server on an empty database of either kind, and short ways to call it.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+
+use baton_core::Timestamp;
+use baton_store::{Store, StoreConfig, Threads};
+use baton_testkit::binary::{Answer, Home, ServerProcess};
+use baton_testkit::postgres::TestDatabase;
+use serde_json::{Value, json};
+
+/// A server with its home. Dropped in this order: the server, its home, its database.
+pub(crate) struct Served {
+    server: ServerProcess,
+    pub(crate) home: Home,
+    database: Option<TestDatabase>,
+}
+
+impl Deref for Served {
+    type Target = ServerProcess;
+    fn deref(&self) -> &ServerProcess {
+        &self.server
+    }
+}
+
+impl Served {
+    /// Serves a SQLite file.
+    pub(crate) fn sqlite() -> Self {
+        let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+        Self { server: home.serve(), home, database: None }
+    }
+
+    /// Serves a PostgreSQL database, when there is a server for tests.
+    pub(crate) fn postgres() -> Option<Self> {
+        let database = TestDatabase::create()?;
+        let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
+        Some(Self { server: home.serve(), home, database: Some(database) })
+    }
+
+    /// Serves each kind of database in turn, saying which: the output of a failed test ends with it.
+    pub(crate) fn each() -> impl Iterator<Item = Self> {
+        let sqlite = std::iter::once_with(|| Some(Self::sqlite()));
+        let postgres = std::iter::once_with(Self::postgres);
+        sqlite.chain(postgres).flatten().inspect(|served| println!("on {}", served.kind()))
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.database.is_some() { "PostgreSQL" } else { "SQLite" }
+    }
+
+    /// Opens the store past the server.
+    pub(crate) fn store(&self) -> Store {
+        let threads = Threads::Caller;
+        let config = match &self.database {
+            Some(database) => StoreConfig::Postgres { url: database.url.clone(), threads, connections: 1 },
+            None => StoreConfig::Sqlite { path: self.home.data_dir().join("baton.db"), threads },
+        };
+        Store::open(&config).unwrap()
+    }
+
+    /// Posts a body that must be taken.
+    #[track_caller]
+    pub(crate) fn ok(&self, path: &str, body: &Value) -> Value {
+        expect(&self.post(path, body), 200)
+    }
+
+    /// Posts a body with an idempotency key.
+    pub(crate) fn keyed(&self, path: &str, key: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[("idempotency-key", key)], body.to_string().as_bytes())
+    }
+
+    /// Gets what must be there.
+    #[track_caller]
+    pub(crate) fn found(&self, path: &str) -> Value {
+        expect(&self.get(path), 200)
+    }
+
+    /// Posts a body that must be refused.
+    #[track_caller]
+    pub(crate) fn refused(&self, path: &str, body: &Value, status: u16, code: &str) -> Value {
+        refusal(&self.post(path, body), status, code)
+    }
+
+    /// Starts a session of an agent in `v` and `o/r`, and gives its id.
+    #[track_caller]
+    pub(crate) fn start(&self, agent: &str) -> String {
+        id(&self.ok("/sod", &who(agent))["session_id"])
+    }
+
+    /// Starts a session, ends it with a handoff, and gives the ids of both.
+    #[track_caller]
+    pub(crate) fn relay(&self, start: &Value, handoff: &Value) -> (String, String) {
+        let session = id(&self.ok("/sod", start)["session_id"]);
+        let ended = self.ok("/eod", &json!({ "session_id": session, "handoff": handoff }));
+        (session, id(&ended["handoff_id"]))
+    }
+}
+
+/// An agent that starts to work in `v` and `o/r`.
+pub(crate) fn who(agent: &str) -> Value {
+    json!({ "agent": agent, "venture": "v", "repo": "o/r" })
+}
+
+/// Adds fields to an object.
+pub(crate) fn with(mut object: Value, more: Value) -> Value {
+    let Value::Object(more) = more else { panic!("an object") };
+    object.as_object_mut().unwrap().extend(more);
+    object
+}
+
+/// Takes an id.
+#[track_caller]
+pub(crate) fn id(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// Checks the status, and that the answer is JSON.
+#[track_caller]
+pub(crate) fn expect(answer: &Answer, status: u16) -> Value {
+    assert_eq!(answer.status, status, "{}", answer.text);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    answer.json()
+}
+
+/// Checks that an answer is this error, in the shape of every error.
+#[track_caller]
+pub(crate) fn refusal(answer: &Answer, status: u16, code: &str) -> Value {
+    let body = answer.json();
+    assert_eq!((answer.status, body["error"].as_str()), (status, Some(code)), "{}", answer.text);
+    assert_eq!(names(&body), ["correlation_id", "details", "error", "hint", "message"].into());
+    assert!(body["message"].is_string());
+    if answer.header("x-idempotency-hit").is_none() {
+        assert_eq!(body["correlation_id"].as_str(), answer.header("x-correlation-id"));
+    }
+    body
+}
+
+/// The names of an object's fields.
+pub(crate) fn names(value: &Value) -> BTreeSet<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// Reads a time, which must be spelt as every time is: UTC, milliseconds, `Z`.
+#[track_caller]
+pub(crate) fn time(value: &Value) -> Timestamp {
+    let text = value.as_str().unwrap();
+    let time: Timestamp = text.parse().unwrap();
+    assert_eq!(time.to_string(), text);
+    time
+}
+
+/// Percent-encodes a part of a query or path.
+pub(crate) fn encode(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

@@ -1,0 +1,65 @@
+//! The faces as they are promised: a change of any is seen here before it is seen by clients.
+
+use baton_testkit::binary::Home;
+use serde_json::{Value, json};
+
+use crate::served::Served;
+
+fn home() -> Home {
+    Home::new(env!("CARGO_BIN_EXE_baton"))
+}
+
+#[test]
+fn the_openapi_document() {
+    let mut document = Served::sqlite().found("/openapi.json");
+    assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
+    document["info"]["version"] = "<version>".into();
+    insta::assert_json_snapshot!("openapi", document);
+}
+
+#[test]
+fn the_mcp_tools() {
+    let tools = home().mcp().request("tools/list", &json!({}))["result"]["tools"].clone();
+    for tool in tools.as_array().unwrap() {
+        let name = &tool["name"];
+        for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
+            assert_eq!(schema["type"], "object", "{name}");
+            for combined in ["oneOf", "anyOf", "allOf", "$ref", "$defs"] {
+                assert!(schema.get(combined).is_none(), "{name}: models read plain objects best");
+            }
+        }
+        let described = |(_, property): (&String, &Value)| property["description"].is_string();
+        assert!(tool["inputSchema"]["properties"].as_object().unwrap().iter().all(described), "{name}");
+        assert!(tool["description"].is_string(), "{name}");
+    }
+    insta::assert_json_snapshot!("mcp_tools", tools);
+}
+
+/// The verbs that a help text lists.
+fn verbs(help: &str) -> Vec<String> {
+    let listed = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let lines = listed.lines().take_while(|line| !line.is_empty());
+    let words = lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    words.filter(|word| *word != "help").map(str::to_owned).collect()
+}
+
+/// The help of a verb and, below it, of those that belong to it.
+fn reference(home: &Home, path: &[String], text: &mut String) {
+    let arguments = [path, &["--help".to_owned()]].concat();
+    let finished = home.run(&arguments);
+    assert_eq!((finished.code, finished.stderr.as_str()), (0, ""), "{path:?}");
+    *text += &format!("$ baton {}\n{}\n", arguments.join(" "), finished.stdout);
+    for verb in verbs(&finished.stdout) {
+        reference(home, &[path, &[verb]].concat(), text);
+    }
+}
+
+#[test]
+fn the_command_line() {
+    let mut text = String::new();
+    reference(&home(), &[], &mut text);
+    for verb in ["baton session start --help", "baton handoff ack --help", "baton token revoke --help"] {
+        assert!(text.contains(verb), "the walk must see {verb}");
+    }
+    insta::assert_snapshot!("cli_reference", text);
+}

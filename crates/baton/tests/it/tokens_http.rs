@@ -1,0 +1,308 @@
+//! Credentials of single agents: made, listed and revoked at the machine, held to their scope on every route.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use baton_testkit::binary::{Answer, Home};
+use serde_json::{Value, json};
+
+use crate::served::{Served, expect, id, names, refusal, who, with};
+
+/// A token made by `baton token create`, with what is told about it.
+fn token(home: &Home, arguments: &[&str]) -> (String, Value) {
+    let made = home.run(&[&["token", "create", "--format", "json"], arguments].concat());
+    assert_eq!(made.code, 0, "{made:?}");
+    let data = made.json()["data"].clone();
+    assert_eq!(names(&data), ["info", "token"].into());
+    (id(&data["token"]), data["info"].clone())
+}
+
+fn by(served: &Served, token: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    static KEYS: AtomicU32 = AtomicU32::new(0);
+    let key = format!("key-{}", KEYS.fetch_add(1, Ordering::Relaxed));
+    let bearer = format!("Bearer {token}");
+    // The harness leaves its own key out when this header is there, whatever its case.
+    let mut headers = vec![("X-Relay-Key", token), ("authorization", bearer.as_str())];
+    if method == "POST" {
+        headers.push(("idempotency-key", key.as_str()));
+    }
+    served.send(method, path, &headers, body.map(Value::to_string).unwrap_or_default().as_bytes())
+}
+
+/// A request of a documented operation that concerns the session, handoff and venture `b`.
+struct Concerning {
+    method: &'static str,
+    path: String,
+    body: Option<Value>,
+}
+
+/// What venture `b` holds, in words that are found nowhere else.
+const SECRETS: [&str; 4] = ["b-only-branch", "b-only-summary", "b-only-meta", "b-only-blocker"];
+
+/// Puts a session and a handoff into venture `b`, and gives their ids.
+fn fill_venture_b(served: &Served) -> (String, String) {
+    let start = json!({
+        "agent": "b-agent", "venture": "b", "repo": "b/repo", "branch": "b-only-branch", "meta": { "m": "b-only-meta" },
+    });
+    let session_id = id(&served.ok("/sod", &start)["session_id"]);
+    let handoff = json!({ "summary": "b-only-summary", "blockers": ["b-only-blocker"] });
+    let left = served.ok("/handoffs", &json!({ "session_id": session_id, "handoff": handoff }));
+    (session_id, id(&left["handoff_id"]))
+}
+
+/// Makes the requests of a documented operation: its example, moved to venture `b`; for lists, every way to ask.
+fn requests(
+    path: &str,
+    method: &str,
+    operation: &Value,
+    session_id: &str,
+    handoff_id: &str,
+) -> Vec<Concerning> {
+    let path = path.replace("{session_id}", session_id).replace("{handoff_id}", handoff_id);
+    assert!(!path.contains('{'), "a new kind of path needs a value here: {path}");
+    if method == "post" {
+        let mut body = operation["requestBody"]["content"]["application/json"]["example"].clone();
+        assert!(body.is_object(), "{path} has no example");
+        for (name, value) in
+            [("session_id", session_id), ("venture", "b"), ("repo", "b/repo"), ("agent", "b-agent")]
+        {
+            if body.get(name).is_some() {
+                body[name] = value.into();
+            }
+        }
+        return vec![Concerning { method: "POST", path, body: Some(body) }];
+    }
+    let asks: Vec<&str> = operation["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|parameter| parameter["in"] == "query")
+        .filter_map(|parameter| match parameter["name"].as_str().unwrap() {
+            "venture" => Some("venture=b"),
+            // Lists that need a venture are asked for it alone.
+            "repo" if path == "/active" => Some("repo=b/repo"),
+            "agent" if path == "/active" => Some("agent=b-agent"),
+            _ => None,
+        })
+        .collect();
+    let plain = asks.is_empty().then(|| path.clone());
+    let asked = asks.iter().map(|query| format!("{path}?{query}"));
+    asked.chain(plain).map(|path| Concerning { method: "GET", path, body: None }).collect()
+}
+
+/// Every operation of the document that needs a credential and concerns what is stored.
+fn operations(served: &Served) -> Vec<(String, String, Value)> {
+    let document = served.found("/openapi.json");
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if operation["tags"] != json!(["server"]) {
+                found.push((path.clone(), method.clone(), operation.clone()));
+            }
+        }
+    }
+    assert!(found.len() >= 13, "the walk must see every route");
+    found
+}
+
+#[test]
+fn no_route_lets_a_token_see_or_change_another_venture() {
+    for served in Served::each() {
+        let (outsider, _) = token(&served.home, &["--name", "outsider", "--venture", "a"]);
+        for (path, method, operation) in operations(&served) {
+            let (session_id, handoff_id) = fill_venture_b(&served);
+            let look = || {
+                let session = served.found(&format!("/sessions/{session_id}"));
+                (
+                    session,
+                    served.found(&format!("/handoffs/{handoff_id}")),
+                    served.found("/handoffs?venture=b"),
+                )
+            };
+            for Concerning { method, path, body } in
+                requests(&path, &method, &operation, &session_id, &handoff_id)
+            {
+                let before = look();
+                let answer = by(&served, &outsider, method, &path, body.as_ref());
+                for secret in SECRETS {
+                    assert!(!answer.text.contains(secret), "{method} {path}: {}", answer.text);
+                }
+                if path.starts_with("/active?") && !path.contains("venture") {
+                    assert_eq!(expect(&answer, 200)["sessions"], json!([]), "{path}");
+                } else {
+                    assert!([403, 404].contains(&answer.status), "{method} {path}: {}", answer.text);
+                }
+                assert_eq!(look(), before, "{method} {path} changed something");
+                // The very same request is good: the scope alone stood in its way.
+                let (insider, _) =
+                    token(&served.home, &["--name", "insider", "--venture", "a", "--venture", "b"]);
+                expect(&by(&served, &insider, method, &path, body.as_ref()), 200);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_route_lets_a_reading_token_write() {
+    for served in Served::each() {
+        let (reader, _) = token(&served.home, &["--name", "reader", "--access", "read"]);
+        for (path, method, operation) in operations(&served) {
+            let (session_id, handoff_id) = fill_venture_b(&served);
+            for Concerning { method, path, body } in
+                requests(&path, &method, &operation, &session_id, &handoff_id)
+            {
+                let before = served.found(&format!("/sessions/{session_id}"));
+                let answer = by(&served, &reader, method, &path, body.as_ref());
+                if method == "POST" {
+                    refusal(&answer, 403, "forbidden");
+                    assert_eq!(served.found(&format!("/sessions/{session_id}")), before, "{path}");
+                } else {
+                    expect(&answer, 200);
+                }
+            }
+        }
+        let held = served.found("/handoffs?venture=b&limit=200")["handoffs"].as_array().unwrap().len();
+        assert_eq!(held, operations(&served).len(), "only what the relay key left");
+    }
+}
+
+#[test]
+fn without_a_credential_only_pages_about_the_server_are_open() {
+    let served = Served::sqlite();
+    let document = served.found("/openapi.json");
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{session_id}", "x").replace("{handoff_id}", "x");
+        for (method, operation) in item.as_object().unwrap() {
+            let method = method.to_uppercase();
+            let open = operation["security"] == json!([]);
+            for header in [("x-relay-key", ""), ("X-Relay-Key", "wrong")] {
+                let answer =
+                    served.send(&method, &path, &[header], if method == "POST" { b"{}" } else { b"" });
+                assert_eq!(answer.status, if open { 200 } else { 401 }, "{method} {path}");
+                assert!(answer.header("x-correlation-id").is_some());
+            }
+        }
+    }
+    // Whoever has no credential does not learn which paths there are.
+    refusal(&served.send("GET", "/nothing", &[("x-relay-key", "wrong")], b""), 401, "unauthorized");
+    refusal(&served.send("DELETE", "/sod", &[("x-relay-key", "wrong")], b""), 401, "unauthorized");
+}
+
+#[test]
+fn a_revoked_token_stops_working_within_seconds() {
+    for served in Served::each() {
+        let (credential, info) = token(&served.home, &["--name", "short lived"]);
+        let call = || by(&served, &credential, "POST", "/sod", Some(&who("a")));
+        expect(&call(), 200);
+        let token_id = id(&info["id"]);
+        let revoked = served.home.run(&["token", "revoke", &token_id, "--format", "json"]);
+        assert!(revoked.json()["data"]["info"]["revoked_at"].is_string(), "{revoked:?}");
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let answer = loop {
+            let answer = call();
+            if answer.status != 200 || Instant::now() > deadline {
+                break answer;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        refusal(&answer, 401, "unauthorized");
+        let again = served.home.run(&["token", "revoke", &token_id, "--format", "json"]).json();
+        assert_eq!(again["data"], revoked.json()["data"], "revoking twice is revoking once");
+        assert_eq!(served.home.run(&["token", "revoke", "0123456789abcdef"]).code, 3);
+        assert_eq!(served.home.run(&["token", "revoke", "x"]).code, 7);
+    }
+}
+
+#[test]
+fn a_token_is_told_from_its_neighbours_by_its_whole_text() {
+    let served = Served::sqlite();
+    let (one, _) = token(&served.home, &["--name", "one", "--venture", "a"]);
+    let (two, _) = token(&served.home, &["--name", "two", "--venture", "b"]);
+    let (one_id, two_secret) = (&one[..20], &two[20..]);
+    for wrong in [
+        format!("{one_id}{two_secret}"),
+        one[..one.len() - 1].to_owned(),
+        format!("{one}0"),
+        one.to_uppercase(),
+    ] {
+        refusal(&by(&served, &wrong, "GET", "/active?venture=a", None), 401, "unauthorized");
+    }
+    expect(&by(&served, &one, "GET", "/active?venture=a", None), 200);
+    let started =
+        expect(&by(&served, &one, "POST", "/sod", Some(&with(who("a"), json!({ "venture": "a" })))), 200);
+    let key_id = baton_core::ActorKeyId::of(&one);
+    assert_eq!(started["session"]["actor_key_id"], key_id.as_str());
+}
+
+#[test]
+fn the_list_tells_everything_but_the_secret() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    assert_eq!(home.run(&["token", "list", "--format", "json"]).json()["data"], json!({ "tokens": [] }));
+    let (first, plain) = token(&home, &["--name", "plain ☕"]);
+    let expected = json!({
+        "id": &first[3..19], "name": "plain ☕", "access": "write", "ventures": null,
+        "created_at": plain["created_at"], "expires_at": null, "revoked_at": null,
+    });
+    assert_eq!(plain, expected);
+    let (second, narrow) = token(
+        &home,
+        &[
+            "--name",
+            "narrow",
+            "--access",
+            "read",
+            "--venture",
+            "a",
+            "--venture",
+            "b",
+            "--expires-in-days",
+            "30",
+        ],
+    );
+    assert_eq!((&narrow["access"], &narrow["ventures"]), (&"read".into(), &json!(["a", "b"])));
+    assert!(narrow["expires_at"].is_string());
+    let listed = home.run(&["token", "list", "--format", "json"]);
+    assert_eq!(listed.json()["data"]["tokens"], json!([narrow, plain]), "newest first");
+    let shown = home.run(&["token", "list"]);
+    for credential in [&first, &second] {
+        let secret = &credential[20..];
+        assert_eq!(secret.len(), 64);
+        assert!(!listed.stdout.contains(secret) && !shown.stdout.contains(secret));
+        assert!(!holds(home.path(), secret.as_bytes()), "the secret is in a file");
+        assert!(holds(home.path(), &credential.as_bytes()[3..19]), "the search finds what is there");
+    }
+    for (arguments, code) in [
+        (&["--name", "x", "--venture", "a b"][..], 7),
+        (&["--name", "", "--venture", "a"][..], 7),
+        (&["--name", "x", "--expires-in-days", "0"][..], 7),
+        (&["--name", "x", "--access", "admin"][..], 2),
+    ] {
+        let made = home.run(&[&["token", "create"], arguments].concat());
+        assert_eq!(made.code, code, "{arguments:?} {made:?}");
+    }
+}
+
+#[test]
+fn a_served_token_leaves_its_secret_in_no_file() {
+    let served = Served::sqlite();
+    let (credential, info) = token(&served.home, &["--name", "served"]);
+    expect(&by(&served, &credential, "POST", "/sod", Some(&who("a"))), 200);
+    refusal(&by(&served, &credential, "POST", "/eod", Some(&json!({}))), 400, "invalid_request");
+    assert!(holds(&served.home.data_dir(), id(&info["id"]).as_bytes()));
+    for secret in [&credential[20..], &credential[..]] {
+        assert!(!holds(served.home.path(), secret.as_bytes()));
+    }
+}
+
+/// Tells whether any file of a folder holds these bytes.
+fn holds(folder: &Path, bytes: &[u8]) -> bool {
+    std::fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            holds(&path, bytes)
+        } else {
+            std::fs::read(path).unwrap().windows(bytes.len()).any(|window| window == bytes)
+        }
+    })
+}
