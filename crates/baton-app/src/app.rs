@@ -3,23 +3,17 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use baton_core::{
-    Access, Canonical, CanonicalError, CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, KeyScope,
-    RequestRecord, Sha256Hash, Timestamp, UlidSequence, secrets,
-};
-use baton_store::{Durability, Outcome, Pending, Store, StoreError, Tx};
-use serde_json::{Value, json};
+use baton_core::{CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
+use baton_store::{Durability, Pending, Store, Tx};
+use serde_json::Value;
 
-use crate::call::{Call, Face, Reply, error_body};
+use crate::call::{Call, Face, Reply};
 use crate::clock::{Clock, Entropy};
-use crate::operation::{AnyOperation, Context, Effect, KeyUse, Operation, request_id, store_fault};
+use crate::operation::{AnyOperation, Effect, Operation, request_id};
+use crate::prepare::{MAX_MESSAGE, clip, prepare};
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
-
-/// The versions of the wire shapes that this version reads.
-const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
-/// How many characters of an error the request log keeps, and how many an answer repeats of what does not fit.
-const MAX_MESSAGE: usize = 1_000;
+use crate::transact::{Failed, Stored, Surroundings};
 
 /// Baton, ready to be called. Clones share it.
 #[derive(Clone)]
@@ -32,34 +26,6 @@ struct Inner {
     clock: Box<dyn Clock>,
     surroundings: Arc<Surroundings>,
     log: RequestLog,
-}
-
-/// What operations go by. Work that waits in the store holds this alone, so that the store never keeps itself alive.
-struct Surroundings {
-    settings: Settings,
-    entropy: Box<dyn Entropy>,
-    sequence: Mutex<UlidSequence>,
-}
-
-/// What the store's part of a call comes to.
-#[derive(Debug)]
-pub struct Stored {
-    status: u16,
-    error: Option<ErrorCode>,
-    body: String,
-    replayed: bool,
-    truncated: bool,
-    message: Option<String>,
-}
-
-/// A failure of the transaction itself, as opposed to an answer that says no.
-#[derive(Debug)]
-pub struct Failed(Fault);
-
-impl From<StoreError> for Failed {
-    fn from(error: StoreError) -> Self {
-        Self(store_fault(error))
-    }
 }
 
 /// A call under way: refused before it reached the store, or waiting for it.
@@ -218,111 +184,6 @@ impl App {
     }
 }
 
-impl Surroundings {
-    fn transact<O: Operation>(
-        &self,
-        call: &Call,
-        now: Timestamp,
-        prepared: &Prepared<O::Params>,
-        tx: &mut dyn Tx,
-    ) -> Result<Stored, Failed> {
-        let context = Context {
-            actor: &call.actor,
-            correlation_id: &call.correlation_id,
-            now,
-            settings: &self.settings,
-            entropy: self.entropy.as_ref(),
-            sequence: &self.sequence,
-        };
-        let Some((scope, request_hash)) = &prepared.key else {
-            let output = O::run(&context, tx, &prepared.params).map_err(Failed)?;
-            return Ok(Stored::ok(body_of(&output)?));
-        };
-        if let KeyClaim::Answered(record) = tx.claim_key(scope, now)? {
-            record.require_same_request(*request_hash).map_err(Failed)?;
-            return Ok(Stored::replay(record));
-        }
-        let mut result = None;
-        tx.nested(&mut |tx| {
-            let output = O::run(&context, tx, &prepared.params);
-            let outcome = if output.is_ok() { Outcome::Keep } else { Outcome::Undo };
-            result = Some(output);
-            outcome
-        })?;
-        let output =
-            result.unwrap_or_else(|| Err(Fault::new(ErrorCode::Internal, "the operation did not run")));
-        let (stored, compact) = match output {
-            Ok(output) => (Stored::ok(body_of(&output)?), Some(O::compact(&output))),
-            // What went wrong inside is not an answer to be remembered.
-            Err(fault) if fault.code.status() >= 500 => return Err(Failed(fault)),
-            Err(fault) => (Stored::refused(&fault, &call.correlation_id), None),
-        };
-        tx.record_key(scope, &self.key_record(&stored, compact, *request_hash, call, now))?;
-        Ok(stored)
-    }
-
-    fn key_record(
-        &self,
-        stored: &Stored,
-        compact: Option<Value>,
-        request_hash: Sha256Hash,
-        call: &Call,
-        now: Timestamp,
-    ) -> KeyRecord {
-        let truncated = stored.body.len() > KeyRecord::MAX_BODY_BYTES;
-        KeyRecord {
-            request_hash,
-            response_status: stored.status,
-            response_code: stored.error.map(|code| code.to_string()),
-            response_hash: Sha256Hash::of(stored.body.as_bytes()),
-            response_body: match compact {
-                Some(compact) if truncated => compact.to_string(),
-                _ => stored.body.clone(),
-            },
-            response_size_bytes: stored.body.len() as u64,
-            response_truncated: truncated,
-            created_at: now,
-            expires_at: now.plus(self.settings.idempotency_ttl),
-            correlation_id: call.correlation_id.clone(),
-        }
-    }
-}
-
-/// Everything that is checked before the store is asked.
-fn prepare<O: Operation>(call: &Call, params: Value) -> Result<Prepared<O::Params>, Fault> {
-    call.actor.require_access(match O::EFFECT {
-        Effect::Read => Access::Read,
-        Effect::Write => Access::Write,
-    })?;
-    require_schema_version(&params)?;
-    if O::EFFECT == Effect::Write {
-        refuse_secrets(&params)?;
-        if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
-            return Err(Fault::new(
-                ErrorCode::MissingIdempotencyKey,
-                format!("{} needs an idempotency key", O::NAME),
-            )
-            .hint("send a fresh UUID in the Idempotency-Key header, and the same one when you repeat the request"));
-        }
-    }
-    let key = match &call.idempotency_key {
-        Some(key) if O::EFFECT == Effect::Write => {
-            let canonical = Canonical::of(&params).map_err(|error| match &error {
-                CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(path, &error),
-                CanonicalError::Write { .. } => Fault::new(ErrorCode::InvalidRequest, error.to_string()),
-            })?;
-            let scope =
-                KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
-            Some((scope, canonical.hash()))
-        }
-        _ => None,
-    };
-    let params: O::Params =
-        serde_path_to_error::deserialize(params).map_err(|error| invalid_params(&error))?;
-    O::validate(&params)?;
-    Ok(Prepared { params, key })
-}
-
 /// A call that is refused before it is known what it would have done.
 #[derive(Debug, Clone)]
 pub struct RefusedCall {
@@ -332,12 +193,6 @@ pub struct RefusedCall {
     pub correlation_id: CorrelationId,
     /// The credential, when there was a valid one.
     pub actor_key_id: Option<baton_core::ActorKeyId>,
-}
-
-/// Parameters that passed every check, and the key they came with.
-struct Prepared<P> {
-    params: P,
-    key: Option<(KeyScope, Sha256Hash)>,
 }
 
 /// A call between its start and its answer. It is logged however it ends, also when the client goes away.
@@ -383,41 +238,6 @@ impl Drop for OpenCall {
     }
 }
 
-impl Stored {
-    const fn ok(body: String) -> Self {
-        Self { status: 200, error: None, body, replayed: false, truncated: false, message: None }
-    }
-
-    fn refused(fault: &Fault, correlation_id: &CorrelationId) -> Self {
-        Self {
-            status: fault.code.status(),
-            error: Some(fault.code),
-            body: error_body(fault, correlation_id),
-            replayed: false,
-            truncated: false,
-            message: Some(fault.to_string()),
-        }
-    }
-
-    fn replay(record: KeyRecord) -> Self {
-        let error = record.response_code.as_deref().and_then(ErrorCode::from_wire);
-        Self {
-            status: record.response_status,
-            error,
-            message: error.map(|code| format!("{code}: replayed")),
-            body: record.response_body,
-            replayed: true,
-            truncated: record.response_truncated,
-        }
-    }
-}
-
-fn body_of(output: &impl serde::Serialize) -> Result<String, Failed> {
-    serde_json::to_string(output).map_err(|error| {
-        Failed(Fault::new(ErrorCode::Internal, "the answer could not be written").caused_by(error))
-    })
-}
-
 fn endpoint_of(face: &Face, operation: &str) -> (String, String) {
     match face {
         Face::Http { method, path } => (clip(path, 255), clip(method, 16)),
@@ -425,42 +245,4 @@ fn endpoint_of(face: &Face, operation: &str) -> (String, String) {
         Face::Cli => (operation.to_owned(), "CLI".to_owned()),
         Face::Internal => (operation.to_owned(), "INTERNAL".to_owned()),
     }
-}
-
-/// Makes text from outside fit for the log: bounded, and without control characters, which not every database takes.
-fn clip(text: &str, chars: usize) -> String {
-    text.chars().take(chars).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
-fn require_schema_version(params: &Value) -> Result<(), Fault> {
-    match params.get("schema_version") {
-        None | Some(Value::Null) => Ok(()),
-        Some(Value::String(version)) if SCHEMA_VERSIONS.contains(&version.as_str()) => Ok(()),
-        Some(Value::String(version)) => Err(Fault::new(
-            ErrorCode::UnsupportedSchemaVersion,
-            format!("schema_version `{}` is not supported", clip(version, 32)),
-        )
-        .hint("send one of `supported`, or leave it out")
-        .details(json!({ "supported": SCHEMA_VERSIONS }))),
-        Some(_) => Err(Fault::invalid("schema_version", "must be a string, like \"1.0\"")),
-    }
-}
-
-fn refuse_secrets(params: &Value) -> Result<(), Fault> {
-    let findings = secrets::scan_json(params);
-    if findings.is_empty() {
-        return Ok(());
-    }
-    Err(Fault::new(
-        ErrorCode::SecretFound,
-        "what was sent looks like it holds a credential; nothing was stored",
-    )
-    .hint("take it out at the places named in details, then send it again; if it was real, revoke it")
-    .details(json!({ "findings": findings })))
-}
-
-fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
-    let path = error.path().to_string();
-    let problem = clip(&error.inner().to_string(), MAX_MESSAGE);
-    if path == "." { Fault::new(ErrorCode::InvalidRequest, problem) } else { Fault::invalid(&path, problem) }
 }

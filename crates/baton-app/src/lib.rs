@@ -12,10 +12,12 @@ pub mod handoff;
 pub mod maintenance;
 mod operation;
 mod page;
+mod prepare;
 mod request_log;
 pub mod session;
 mod settings;
 pub mod token;
+mod transact;
 
 pub use app::{App, RefusedCall};
 pub use call::{Call, Face, Reply};

@@ -42,11 +42,14 @@ fn error_schema() -> Value {
         "type": "object",
         "required": ["error", "message", "hint", "details", "correlation_id"],
         "properties": {
-            "error": { "type": "string", "enum": ErrorCode::ALL.map(ErrorCode::as_str) },
+            "error": {
+                "type": "string", "enum": ErrorCode::ALL.map(ErrorCode::as_str),
+                "description": "The name of what went wrong, which stays the same.",
+            },
             "message": { "type": "string", "description": "What failed, and on which input." },
             "hint": { "type": ["string", "null"], "description": "What to do next." },
             "details": { "description": "More about it, for programs." },
-            "correlation_id": { "type": "string" },
+            "correlation_id": { "type": "string", "description": "Ties the answer to the server's log." },
         },
     })
 }
@@ -93,13 +96,17 @@ fn without_path_names(route: &Route, mut schema: Value) -> Value {
 fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     let in_path = path_names(route);
     let required = schema["required"].as_array().cloned().unwrap_or_default();
-    let mut parameters = vec![header("X-Correlation-ID", "^[A-Za-z0-9_.:-]{1,128}$", false)];
+    let mut parameters = vec![json!({
+        "name": "X-Correlation-ID", "in": "header", "required": false,
+        "description": "Your own id for this request, which its answer and the log then carry.",
+        "schema": { "type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$" },
+    })];
     if route.operation.effect() == Effect::Write {
-        parameters.push(header(
-            "Idempotency-Key",
-            "^[!-~]{1,255}$",
-            route.operation.key() == KeyUse::Required,
-        ));
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": route.operation.key() == KeyUse::Required,
+            "description": "Your own name for this request: repeated with the same one, it is done once.",
+            "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
+        }));
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let place = if in_path.contains(&name.as_str()) {
@@ -120,10 +127,6 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     parameters
 }
 
-fn header(name: &str, pattern: &str, required: bool) -> Value {
-    json!({ "name": name, "in": "header", "required": required, "schema": { "type": "string", "pattern": pattern } })
-}
-
 /// A query has no `null`: what is absent is left out.
 fn without_null(mut schema: Value) -> Value {
     if let Some(map) = schema.as_object_mut() {
@@ -139,17 +142,22 @@ fn without_null(mut schema: Value) -> Value {
 
 fn responses(operation: &dyn AnyOperation) -> Value {
     let mut statuses = vec![400, 401, 403, 404, 405, 413, 429, 500, 503];
+    let mut headers = json!({ "X-Correlation-ID": correlation_header() });
     if operation.effect() == Effect::Write {
         statuses.extend([409, 422]);
+        headers["X-Idempotency-Hit"] = json!({
+            "description": "`true` when this is the answer to an earlier request with the same key.",
+            "schema": { "type": "string", "const": "true" },
+        });
+        headers["X-Idempotency-Truncated"] = json!({
+            "description": "`true` when that answer was too large to keep: the body then holds ids and status alone.",
+            "schema": { "type": "string", "const": "true" },
+        });
     }
     let mut responses = json!({
         "200": {
             "description": "What the operation answers.",
-            "headers": {
-                "X-Correlation-ID": { "schema": { "type": "string" } },
-                "X-Idempotency-Hit": { "schema": { "type": "string" } },
-                "X-Idempotency-Truncated": { "schema": { "type": "string" } },
-            },
+            "headers": headers,
             "content": { "application/json": { "schema": operation.output_schema() } },
         },
     });
@@ -161,11 +169,30 @@ fn responses(operation: &dyn AnyOperation) -> Value {
 
 fn refusal(status: u16) -> Value {
     let codes = ErrorCode::ALL.into_iter().filter(|code| code.status() == status);
+    let mut headers = json!({ "X-Correlation-ID": correlation_header() });
+    match status {
+        405 => {
+            headers["Allow"] = json!({
+                "description": "The methods that the path has.", "schema": { "type": "string" },
+            });
+        }
+        429 | 503 => {
+            headers["Retry-After"] = json!({
+                "description": "The seconds to wait before the next try.",
+                "schema": { "type": "integer", "minimum": 1 },
+            });
+        }
+        _ => {}
+    }
     json!({
         "description": codes.map(ErrorCode::as_str).collect::<Vec<_>>().join(", "),
-        "headers": { "X-Correlation-ID": { "schema": { "type": "string" } } },
+        "headers": headers,
         "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
     })
+}
+
+fn correlation_header() -> Value {
+    json!({ "description": "Ties the answer to the server's log.", "schema": { "type": "string" } })
 }
 
 fn service_pages() -> [(&'static str, Value); 5] {
@@ -177,7 +204,11 @@ fn service_pages() -> [(&'static str, Value); 5] {
                 "tags": ["server"],
                 "security": [],
                 "responses": {
-                    "200": { "description": summary, "content": { kind: {} } },
+                    "200": {
+                        "description": summary,
+                        "headers": { "X-Correlation-ID": correlation_header() },
+                        "content": { kind: {} },
+                    },
                     "403": refusal(403),
                     "405": refusal(405),
                 },

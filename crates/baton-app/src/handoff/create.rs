@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::handoff::handoff_schema;
 use crate::operation::{Context, Effect, Operation, store_fault};
 use crate::session::new_handoff;
 
@@ -21,8 +22,8 @@ pub struct CreateHandoffParams {
     pub schema_version: Option<String>,
     /// The session that hands over.
     pub session_id: SessionId,
-    /// The handoff: `summary`, and `status_label`, `to_agent`, `work_completed`, `blockers`, `next_actions` and any
-    /// other fields.
+    /// The handoff, with any other fields you like.
+    #[schemars(schema_with = "handoff_schema")]
     pub handoff: Map<String, Value>,
 }
 

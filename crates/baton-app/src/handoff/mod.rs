@@ -3,6 +3,7 @@
 mod ack;
 mod create;
 mod list;
+mod schema;
 mod show;
 mod view;
 
@@ -12,5 +13,6 @@ pub use list::{
     LatestHandoff, LatestHandoffOutput, LatestHandoffParams, ListHandoffs, ListHandoffsOutput,
     ListHandoffsParams,
 };
+pub(crate) use schema::{handoff_schema, optional_handoff_schema};
 pub use show::{ShowHandoff, ShowHandoffOutput, ShowHandoffParams};
 pub use view::{HandoffSummary, HandoffView};

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::handoff::optional_handoff_schema;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// Ends a session with a handoff.
@@ -23,9 +24,9 @@ pub struct EndSessionParams {
     pub schema_version: Option<String>,
     /// The session.
     pub session_id: SessionId,
-    /// The handoff: `summary`, and `status_label`, `to_agent`, `work_completed`, `blockers`, `next_actions` and any
-    /// other fields.
+    /// The handoff, with any other fields you like.
     #[serde(default)]
+    #[schemars(schema_with = "optional_handoff_schema")]
     pub handoff: Option<Map<String, Value>>,
     /// Flat form: what the next agent has to know.
     #[serde(default)]

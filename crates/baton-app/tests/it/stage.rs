@@ -1,4 +1,5 @@
 //! What tests stand on: the application on an empty database of either kind, with a clock and dice of their own.
+#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -6,25 +6,20 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response};
 use baton_app::token::Authenticator;
 use baton_app::{App, Call, Face, RefusedCall, Reply};
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
-use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
+use crate::http::body::{discard, read_body};
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::params::{add_path, from_body, from_query, integer_params};
 use crate::http::respond::{allow, respond};
 use crate::routes::{Route, Verb};
-
-/// The largest request body.
-const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// How much of a body is read in all, so that a client hears why it was refused.
-const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// What every exchange needs.
 pub(super) struct Shared {
@@ -222,44 +217,4 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault>
     let text = std::str::from_utf8(key.as_bytes())
         .map_err(|_| Fault::invalid("Idempotency-Key", "must be 1 to 255 visible characters"))?;
     IdempotencyKey::parse(text).map(Some)
-}
-
-/// Reads a body that nobody wants, within bounds: a client that is still sending it then gets to see the answer, and can
-/// go on with the connection.
-pub(super) async fn discard(mut body: Body) {
-    let mut received = 0;
-    while let Some(Ok(frame)) = body.frame().await {
-        received += frame.data_ref().map_or(0, |data| data.len());
-        if received > MAX_DISCARDED_BYTES {
-            break;
-        }
-    }
-}
-
-/// Reads the body, up to the limit. What is over it is read on for a while and thrown away, so that a client which is
-/// still sending gets to see the answer.
-async fn read_body(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Fault> {
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let mut bytes = Vec::with_capacity(announced.unwrap_or(0).min(MAX_BODY_BYTES));
-    let mut received = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            Fault::new(ErrorCode::InvalidRequest, "the body broke off before its end").caused_by(error)
-        })?;
-        if let Some(data) = frame.data_ref() {
-            received += data.len();
-            if received <= MAX_BODY_BYTES {
-                bytes.extend_from_slice(data);
-            } else if received > MAX_DISCARDED_BYTES {
-                break;
-            }
-        }
-    }
-    if received > MAX_BODY_BYTES { Err(body_too_large(announced)) } else { Ok(bytes) }
-}
-
-fn body_too_large(actual: Option<usize>) -> Fault {
-    Fault::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {MAX_BODY_BYTES} bytes"))
-        .hint("send what the next agent needs and refer to the rest by path or link")
-        .details(serde_json::json!({ "actual_bytes": actual, "allowed_bytes": MAX_BODY_BYTES }))
 }

@@ -1,5 +1,6 @@
 //! The HTTP face.
 
+mod body;
 mod exchange;
 mod limit;
 mod metrics;

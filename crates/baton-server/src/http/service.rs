@@ -13,7 +13,8 @@ use baton_core::ErrorCode;
 use serde_json::json;
 
 use crate::api_page::api_page;
-use crate::http::exchange::{Admitted, Shared, discard};
+use crate::http::body::discard;
+use crate::http::exchange::{Admitted, Shared};
 use crate::http::respond::respond;
 use crate::openapi::openapi;
 

@@ -15,3 +15,6 @@ pub use request::RequestRows;
 pub use session::{SessionFilter, SessionRows};
 pub use token::TokenRows;
 pub use turn::TurnRows;
+
+#[cfg(test)]
+mod plan_tests;

@@ -1,6 +1,9 @@
 //! One operation, every face: the same fixture through HTTP, MCP over stdio and `--format json` gives the same output
 //! and the same error code.
 
+use std::collections::BTreeSet;
+
+use baton_server::{routes, tools};
 use baton_testkit::binary::{Home, McpClient, ServerProcess};
 use serde_json::{Value, json};
 
@@ -69,10 +72,13 @@ impl Face for Cli {
     fn call(&mut self, step: &Step) -> Outcome {
         let mut arguments: Vec<String> = step.verb.iter().map(|&word| word.to_owned()).collect();
         arguments.extend(["--format".into(), "json".into()]);
-        // What a document holds has flags of its own.
+        // A document's head has flags of its own, the rest is its payload.
         let mut given = step.params.as_object().unwrap().clone();
-        if let Some(Value::Object(handoff)) = given.remove("handoff") {
-            given.extend(handoff);
+        if let Some(Value::Object(mut handoff)) = given.remove("handoff") {
+            for head in ["summary", "status_label", "to_agent"] {
+                given.extend(handoff.remove(head).map(|value| (head.to_owned(), value)));
+            }
+            given.insert("payload".into(), handoff.into());
         }
         for (name, value) in &given {
             if !step.positional.contains(&name.as_str()) {
@@ -372,4 +378,18 @@ fn every_face_answers_the_same() {
         assert_eq!(http, cli, "step {number} on the command line");
     }
     assert_eq!((over_http.len(), over_mcp.len()), (on_cli.len(), on_cli.len()));
+}
+
+/// What is offered on the network is offered on every face of it. Tokens and upkeep are for the person at the machine.
+#[test]
+fn every_operation_has_every_face() {
+    let over_http: BTreeSet<&str> = routes().iter().map(|route| route.operation.name()).collect();
+    let over_mcp: BTreeSet<&str> = tools().iter().map(|tool| tool.operation.name()).collect();
+    assert_eq!(over_http, over_mcp);
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    for name in over_http {
+        let (noun, verb) = name.split_once('.').unwrap();
+        let help = home.run(&[noun, verb, "--help"]);
+        assert_eq!(help.code, 0, "baton {noun} {verb}: {}", help.stderr);
+    }
 }

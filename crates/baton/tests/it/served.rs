@@ -1,4 +1,5 @@
 //! A served store for tests over HTTP: the real server on an empty database of either kind, and short ways to call it.
+#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -102,9 +103,8 @@ pub(crate) fn who(agent: &str) -> Value {
 }
 
 /// Adds fields to an object.
-pub(crate) fn with(mut object: Value, more: Value) -> Value {
-    let Value::Object(more) = more else { panic!("an object") };
-    object.as_object_mut().unwrap().extend(more);
+pub(crate) fn with(mut object: Value, mut more: Value) -> Value {
+    object.as_object_mut().unwrap().append(more.as_object_mut().unwrap());
     object
 }
 

@@ -108,7 +108,7 @@ fn whatever_differs_in_the_tuple_is_another_session() {
 #[test]
 fn the_bundle_names_the_last_handoff_of_the_same_track_alone() {
     for served in Served::each() {
-        let plain = json!({ "summary": "without", "blockers": ["the key is missing", "so is the door"] });
+        let plain = json!({ "summary": "without", "blockers": ["no key", "no door"], "next_actions": ["look for both"] });
         let (first_session, first) = served.relay(&who("a"), &plain);
         let tracked = json!({ "summary": "on track 0", "status_label": "ready", "to_agent": "qa" });
         let (_, on_zero) = served.relay(&with(who("a"), json!({ "track": 0 })), &tracked);
@@ -119,7 +119,7 @@ fn the_bundle_names_the_last_handoff_of_the_same_track_alone() {
         let last = &untracked["last_handoff"];
         let expected = json!({
             "id": first, "session_id": first_session, "from_agent": "a", "to_agent": null, "summary": "without",
-            "status_label": null, "created_at": last["created_at"],
+            "status_label": null, "next_actions": ["look for both"], "created_at": last["created_at"],
         });
         assert_eq!(*last, expected);
         assert_eq!(untracked["open_blockers"], plain["blockers"]);

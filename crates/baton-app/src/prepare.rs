@@ -1,0 +1,111 @@
+//! The first part of a call: everything that is checked before the store is asked.
+
+use baton_core::{Access, Canonical, CanonicalError, ErrorCode, Fault, KeyScope, Sha256Hash, secrets};
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::operation::{Effect, KeyUse, Operation};
+
+/// The versions of the wire shapes that this version reads.
+const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
+
+/// How many characters of an error the request log keeps, and how many an answer repeats of what does not fit.
+pub(crate) const MAX_MESSAGE: usize = 1_000;
+
+/// Parameters that passed every check, and the key they came with.
+pub(crate) struct Prepared<P> {
+    pub(crate) params: P,
+    pub(crate) key: Option<(KeyScope, Sha256Hash)>,
+}
+
+/// Everything that is checked before the store is asked.
+pub(crate) fn prepare<O: Operation>(call: &Call, params: Value) -> Result<Prepared<O::Params>, Fault> {
+    call.actor.require_access(match O::EFFECT {
+        Effect::Read => Access::Read,
+        Effect::Write => Access::Write,
+    })?;
+    require_schema_version(&params)?;
+    if O::EFFECT == Effect::Write {
+        refuse_secrets(&params)?;
+        if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
+            return Err(Fault::new(
+                ErrorCode::MissingIdempotencyKey,
+                format!("{} needs an idempotency key", O::NAME),
+            )
+            .hint("send a fresh UUID in the Idempotency-Key header, and the same one when you repeat the request"));
+        }
+    }
+    let key = match &call.idempotency_key {
+        Some(key) if O::EFFECT == Effect::Write => {
+            let canonical = Canonical::of(&params).map_err(|error| match &error {
+                CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(path, &error),
+                CanonicalError::Write { .. } => Fault::new(ErrorCode::InvalidRequest, error.to_string()),
+            })?;
+            let scope =
+                KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
+            Some((scope, canonical.hash()))
+        }
+        _ => None,
+    };
+    let params: O::Params =
+        serde_path_to_error::deserialize(params).map_err(|error| invalid_params(&error))?;
+    O::validate(&params)?;
+    Ok(Prepared { params, key })
+}
+
+fn require_schema_version(params: &Value) -> Result<(), Fault> {
+    match params.get("schema_version") {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::String(version)) if SCHEMA_VERSIONS.contains(&version.as_str()) => Ok(()),
+        Some(Value::String(version)) => Err(Fault::new(
+            ErrorCode::UnsupportedSchemaVersion,
+            format!("schema_version `{}` is not supported", clip(version, 32)),
+        )
+        .hint("send one of `supported`, or leave it out")
+        .details(json!({ "supported": SCHEMA_VERSIONS }))),
+        Some(_) => Err(Fault::invalid("schema_version", "must be a string, like \"1.0\"")),
+    }
+}
+
+fn refuse_secrets(params: &Value) -> Result<(), Fault> {
+    let findings = secrets::scan_json(params);
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        ErrorCode::SecretFound,
+        "what was sent looks like it holds a credential; nothing was stored",
+    )
+    .hint("take it out at the places named in details, then send it again; if it was real, revoke it")
+    .details(json!({ "findings": findings })))
+}
+
+/// Says which field does not fit and what it must be, in words of the wire and without repeating what was sent.
+fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
+    let (path, text) = (error.path().to_string(), error.inner().to_string());
+    if let Some(field) = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
+        let field = if path == "." { field.to_owned() } else { format!("{path}.{field}") };
+        return Fault::invalid(&field, "is missing");
+    }
+    let problem = match text.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected ")) {
+        Some((_, expected)) => format!("must be {}", wire_type(expected)),
+        None => clip(&text, MAX_MESSAGE),
+    };
+    if path == "." { Fault::new(ErrorCode::InvalidRequest, problem) } else { Fault::invalid(&path, problem) }
+}
+
+/// What a type of the code is called on the wire.
+fn wire_type(expected: &str) -> &str {
+    match expected {
+        "i64" | "u32" | "u64" => "a whole number",
+        "a map" => "an object",
+        "a sequence" => "an array",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    }
+}
+
+/// Makes text from outside fit for the log: bounded, and without control characters, which not every database takes.
+pub(crate) fn clip(text: &str, chars: usize) -> String {
+    text.chars().take(chars).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}

@@ -1,0 +1,67 @@
+//! Bodies of requests: read within bounds of size and time.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_LENGTH;
+use baton_core::{ErrorCode, Fault};
+use http_body_util::BodyExt;
+use serde_json::json;
+use tokio::time::timeout;
+
+/// The largest request body.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// How much of a body is read in all, so that a client hears why it was refused.
+const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What arrived of a body.
+struct Received {
+    bytes: Vec<u8>,
+    size: usize,
+}
+
+/// Reads the body, up to the limit.
+pub(super) async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Fault> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let keep = announced.unwrap_or(0).min(MAX_BODY_BYTES);
+    let received = timeout(PATIENCE, receive(body, Vec::with_capacity(keep), MAX_BODY_BYTES)).await;
+    let broken_off = || Fault::new(ErrorCode::InvalidRequest, "the body broke off before its end");
+    match received {
+        Ok(Ok(received)) if received.size > MAX_BODY_BYTES => Err(too_large(announced)),
+        Ok(Ok(received)) => Ok(received.bytes),
+        Ok(Err(error)) => Err(broken_off().caused_by(error)),
+        Err(_) => Err(broken_off().hint("send the whole body within 30 s")),
+    }
+}
+
+/// Reads a body that nobody wants: a client that is still sending it then gets to see the answer, and can go on with the
+/// connection.
+pub(super) async fn discard(body: Body) {
+    // However it ends, there is nothing to keep.
+    let _ = timeout(PATIENCE, receive(body, Vec::new(), 0)).await;
+}
+
+/// Reads a body and keeps the first `keep` bytes of it; what comes after is read on for a while and thrown away.
+async fn receive(mut body: Body, mut bytes: Vec<u8>, keep: usize) -> Result<Received, axum::Error> {
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        if let Some(data) = frame?.data_ref() {
+            size += data.len();
+            if size <= keep {
+                bytes.extend_from_slice(data);
+            } else if size > MAX_DISCARDED_BYTES {
+                break;
+            }
+        }
+    }
+    Ok(Received { bytes, size })
+}
+
+fn too_large(actual: Option<usize>) -> Fault {
+    Fault::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {MAX_BODY_BYTES} bytes"))
+        .hint("send what the next agent needs and refer to the rest by path or link")
+        .details(json!({ "actual_bytes": actual, "allowed_bytes": MAX_BODY_BYTES }))
+}

@@ -1,0 +1,159 @@
+//! Reads the query plans of every list and look-up: each goes through an index, on both databases.
+
+use baton_core::{HandoffId, SessionId, SessionTuple, Timestamp, Ulid};
+
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::rows::{HandoffFilter, HandoffRows, KeyRows, RequestRows, SessionFilter, SessionRows};
+use crate::sql::{Columns, Lock, Param, Sql};
+
+/// Runs nothing, and keeps the plan of each statement that it is asked to run.
+pub(crate) struct Planner<F> {
+    pub(crate) postgres: bool,
+    /// Gives the plan of a statement, a line each.
+    pub(crate) explain: F,
+    pub(crate) plans: Vec<(String, Vec<String>)>,
+}
+
+impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Planner<F> {
+    fn plan(&mut self, sql: &str, params: &[Param<'_>]) {
+        let plan = (self.explain)(sql, params);
+        self.plans.push((sql.to_owned(), plan));
+    }
+}
+
+impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
+    fn pick(&self, sqlite: &'static str, postgres: &'static str) -> &'static str {
+        if self.postgres { postgres } else { sqlite }
+    }
+
+    fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.plan(sql, params);
+        Ok(0)
+    }
+
+    fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        _read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.plan(sql, params);
+        Ok(Vec::new())
+    }
+
+    fn lock(&mut self, _lock: Lock, _name: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Asks for everything that a call may ask for.
+pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRows + RequestRows)) {
+    let now = Timestamp::from_millis(1_760_000_000_000);
+    let (venture, repo, agent) = ("v".parse().unwrap(), "o/r".parse().unwrap(), "a".parse().unwrap());
+    let tuple = SessionTuple {
+        agent: "a".parse().unwrap(),
+        venture: "v".parse().unwrap(),
+        repo: "o/r".parse().unwrap(),
+        track: None,
+        client_session_id: None,
+    };
+    rows.lock_active_sessions(&tuple).unwrap();
+    rows.session(SessionId::new(Ulid(1))).unwrap();
+    rows.lock_session(SessionId::new(Ulid(1))).unwrap();
+    rows.beat_session(SessionId::new(Ulid(1)), now).unwrap();
+    rows.lock_silent_sessions(now, 10).unwrap();
+    let every = SessionFilter {
+        venture: Some(venture),
+        ventures: None,
+        repo: Some(repo),
+        track: None,
+        agent: Some(agent),
+        alive_since: Some(now),
+    };
+    let page = Page::first(100);
+    for filter in [
+        every.clone(),
+        SessionFilter { repo: None, agent: None, ..every.clone() },
+        SessionFilter { venture: None, agent: None, ..every.clone() },
+        SessionFilter { venture: None, repo: None, ..every.clone() },
+        SessionFilter { agent: None, track: Some(1.try_into().unwrap()), ..every },
+    ] {
+        rows.active_sessions(&filter, page).unwrap();
+    }
+    rows.handoff(HandoffId::new(Ulid(1))).unwrap();
+    rows.ending_handoff(SessionId::new(Ulid(1))).unwrap();
+    rows.acknowledge_handoff(HandoffId::new(Ulid(1)), &"a".parse().unwrap(), now).unwrap();
+    let of_venture = HandoffFilter::of("v".parse().unwrap());
+    let of_repo = HandoffFilter { repo: Some("o/r".parse().unwrap()), ..of_venture.clone() };
+    for filter in [
+        HandoffFilter { track: Some(None), ..of_repo.clone() },
+        HandoffFilter { track: Some(Some(1.try_into().unwrap())), ..of_repo.clone() },
+        HandoffFilter { issue_number: Some(1), ..of_repo.clone() },
+        HandoffFilter { from_agent: Some("a".parse().unwrap()), ..of_venture.clone() },
+        HandoffFilter { to_agent: Some("a".parse().unwrap()), ..of_venture.clone() },
+        of_repo,
+        of_venture,
+    ] {
+        rows.handoffs(&filter, page).unwrap();
+    }
+    rows.delete_expired_keys(now, 10).unwrap();
+    rows.delete_requests(now, 10).unwrap();
+}
+
+mod sqlite {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::migration::MIGRATIONS;
+
+    #[test]
+    fn every_statement_uses_an_index() {
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in MIGRATIONS {
+            connection.execute_batch(migration.sqlite).unwrap();
+        }
+        let explain = |sql: &str, params: &[Param<'_>]| {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let rows = statement.query_map(rusqlite::params_from_iter(params), |row| row.get(3)).unwrap();
+            rows.collect::<Result<_, _>>().unwrap()
+        };
+        let mut planner = Planner { postgres: false, explain, plans: Vec::new() };
+        ask_everything(&mut planner);
+        for (sql, plan) in planner.plans {
+            let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
+            assert!(!plan.is_empty() && !scans, "{sql}\n{plan:#?}");
+            let sorts = plan.iter().any(|line| line.contains("TEMP B-TREE"));
+            assert!(!sorts, "{sql}\n{plan:#?}");
+        }
+    }
+}
+
+mod postgres {
+    use baton_testkit::postgres::TestDatabase;
+
+    use super::*;
+    use crate::migration::MIGRATIONS;
+
+    /// On small tables a server prefers to scan; told not to, it shows whether there is an index to use.
+    #[test]
+    fn every_statement_can_use_an_index() {
+        let Some(database) = TestDatabase::create() else { return };
+        let mut client = ::postgres::Client::connect(&database.url, ::postgres::NoTls).unwrap();
+        for migration in MIGRATIONS {
+            client.batch_execute(migration.postgres).unwrap();
+        }
+        client.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off").unwrap();
+        let explain = |sql: &str, params: &[Param<'_>]| {
+            let params: Vec<&(dyn ::postgres::types::ToSql + Sync)> =
+                params.iter().map(|param| param as &(dyn ::postgres::types::ToSql + Sync)).collect();
+            let rows = client.query(&format!("EXPLAIN {sql}"), &params).unwrap();
+            rows.iter().map(|row| row.get(0)).collect()
+        };
+        let mut planner = Planner { postgres: true, explain, plans: Vec::new() };
+        ask_everything(&mut planner);
+        for (sql, plan) in planner.plans {
+            assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{sql}\n{plan:#?}");
+        }
+    }
+}
