@@ -46,6 +46,8 @@ pub trait Operation: Send + Sync + 'static {
     const EFFECT: Effect;
     /// Whether it takes an idempotency key.
     const KEY: KeyUse = KeyUse::Optional;
+    /// Whether doing it twice with the same parameters comes to the same as doing it once, also without a key.
+    const IDEMPOTENT: bool = true;
     /// What it is told.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// What it answers.
@@ -193,6 +195,8 @@ pub trait AnyOperation: Send + Sync {
     fn effect(&self) -> Effect;
     /// Whether it takes an idempotency key.
     fn key(&self) -> KeyUse;
+    /// Whether doing it twice comes to the same as doing it once.
+    fn idempotent(&self) -> bool;
     /// The JSON Schema of its parameters.
     fn params_schema(&self) -> Value;
     /// The JSON Schema of its output.
@@ -216,6 +220,9 @@ impl<O: Operation> AnyOperation for Erased<O> {
     fn key(&self) -> KeyUse {
         O::KEY
     }
+    fn idempotent(&self) -> bool {
+        O::IDEMPOTENT
+    }
     fn params_schema(&self) -> Value {
         schema_of::<O::Params>(SchemaSettings::draft2020_12().for_deserialize())
     }
@@ -232,7 +239,26 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value()
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
+    drop_number_formats(&mut schema);
+    schema
+}
+
+/// Takes out `uint32` and the like: they are no formats of JSON Schema, and clients warn about them.
+fn drop_number_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            let is_number = |format: &Value| {
+                format.as_str().is_some_and(|format| format.contains("int") || format == "double")
+            };
+            if map.get("format").is_some_and(is_number) {
+                map.remove("format");
+            }
+            map.values_mut().for_each(drop_number_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_number_formats),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Gives an operation with its types erased.

@@ -4,6 +4,8 @@ use baton_core::{Cursor, Fault, Ulid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How many bytes of free-form JSON a page carries at the most, unless a single row has more.
+pub(crate) const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The largest page of any list.
 pub(crate) const MAX_LIMIT: u32 = 200;
 
@@ -28,6 +30,16 @@ pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
 /// Reads a `cursor`.
 pub(crate) fn cursor_of(cursor: Option<&str>, list: &str) -> Result<Option<Cursor>, Fault> {
     cursor.map(|text| Cursor::decode(list, text).map_err(|error| Fault::invalid("cursor", error))).transpose()
+}
+
+/// How many rows of a page fit into its bytes: `limit` at the most, and one at least. The next page goes on from there.
+pub(crate) fn fitting<T>(found: &[T], limit: u32, size: impl Fn(&T) -> usize) -> u32 {
+    let mut total = 0;
+    let fits = found.iter().take_while(|row| {
+        total += size(row);
+        total <= MAX_PAGE_BYTES
+    });
+    u32::try_from(fits.count()).unwrap_or(u32::MAX).clamp(1, limit)
 }
 
 /// Cuts the one row too many that was asked for, and says where the list goes on if there was one.

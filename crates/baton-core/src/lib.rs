@@ -12,6 +12,7 @@ mod id;
 mod idempotency;
 mod json;
 mod merge;
+mod meta;
 mod name;
 mod request;
 pub mod secrets;
@@ -29,6 +30,7 @@ pub use id::{CheckpointId, HandoffId, IdError, ObservationId, RequestId, Session
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{JsonError, JsonErrorKind, MAX_DEPTH, read_strict};
 pub use merge::merge_patch;
+pub use meta::{MAX_META_BYTES, require_sound_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
 pub use request::RequestRecord;
 pub use session::{

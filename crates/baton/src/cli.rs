@@ -24,6 +24,7 @@ struct Cli {
 
 /// What every verb takes.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
 struct Global {
     /// Print for people or for machines
     #[arg(long, value_enum, default_value_t, global = true)]

@@ -42,6 +42,7 @@ impl Operation for CreateHandoff {
     const NAME: &'static str = "handoff.create";
     const SUMMARY: &'static str = "Hand something over to another agent while your own session goes on.";
     const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
     type Params = CreateHandoffParams;
     type Output = CreateHandoffOutput;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::handoff::HandoffView;
 use crate::operation::{Context, Effect, Operation, store_fault};
-use crate::page::{Pagination, cursor_of, limit_of, paginate};
+use crate::page::{Pagination, cursor_of, fitting, limit_of, paginate};
 
 const LIST: &str = "handoffs";
 const DEFAULT_LIMIT: u32 = 50;
@@ -114,6 +114,7 @@ impl Operation for ListHandoffs {
         let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
         let page = Page { before: cursor_of(params.cursor.as_deref(), LIST)?, limit: limit + 1 };
         let mut found = tx.handoffs(&filter, page).map_err(store_fault)?;
+        let limit = fitting(&found, limit, |handoff| handoff.payload_json.len());
         let pagination = paginate(&mut found, limit, LIST, |handoff| HandoffId::ulid(handoff.id));
         let handoffs = found.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
         Ok(ListHandoffsOutput { handoffs, pagination })

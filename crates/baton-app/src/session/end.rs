@@ -33,6 +33,7 @@ pub struct EndSessionParams {
     pub summary: Option<String>,
     /// Flat form: how things stand.
     #[serde(default)]
+    #[schemars(length(min = 1, max = 64))]
     pub status_label: Option<Label>,
     /// Flat form: for whom.
     #[serde(default)]

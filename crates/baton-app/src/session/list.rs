@@ -1,12 +1,12 @@
 //! `session.list`: who is at work.
 
-use baton_core::{Agent, Fault, Repo, SessionId, Track, Venture, VentureScope};
+use baton_core::{Agent, Fault, Repo, Session, SessionId, Track, Venture, VentureScope};
 use baton_store::{Page, SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::operation::{Context, Effect, Operation, store_fault};
-use crate::page::{Pagination, cursor_of, limit_of, paginate};
+use crate::page::{Pagination, cursor_of, fitting, limit_of, paginate};
 use crate::session::SessionView;
 
 const LIST: &str = "sessions";
@@ -84,7 +84,13 @@ impl Operation for ListSessions {
         let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
         let page = Page { before: cursor_of(params.cursor.as_deref(), LIST)?, limit: limit + 1 };
         let mut found = tx.active_sessions(&filter, page).map_err(store_fault)?;
+        let limit = fitting(&found, limit, meta_size);
         let pagination = paginate(&mut found, limit, LIST, |session| SessionId::ulid(session.id));
         Ok(ListSessionsOutput { sessions: found.into_iter().map(Into::into).collect(), pagination })
     }
+}
+
+/// About how much of an answer a session takes: all but `meta` is small.
+fn meta_size(session: &Session) -> usize {
+    session.meta.as_ref().map_or(0, |meta| serde_json::to_string(meta).map_or(0, |text| text.len()))
 }

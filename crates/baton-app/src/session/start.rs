@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_core::{
     Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, IssueNumber, Label, Repo, Session,
     SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
-    require_plain_text,
+    require_sound_meta,
 };
 use baton_store::{HandoffFilter, Page, SessionFilter, Tx};
 use schemars::JsonSchema;
@@ -107,7 +107,7 @@ impl Operation for StartSession {
     type Output = StartSessionOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        params.meta.as_ref().map_or(Ok(()), |meta| require_plain_text("meta", meta))
+        params.meta.as_ref().map_or(Ok(()), require_sound_meta)
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {

@@ -1,7 +1,7 @@
 //! `session.update`: what changed in the middle of a session.
 
 use baton_core::{
-    Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_plain_text,
+    Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_sound_meta,
 };
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ impl Operation for UpdateSession {
     type Output = UpdateSessionOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        params.meta.as_ref().map_or(Ok(()), |meta| require_plain_text("meta", meta))
+        params.meta.as_ref().map_or(Ok(()), require_sound_meta)
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
@@ -70,7 +70,9 @@ impl Operation for UpdateSession {
             },
         )?;
         if let Some(patch) = &params.meta {
-            merge_patch(session.meta.get_or_insert_default(), patch);
+            let meta = session.meta.get_or_insert_default();
+            merge_patch(meta, patch);
+            require_sound_meta(meta)?;
         }
         tx.update_session(&session).map_err(store_fault)?;
         Ok(UpdateSessionOutput { session_id: session.id, updated_at: context.now })

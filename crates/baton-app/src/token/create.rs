@@ -44,6 +44,7 @@ impl Operation for CreateToken {
     const NAME: &'static str = "token.create";
     const SUMMARY: &'static str = "Make a credential for one agent.";
     const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
     type Params = CreateTokenParams;
     type Output = CreateTokenOutput;
 

@@ -55,7 +55,7 @@ impl ToolBinding {
         let mut annotations = ToolAnnotations::default();
         annotations.read_only_hint = Some(reads);
         annotations.destructive_hint = Some(false);
-        annotations.idempotent_hint = Some(true);
+        annotations.idempotent_hint = Some(self.operation.idempotent());
         annotations.open_world_hint = Some(false);
         let mut tool = Tool::new(self.tool, self.operation.summary(), Arc::new(input));
         tool.output_schema = Some(Arc::new(object(self.operation.output_schema())));

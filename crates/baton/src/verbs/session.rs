@@ -63,6 +63,9 @@ pub(crate) struct StartArgs {
     /// The machine
     #[arg(long)]
     host: Option<String>,
+    /// Whatever else to keep with the session, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    meta: Option<String>,
     #[command(flatten)]
     key: KeyArgs,
 }
@@ -247,6 +250,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
         "client_version": args.client_version,
         "client_session_id": args.client_session_id,
         "host": args.host,
+        "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
     });
     backend.answer::<StartSession>(&params, args.key.get(), describe_start)
 }

@@ -1,7 +1,7 @@
 //! Handoffs over HTTP: latest, list, show, create on the way, take.
 
 use baton_core::ActorKeyId;
-use baton_testkit::binary::RELAY_KEY;
+use baton_testkit::binary::{Home, RELAY_KEY};
 use serde_json::{Value, json};
 
 use crate::served::{Served, id, refusal, time, who, with};
@@ -183,4 +183,29 @@ fn work_is_taken_once() {
             );
         }
     }
+}
+
+#[test]
+fn a_page_of_large_handoffs_is_cut_by_size_and_goes_on() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    let server = home.serve();
+    let note = "x".repeat(700 * 1024);
+    for number in 0..8 {
+        let body = json!({ "agent": format!("a-{number}"), "venture": "v", "repo": "o/r" });
+        let id = server.post("/sod", &body).json()["session_id"].clone();
+        let handoff = json!({ "summary": number.to_string(), "note": note });
+        assert_eq!(server.post("/eod", &json!({ "session_id": id, "handoff": handoff })).status, 200);
+    }
+    let (mut seen, mut path, mut pages) = (Vec::new(), "/handoffs?venture=v".to_owned(), 0);
+    loop {
+        let page = server.get(&path);
+        assert!(page.text.len() < 5 * 1024 * 1024, "{} bytes", page.text.len());
+        let page = page.json();
+        seen.extend(page["handoffs"].as_array().unwrap().iter().map(|handoff| handoff["summary"].clone()));
+        pages += 1;
+        let Some(cursor) = page["pagination"]["next_cursor"].as_str() else { break };
+        path = format!("/handoffs?venture=v&cursor={cursor}");
+    }
+    assert!(pages > 1, "all came in one page");
+    assert_eq!(seen, ["7", "6", "5", "4", "3", "2", "1", "0"]);
 }

@@ -1,0 +1,48 @@
+//! What an agent keeps with its session, within bounds.
+
+use serde_json::{Map, Value, json};
+
+use crate::canonical::{Canonical, CanonicalError};
+use crate::error::{ErrorCode, Fault};
+use crate::text::require_plain_text;
+
+/// The largest `meta` of a session, as canonical JSON.
+pub const MAX_META_BYTES: usize = 256 * 1024;
+
+/// Refuses a `meta` that is too large, holds control characters, or integers that would be rounded.
+pub fn require_sound_meta(meta: &Map<String, Value>) -> Result<(), Fault> {
+    require_plain_text("meta", meta)?;
+    let canonical = Canonical::of(&Value::Object(meta.clone())).map_err(|error| match &error {
+        CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(&format!("meta.{path}"), &error),
+        CanonicalError::Write { .. } => Fault::invalid("meta", &error),
+    })?;
+    let actual = canonical.size_bytes();
+    if actual <= MAX_META_BYTES {
+        return Ok(());
+    }
+    let message = format!("meta is {actual} bytes of canonical JSON, {MAX_META_BYTES} are allowed");
+    Err(Fault::new(ErrorCode::PayloadTooLarge, message)
+        .hint("keep what the next agent needs in a handoff, and remove keys of meta with null")
+        .details(json!({ "actual_bytes": actual, "allowed_bytes": MAX_META_BYTES })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(meta: Value) -> Result<(), ErrorCode> {
+        require_sound_meta(meta.as_object().unwrap()).map_err(|fault| fault.code)
+    }
+
+    #[test]
+    fn the_limits_hold() {
+        let overhead = r#"{"a":""}"#.len();
+        assert_eq!(check(json!({ "a": "x".repeat(MAX_META_BYTES - overhead) })), Ok(()));
+        assert_eq!(
+            check(json!({ "a": "x".repeat(MAX_META_BYTES - overhead + 1) })),
+            Err(ErrorCode::PayloadTooLarge)
+        );
+        assert_eq!(check(json!({ "a": { "b": 9_007_199_254_740_993_u64 } })), Err(ErrorCode::InvalidRequest));
+        assert_eq!(check(json!({ "a": "\u{0}" })), Err(ErrorCode::InvalidRequest));
+    }
+}
