@@ -4,4 +4,5 @@
 mod contract;
 mod migrations;
 mod postgres;
+mod postgres_restart;
 mod sqlite_file;

@@ -1,0 +1,126 @@
+//! A PostgreSQL server that goes down under load and comes back: nothing acknowledged is lost, and the store goes on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use baton_core::{SessionId, Timestamp, Ulid};
+use baton_store::{Durability, NewQueueItem, QueueClaim, Store, StoreConfig, StoreError, Threads};
+use tempfile::TempDir;
+
+/// A server of this test's own, stopped with it.
+struct Server {
+    folder: TempDir,
+    url: String,
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
+}
+
+fn run_script(verb: &str, folder: &Path) -> String {
+    let output = Command::new(script()).arg(verb).arg(folder).output().unwrap();
+    assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+impl Server {
+    fn start() -> Self {
+        // A short path: the server's socket lies in it.
+        let folder = tempfile::Builder::new().prefix("bpg").tempdir_in("/tmp").unwrap();
+        let url = run_script("start", folder.path());
+        Self { folder, url }
+    }
+
+    /// Goes down at once, as after a crash, and comes back.
+    fn crash_and_return(&self) {
+        let data = self.folder.path();
+        let pid_file = [data.join("postmaster.pid"), data.join("data/postmaster.pid")]
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap();
+        let pid = std::fs::read_to_string(pid_file).unwrap().lines().next().unwrap().to_owned();
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        assert_eq!(run_script("start", data), self.url);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        run_script("stop", self.folder.path());
+    }
+}
+
+fn item(number: usize) -> NewQueueItem {
+    NewQueueItem {
+        session_id: SessionId::new(Ulid(1)),
+        tool_name: format!("tool-{number}"),
+        raw_output: Vec::new(),
+        run_at: Timestamp::from_millis(0),
+        created_at: Timestamp::from_millis(0),
+    }
+}
+
+/// Writes until told to stop; gives the names that were acknowledged.
+fn write_until(store: &Store, stop: &AtomicBool, counter: &AtomicUsize) -> Vec<String> {
+    let mut acknowledged = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let item = item(counter.fetch_add(1, Ordering::Relaxed));
+        let name = item.tool_name.clone();
+        let answer: Result<i64, StoreError> =
+            store.write(Durability::Full, move |tx| tx.enqueue(&item)).wait();
+        if answer.is_ok() {
+            acknowledged.push(name);
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() {
+    if Command::new(script()).arg("bin").output().map_or(true, |output| !output.status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "PostgreSQL is missing: run scripts/test");
+        eprintln!("skipped: no PostgreSQL server binaries");
+        return;
+    }
+    let server = Server::start();
+    let config =
+        StoreConfig::Postgres { url: server.url.clone(), threads: Threads::Background, connections: 4 };
+    let store = Store::open(&config).unwrap();
+    let (stop, counter) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut acknowledged: Vec<String> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| write_until(&store, &stop, &counter))).collect();
+        for _ in 0..2 {
+            wait_for_progress(&counter);
+            server.crash_and_return();
+        }
+        wait_for_progress(&counter);
+        stop.store(true, Ordering::Relaxed);
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    assert!(acknowledged.len() > 100, "only {} writes got through", acknowledged.len());
+    let claim = QueueClaim {
+        now: Timestamp::from_millis(1),
+        lease_until: Timestamp::from_millis(2),
+        limit: u32::MAX / 2,
+    };
+    let stored: Result<_, StoreError> = store.write(Durability::Full, move |tx| tx.claim_queue(claim)).wait();
+    let mut names: Vec<String> = stored.unwrap().into_iter().map(|item| item.tool_name).collect();
+    names.sort_unstable();
+    acknowledged.sort_unstable();
+    let lost: Vec<_> = acknowledged.iter().filter(|name| names.binary_search(name).is_err()).collect();
+    assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
+    let stored = names.len();
+    names.dedup();
+    assert_eq!(names.len(), stored, "a write was done twice");
+}
+
+/// Waits until the writers got some way on.
+fn wait_for_progress(counter: &AtomicUsize) {
+    let (before, deadline) = (counter.load(Ordering::Relaxed), Instant::now() + Duration::from_secs(60));
+    while counter.load(Ordering::Relaxed) < before + 200 {
+        assert!(Instant::now() < deadline, "the writers stand still");
+        std::thread::yield_now();
+    }
+}
