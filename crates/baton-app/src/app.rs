@@ -91,7 +91,7 @@ impl App {
     /// Calls an operation and awaits its durable answer.
     pub async fn call(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let open = self.open(call, operation, &params);
-        let answer = match operation.submit(self, &open.call, open.started_at, params) {
+        let answer = match operation.submit(&open, params) {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending) => pending.await.map_err(|Failed(fault)| fault),
         };
@@ -100,8 +100,9 @@ impl App {
 
     /// Calls an operation and blocks until its durable answer is there.
     pub fn call_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
-        let open = self.open(call, operation, &params);
-        let answer = match operation.submit(self, &open.call, open.started_at, params) {
+        let mut open = self.open(call, operation, &params);
+        open.logs_with_effect = self.inner.log.goes_with_effects();
+        let answer = match operation.submit(&open, params) {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending) => pending.wait().map_err(|Failed(fault)| fault),
         };
@@ -166,21 +167,7 @@ impl App {
             idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
             idempotency_hit: false,
         };
-        OpenCall { app: self.clone(), call, started_at, record: Some(record) }
-    }
-
-    /// The pipeline of one operation, up to handing it to the store.
-    pub(crate) fn submit<O: Operation>(&self, call: &Call, now: Timestamp, params: Value) -> Answered {
-        let prepared = match prepare::<O>(call, params) {
-            Ok(prepared) => prepared,
-            Err(fault) => return Answered::Refused(fault),
-        };
-        let (surroundings, call) = (self.inner.surroundings.clone(), call.clone());
-        let work = move |tx: &mut dyn Tx| surroundings.transact::<O>(&call, now, &prepared, tx);
-        Answered::Waiting(match O::EFFECT {
-            Effect::Read => self.inner.store.read(work),
-            Effect::Write => self.inner.store.write(Durability::Full, work),
-        })
+        OpenCall { app: self.clone(), call, started_at, record: Some(record), logs_with_effect: false }
     }
 }
 
@@ -196,19 +183,46 @@ pub struct RefusedCall {
 }
 
 /// A call between its start and its answer. It is logged however it ends, also when the client goes away.
-struct OpenCall {
+#[doc(hidden)]
+pub struct OpenCall {
     app: App,
     call: Call,
     started_at: Timestamp,
     record: Option<RequestRecord>,
+    /// Whether the transaction of its effect writes the log too, which saves a process that does one thing a commit.
+    logs_with_effect: bool,
 }
 
 impl OpenCall {
+    /// The pipeline of one operation, up to handing it to the store.
+    pub(crate) fn submit<O: Operation>(&self, params: Value) -> Answered {
+        let prepared = match prepare::<O>(&self.call, params) {
+            Ok(prepared) => prepared,
+            Err(fault) => return Answered::Refused(fault),
+        };
+        let inner = &self.app.inner;
+        let (surroundings, call, now) = (inner.surroundings.clone(), self.call.clone(), self.started_at);
+        let log = self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write);
+        let work = move |tx: &mut dyn Tx| {
+            let mut stored = surroundings.transact::<O>(&call, now, &prepared, tx)?;
+            if let Some(record) = &log {
+                tx.log_request(&surroundings.filled_in(record, &stored)?)?;
+                stored.logged = true;
+            }
+            Ok(stored)
+        };
+        Answered::Waiting(match O::EFFECT {
+            Effect::Read => inner.store.read(work),
+            Effect::Write => inner.store.write(Durability::Full, work),
+        })
+    }
+
     fn close(mut self, answer: Result<Stored, Fault>) -> Reply {
         let correlation_id = self.call.correlation_id.clone();
         let (reply, message) = match answer {
             Ok(stored) => {
-                let Stored { status, error, body, replayed, truncated, message } = stored;
+                let Stored { status, error, body, replayed, truncated, message, logged } = stored;
+                self.record = self.record.take().filter(|_| !logged);
                 (Reply { status, error, body, replayed, truncated, correlation_id }, message)
             }
             Err(fault) => {

@@ -13,8 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
-use crate::app::{Answered, App};
-use crate::call::Call;
+use crate::app::{Answered, OpenCall};
 use crate::clock::Entropy;
 use crate::settings::Settings;
 
@@ -202,7 +201,7 @@ pub trait AnyOperation: Send + Sync {
     /// The JSON Schema of its output.
     fn output_schema(&self) -> Value;
     #[doc(hidden)]
-    fn submit(&self, app: &App, call: &Call, now: Timestamp, params: Value) -> Answered;
+    fn submit(&self, call: &OpenCall, params: Value) -> Answered;
 }
 
 struct Erased<O>(PhantomData<O>);
@@ -229,8 +228,8 @@ impl<O: Operation> AnyOperation for Erased<O> {
     fn output_schema(&self) -> Value {
         schema_of::<O::Output>(SchemaSettings::draft2020_12().for_serialize())
     }
-    fn submit(&self, app: &App, call: &Call, now: Timestamp, params: Value) -> Answered {
-        app.submit::<O>(call, now, params)
+    fn submit(&self, call: &OpenCall, params: Value) -> Answered {
+        call.submit::<O>(params)
     }
 }
 

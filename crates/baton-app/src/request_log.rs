@@ -37,7 +37,7 @@ impl fmt::Debug for RequestLog {
 }
 
 impl RequestLog {
-    /// A log that is written when the process is done.
+    /// A log that is written with the effects of calls, and for calls without one when the process is done.
     pub const fn at_end() -> Self {
         Self { kind: Kind::AtEnd(Mutex::new(Vec::new())), dropped: AtomicU64::new(0) }
     }
@@ -52,6 +52,11 @@ impl RequestLog {
             kind: Kind::Behind { queue: Some(queue), thread: Some(thread) },
             dropped: AtomicU64::new(0),
         })
+    }
+
+    /// Whether a record is best written in the transaction of its call.
+    pub(crate) const fn goes_with_effects(&self) -> bool {
+        matches!(self.kind, Kind::AtEnd(_))
     }
 
     /// Takes a record; never waits.

@@ -2,14 +2,16 @@
 
 use std::sync::Mutex;
 
-use baton_core::{CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, Sha256Hash, Timestamp, UlidSequence};
+use baton_core::{
+    CorrelationId, ErrorCode, Fault, KeyClaim, KeyRecord, RequestRecord, Sha256Hash, Timestamp, UlidSequence,
+};
 use baton_store::{Outcome, StoreError, Tx};
 use serde_json::Value;
 
 use crate::call::{Call, error_body};
 use crate::clock::Entropy;
-use crate::operation::{Context, Operation, store_fault};
-use crate::prepare::Prepared;
+use crate::operation::{Context, Operation, request_id, store_fault};
+use crate::prepare::{MAX_MESSAGE, Prepared, clip};
 use crate::settings::Settings;
 
 /// What operations go by. Work that waits in the store holds this alone, so that the store never keeps itself alive.
@@ -28,6 +30,7 @@ pub struct Stored {
     pub(crate) replayed: bool,
     pub(crate) truncated: bool,
     pub(crate) message: Option<String>,
+    pub(crate) logged: bool,
 }
 
 /// A failure of the transaction itself, as opposed to an answer that says no.
@@ -83,6 +86,18 @@ impl Surroundings {
         Ok(stored)
     }
 
+    /// Fills a record of the request log in with how the call went.
+    pub(crate) fn filled_in(&self, record: &RequestRecord, stored: &Stored) -> Result<RequestRecord, Failed> {
+        let id = request_id(&self.sequence, self.entropy.as_ref(), record.timestamp).map_err(Failed)?;
+        Ok(RequestRecord {
+            id,
+            status_code: stored.status,
+            error_message: stored.message.as_deref().map(|message| clip(message, MAX_MESSAGE)),
+            idempotency_hit: stored.replayed,
+            ..record.clone()
+        })
+    }
+
     fn key_record(
         &self,
         stored: &Stored,
@@ -112,7 +127,15 @@ impl Surroundings {
 
 impl Stored {
     const fn ok(body: String) -> Self {
-        Self { status: 200, error: None, body, replayed: false, truncated: false, message: None }
+        Self {
+            status: 200,
+            error: None,
+            body,
+            replayed: false,
+            truncated: false,
+            message: None,
+            logged: false,
+        }
     }
 
     fn refused(fault: &Fault, correlation_id: &CorrelationId) -> Self {
@@ -123,6 +146,7 @@ impl Stored {
             replayed: false,
             truncated: false,
             message: Some(fault.to_string()),
+            logged: false,
         }
     }
 
@@ -135,6 +159,7 @@ impl Stored {
             body: record.response_body,
             replayed: true,
             truncated: record.response_truncated,
+            logged: false,
         }
     }
 }

@@ -154,6 +154,9 @@ pub(crate) trait Sql {
     /// Runs a statement and tells how many rows it changed.
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 
+    /// Inserts a row and gives the number that the database chose for its `id`.
+    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError>;
+
     /// Runs a query and reads each row.
     fn query<T>(
         &mut self,

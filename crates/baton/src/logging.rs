@@ -4,8 +4,12 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Mutex;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::layer;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{Config, LogFormat};
 use crate::exit::Exit;
@@ -13,7 +17,7 @@ use crate::output::Failure;
 
 /// Turns logging on as configured.
 pub(crate) fn start(config: &Config) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&config.log_level).map_err(|error| {
+    let filter: Targets = config.log_level.parse().map_err(|error| {
         Failure::new(Exit::Usage, "invalid_config", format!("log.level: {error}"))
             .hint("use error, warn, info, debug or trace, or a filter like `warn,baton_store=debug`")
     })?;
@@ -32,10 +36,10 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
             BoxMakeWriter::new(Mutex::new(file))
         }
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false);
+    let lines = layer().with_writer(writer).with_ansi(false);
     let started = match config.log_format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Text => registry().with(lines.with_filter(filter)).try_init(),
+        LogFormat::Json => registry().with(lines.json().with_filter(filter)).try_init(),
     };
     started.map_err(|error| Failure::new(Exit::Failure, "internal", format!("logging: {error}")))
 }

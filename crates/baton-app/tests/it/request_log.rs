@@ -103,6 +103,8 @@ fn a_call_whose_client_went_away_is_done_and_logged() {
     drop(call);
     release.send(()).unwrap();
     holding.wait().unwrap();
+    // Work is done in order: when this is, so is the call.
+    stage.store.write::<_, StoreError, _>(Durability::Full, |_| Ok(())).wait().unwrap();
     let listed = ok(&stage.call("session.list", json!({ "venture": "v" })));
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "what was under way is finished");
     let records = stage.logged();

@@ -133,6 +133,12 @@ impl Sql for PostgresTx<'_> {
         self.connection.client.execute(&statement, &bound(params)).map_err(|error| self.note(error))
     }
 
+    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError> {
+        let found =
+            self.query_one(&format!("{sql} RETURNING id"), params, &mut |columns| columns.opt_int(0))?;
+        found.flatten().ok_or_else(|| StoreError::corrupt("a table", "an insert answered no id"))
+    }
+
     fn query<T>(
         &mut self,
         sql: &str,

@@ -32,6 +32,11 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
         Ok(0)
     }
 
+    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError> {
+        self.plan(sql, params);
+        Ok(0)
+    }
+
     fn query<T>(
         &mut self,
         sql: &str,

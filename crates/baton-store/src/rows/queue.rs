@@ -74,9 +74,9 @@ fn read(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
 
 impl<S: Sql> QueueRows for S {
     fn enqueue(&mut self, item: &NewQueueItem) -> Result<i64, StoreError> {
-        self.query_one(
+        self.insert(
             "INSERT INTO pending_queue (session_id, tool_name, raw_output, status, run_at, created_at) \
-             VALUES ($1, $2, $3, 'raw', $4, $5) RETURNING id",
+             VALUES ($1, $2, $3, 'raw', $4, $5)",
             &[
                 (&item.session_id.to_string()).into(),
                 (&item.tool_name).into(),
@@ -84,9 +84,7 @@ impl<S: Sql> QueueRows for S {
                 item.run_at.into(),
                 item.created_at.into(),
             ],
-            &mut |columns| RowReader { table: "pending_queue", columns }.int(0),
-        )?
-        .ok_or_else(|| StoreError::corrupt("pending_queue", "an insert answered no id"))
+        )
     }
 
     fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError> {

@@ -1,4 +1,4 @@
-//! The one writer: waiting work shares a transaction, each piece in its savepoint, one fsync for all.
+//! The one writer: waiting work shares a transaction and one fsync, and a piece that is undone takes no other with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -76,7 +76,11 @@ impl Writer {
                     return Ok(vec![piece]);
                 }
             },
-            batch => self.run_pieces(batch),
+            batch => match self.run_together(batch) {
+                Ok(Some(pieces)) => Ok(pieces),
+                Ok(None) => self.start_over().and_then(|()| self.run_pieces(batch)),
+                Err(error) => Err(error),
+            },
         };
         let pieces = match ran {
             Ok(pieces) => pieces,
@@ -92,6 +96,32 @@ impl Writer {
         Ok(pieces)
     }
 
+    /// Runs the pieces one after the other without savepoints. `None` when one that wrote has to be undone: then all of
+    /// them are run again, each in its savepoint. Most refusals are decided before anything is written.
+    fn run_together(&self, batch: &mut [Write]) -> Result<Option<Vec<Piece>>, StoreError> {
+        let mut tx = SqliteTx { connection: &self.connection };
+        let mut pieces = Vec::with_capacity(batch.len());
+        for write in batch {
+            let before = self.connection.total_changes();
+            let (outcome, piece) = run_piece(write, &mut tx);
+            if self.connection.is_autocommit() {
+                // SQLite gave the whole transaction up, as it does when the disk is full.
+                return Err(StoreError::Full);
+            }
+            if outcome == Outcome::Undo && self.connection.total_changes() != before {
+                return Ok(None);
+            }
+            pieces.push(piece);
+        }
+        Ok(Some(pieces))
+    }
+
+    fn start_over(&self) -> Result<(), StoreError> {
+        self.roll_back();
+        self.command("BEGIN IMMEDIATE")
+    }
+
+    /// Runs the pieces, each in its savepoint.
     fn run_pieces(&self, batch: &mut [Write]) -> Result<Vec<Piece>, StoreError> {
         let mut tx = SqliteTx { connection: &self.connection };
         let mut pieces = Vec::with_capacity(batch.len());
@@ -99,7 +129,6 @@ impl Writer {
             tx.run_cached("SAVEPOINT piece")?;
             let (outcome, piece) = run_piece(write, &mut tx);
             if self.connection.is_autocommit() {
-                // SQLite gave the whole transaction up, as it does when the disk is full.
                 return Err(StoreError::Full);
             }
             if outcome == Outcome::Undo {

@@ -1,0 +1,262 @@
+//! The built-in rules on values: what a value is when its key does not say so.
+//!
+//! Owns the closed list of heuristics, their layers and how far each can be trusted. How a shape is recognised is in
+//! `shapes`, how prose is read in `cues`.
+
+use serde_json::Value;
+
+use super::cues::{Cue, Prose, has_steps, heading};
+use super::key_rules::{Strength, read_key};
+use super::layer::Layer;
+use super::shapes;
+
+/// How many bytes of an array's strings are looked at.
+const MAX_ARRAY_SAMPLE_BYTES: usize = 4096;
+
+/// A way to recognise a value by what it holds; its name may stand in a rules file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Heuristic {
+    /// A stack trace or thread dump.
+    StackTrace,
+    /// Lines that begin with times or levels.
+    Log,
+    /// A patch.
+    Diff,
+    /// What a tool printed: a shell session, an HTTP exchange, a table, nested JSON.
+    ToolOutput,
+    /// A list of files.
+    Listing,
+    /// Encoded bytes.
+    Base64,
+    /// One moment.
+    Timestamp,
+    /// A span of time.
+    Duration,
+    /// A UUID, hash or random id.
+    Identifier,
+    /// A network address.
+    Address,
+    /// Nothing but a link.
+    Url,
+    /// A heading that names what follows.
+    Heading,
+    /// Prose that settles something.
+    Decision,
+    /// Prose that forbids or demands something.
+    Constraint,
+    /// Steps, one on each line.
+    Steps,
+    /// Prose that shows examples.
+    Example,
+    /// Prose that argues.
+    Reasoning,
+}
+
+/// What a heuristic found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Evidence {
+    pub(super) layer: Layer,
+    pub(super) why: String,
+}
+
+/// How far a heuristic can be trusted against what keys say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// A shape of many lines or bytes that nothing else has.
+    Bulk,
+    /// One value of a shape that may matter inside something critical.
+    Scalar,
+    /// A reading of prose.
+    Prose,
+}
+
+impl Heuristic {
+    /// Every heuristic, in the order in which they are tried.
+    pub const ALL: [Self; 17] = [
+        Self::StackTrace,
+        Self::Log,
+        Self::Diff,
+        Self::ToolOutput,
+        Self::Base64,
+        Self::Timestamp,
+        Self::Duration,
+        Self::Identifier,
+        Self::Address,
+        Self::Url,
+        Self::Listing,
+        Self::Heading,
+        Self::Decision,
+        Self::Constraint,
+        Self::Steps,
+        Self::Example,
+        Self::Reasoning,
+    ];
+
+    /// Gives the name that stands in rules files and, after `content:`, in explanations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StackTrace => "stack-trace",
+            Self::Log => "log",
+            Self::Diff => "diff",
+            Self::ToolOutput => "tool-output",
+            Self::Listing => "listing",
+            Self::Base64 => "base64",
+            Self::Timestamp => "timestamp",
+            Self::Duration => "duration",
+            Self::Identifier => "identifier",
+            Self::Address => "address",
+            Self::Url => "url",
+            Self::Heading => "heading",
+            Self::Decision => "decision",
+            Self::Constraint => "constraint",
+            Self::Steps => "steps",
+            Self::Example => "example",
+            Self::Reasoning => "reasoning",
+        }
+    }
+
+    /// Finds the heuristic of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|heuristic| heuristic.name() == name)
+    }
+
+    pub(super) const fn trust(self) -> Trust {
+        match self {
+            Self::StackTrace | Self::Log | Self::Diff | Self::ToolOutput | Self::Listing | Self::Base64 => Trust::Bulk,
+            Self::Timestamp | Self::Duration | Self::Identifier | Self::Address | Self::Url => Trust::Scalar,
+            Self::Heading
+            | Self::Decision
+            | Self::Constraint
+            | Self::Steps
+            | Self::Example
+            | Self::Reasoning => Trust::Prose,
+        }
+    }
+
+    /// Looks for this in a sample.
+    pub(super) fn find_in(self, sample: &Sample<'_>) -> Option<Evidence> {
+        match self.trust() {
+            // Somebody chose the items of an array, so an array of paths is no mere listing.
+            Trust::Bulk if self == Self::Listing && sample.value.is_array() => None,
+            Trust::Bulk => sample.lines.filter(|text| self.has_bulk_shape(text)).map(|_| self.evidence(None)),
+            Trust::Scalar => self.has_scalar_shape(sample.value).then(|| self.evidence(None)),
+            Trust::Prose => self.read_prose(sample),
+        }
+    }
+
+    fn has_bulk_shape(self, text: &str) -> bool {
+        match self {
+            Self::StackTrace => shapes::is_stack_trace(text),
+            Self::Log => shapes::is_log(text),
+            Self::Diff => shapes::is_diff(text),
+            Self::ToolOutput => shapes::is_tool_output(text),
+            Self::Listing => shapes::is_listing(text),
+            Self::Base64 => shapes::is_base64(text),
+            _ => false,
+        }
+    }
+
+    fn has_scalar_shape(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Timestamp, Value::Number(number)) => shapes::is_epoch(number),
+            (Self::Timestamp, Value::String(text)) => shapes::is_timestamp(text),
+            (Self::Duration, Value::String(text)) => shapes::is_duration(text),
+            (Self::Identifier, Value::String(text)) => shapes::is_identifier(text),
+            (Self::Address, Value::String(text)) => shapes::is_address(text),
+            (Self::Url, Value::String(text)) => shapes::is_url(text),
+            _ => false,
+        }
+    }
+
+    fn read_prose(self, sample: &Sample<'_>) -> Option<Evidence> {
+        let cue = match self {
+            Self::Heading => return heading_evidence(sample.lines?),
+            Self::Steps => return has_steps(sample.lines?).then(|| self.evidence(None)),
+            Self::Decision => Cue::Decision,
+            Self::Constraint => Cue::Constraint,
+            Self::Example => Cue::Example,
+            _ => Cue::Reasoning,
+        };
+        cue.find_in(sample.prose.as_ref()?).map(|phrase| self.evidence(Some(phrase)))
+    }
+
+    fn evidence(self, phrase: Option<&str>) -> Evidence {
+        let (layer, what) = match self {
+            Self::StackTrace => (Layer::Ephemeral, "the value is a stack trace or dump"),
+            Self::Log => (Layer::Ephemeral, "most lines of the value begin with a time or a log level"),
+            Self::Diff => (Layer::Ephemeral, "the value is a patch"),
+            Self::ToolOutput => (Layer::Ephemeral, "the value is what a tool printed"),
+            Self::Listing => (Layer::Ephemeral, "the value is a list of files"),
+            Self::Base64 => (Layer::Ephemeral, "the value is encoded bytes"),
+            Self::Timestamp => (Layer::Ephemeral, "the value is a time"),
+            Self::Duration => (Layer::Ephemeral, "the value is a duration"),
+            Self::Identifier => (Layer::Ephemeral, "the value is an identifier"),
+            Self::Address => (Layer::Ephemeral, "the value is a network address"),
+            Self::Url => (Layer::Useful, "the value is a link"),
+            Self::Heading => (Layer::Useful, "the value opens with a heading"),
+            Self::Decision => (Layer::Critical, "the text settles something"),
+            Self::Constraint => (Layer::Critical, "the text forbids or demands something"),
+            Self::Steps => (Layer::Important, "the value is a list of steps"),
+            Self::Example => (Layer::Useful, "the text shows examples"),
+            Self::Reasoning => (Layer::Important, "the text argues"),
+        };
+        let why = phrase.map_or_else(|| what.to_owned(), |phrase| format!("{what} (`{}`)", phrase.trim()));
+        Evidence { layer, why }
+    }
+}
+
+/// A heading is read as a key would be.
+fn heading_evidence(text: &str) -> Option<Evidence> {
+    let sign = read_key(heading(text)?).filter(|sign| sign.strength == Strength::About)?;
+    let (_, what) = sign.topic.rule();
+    Some(Evidence {
+        layer: sign.topic.layer(),
+        why: format!("the value opens with a heading that speaks of {what} (`{}`)", sign.words),
+    })
+}
+
+/// A value made ready for the heuristics: its text in lines, and its prose.
+pub(super) struct Sample<'a> {
+    value: &'a Value,
+    lines: Option<&'a str>,
+    prose: Option<Prose>,
+}
+
+impl<'a> Sample<'a> {
+    /// Takes the text of a string, or of an array with the items as lines; `joined` is where the latter is kept.
+    pub(super) fn of(value: &'a Value, joined: &'a mut String) -> Self {
+        let lines = match value {
+            Value::String(text) => Some(text.as_str()),
+            Value::Array(items) => {
+                join_strings(items, joined);
+                (!joined.is_empty()).then_some(joined.as_str())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        };
+        Self { value, lines, prose: lines.and_then(Prose::of) }
+    }
+
+    /// Gives the text that a user's regular expression is matched against.
+    pub(super) const fn text(&self) -> Option<&'a str> {
+        self.lines
+    }
+
+    /// Finds the first heuristic that recognises the value.
+    pub(super) fn recognise(&self) -> Option<(Heuristic, Evidence)> {
+        Heuristic::ALL.into_iter().find_map(|heuristic| Some((heuristic, heuristic.find_in(self)?)))
+    }
+}
+
+fn join_strings(items: &[Value], joined: &mut String) {
+    for text in items.iter().filter_map(Value::as_str) {
+        if joined.len() + text.len() > MAX_ARRAY_SAMPLE_BYTES {
+            break;
+        }
+        joined.push_str(text);
+        joined.push('\n');
+    }
+}
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

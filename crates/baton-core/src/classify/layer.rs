@@ -1,0 +1,123 @@
+//! The four layers of a context and the share of a budget that each has.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much a part of a context matters to whoever goes on with the work.
+///
+/// Ordered: what matters most comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+pub enum Layer {
+    /// Never condensed or dropped: goals, decisions, constraints.
+    Critical,
+    /// Condensed when there is no room: plans, reasoning, open points.
+    Important,
+    /// Condensed hard: examples, notes, detailed analysis.
+    Useful,
+    /// The first to go: times, ids, logs, raw output.
+    Ephemeral,
+}
+
+impl Layer {
+    /// Every layer, what matters most first.
+    pub const ALL: [Self; 4] = [Self::Critical, Self::Important, Self::Useful, Self::Ephemeral];
+
+    /// Gives the stored and wire spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "CRITICAL",
+            Self::Important => "IMPORTANT",
+            Self::Useful => "USEFUL",
+            Self::Ephemeral => "EPHEMERAL",
+        }
+    }
+
+    /// Finds the layer of a spelling.
+    pub fn from_wire(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layer| layer.as_str() == text)
+    }
+}
+
+/// The percentage of a budget that each layer may count on; together 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    critical: u8,
+    important: u8,
+    useful: u8,
+    ephemeral: u8,
+}
+
+impl Shares {
+    /// Makes shares from percentages in the order of [`Layer::ALL`], if they add up to 100.
+    pub fn new([critical, important, useful, ephemeral]: [u8; 4]) -> Option<Self> {
+        let sum = [critical, important, useful, ephemeral].into_iter().map(u32::from).sum::<u32>();
+        (sum == 100).then_some(Self { critical, important, useful, ephemeral })
+    }
+
+    /// Gives the percentage of a layer.
+    pub const fn percent(self, layer: Layer) -> u8 {
+        match layer {
+            Layer::Critical => self.critical,
+            Layer::Important => self.important,
+            Layer::Useful => self.useful,
+            Layer::Ephemeral => self.ephemeral,
+        }
+    }
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Self { critical: 30, important: 40, useful: 20, ephemeral: 10 }
+    }
+}
+
+/// Bytes of JSON in each layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+pub struct LayerBytes {
+    /// In CRITICAL.
+    pub critical: usize,
+    /// In IMPORTANT.
+    pub important: usize,
+    /// In USEFUL.
+    pub useful: usize,
+    /// In EPHEMERAL.
+    pub ephemeral: usize,
+}
+
+impl LayerBytes {
+    /// Counts bytes towards a layer.
+    pub(crate) const fn add(&mut self, layer: Layer, bytes: usize) {
+        match layer {
+            Layer::Critical => self.critical += bytes,
+            Layer::Important => self.important += bytes,
+            Layer::Useful => self.useful += bytes,
+            Layer::Ephemeral => self.ephemeral += bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layer_comes_back_from_its_spelling() {
+        for layer in Layer::ALL {
+            assert_eq!(Layer::from_wire(layer.as_str()), Some(layer));
+            assert_eq!(serde_json::to_value(layer).unwrap(), layer.as_str());
+        }
+        assert_eq!(Layer::from_wire("critical"), None);
+    }
+
+    #[test]
+    fn shares_add_up_to_a_hundred() {
+        assert_eq!(Shares::new([30, 40, 20, 10]), Some(Shares::default()));
+        assert_eq!(Shares::new([100, 0, 0, 0]).map(|shares| shares.percent(Layer::Useful)), Some(0));
+        assert_eq!(Shares::new([30, 40, 20, 11]), None);
+        assert_eq!(Shares::new([255, 255, 255, 255]), None);
+    }
+}
