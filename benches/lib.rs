@@ -55,21 +55,21 @@ pub fn release_binary(name: &str) -> PathBuf {
     binary
 }
 
-/// Times whole processes, one after the other.
+/// Times whole processes, turn by turn, so that whatever else the machine does meets all of them.
 ///
 /// # Panics
 ///
 /// When one cannot be started or fails.
-pub fn time_processes(times: usize, mut command: impl FnMut() -> Command) -> Timings {
-    let timings = (0..times)
-        .map(|_| {
+pub fn time_processes(times: usize, commands: &mut [&mut dyn FnMut() -> Command]) -> Vec<Timings> {
+    let mut timings = vec![Vec::with_capacity(times); commands.len()];
+    for _ in 0..times {
+        for (command, timings) in commands.iter_mut().zip(&mut timings) {
             let mut command = command();
             let started = std::time::Instant::now();
             let output = command.output().expect("the process can be started");
-            let took = started.elapsed();
+            timings.push(started.elapsed());
             assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-            took
-        })
-        .collect();
-    Timings::new(timings)
+        }
+    }
+    timings.into_iter().map(Timings::new).collect()
 }

@@ -22,15 +22,21 @@ fn main() {
     let text = String::from_utf8_lossy(&started.stdout).into_owned();
     let id = text.split_whitespace().find(|word| word.starts_with("sess_")).expect("its id").to_owned();
 
-    let bare = time_processes(TIMES, || Command::new("/bin/true"));
-    let version = time_processes(TIMES, || at_home(&["--version"]));
     let floor_file = folder.path().join("floor.db");
-    let floor = time_processes(TIMES, || {
-        let mut command = Command::new(&floor);
-        command.arg(&floor_file);
-        command
-    });
-    let write = time_processes(TIMES, || at_home(&["session", "heartbeat", &id]));
+    let timings = time_processes(
+        TIMES,
+        &mut [
+            &mut || Command::new("/bin/true"),
+            &mut || at_home(&["--version"]),
+            &mut || {
+                let mut command = Command::new(&floor);
+                command.arg(&floor_file);
+                command
+            },
+            &mut || at_home(&["session", "heartbeat", &id]),
+        ],
+    );
+    let [bare, version, floor, write] = &timings[..] else { return };
     let row = |name: &str, timings: &baton_benches::Timings, ratio: f64| {
         vec![
             name.to_owned(),
@@ -44,10 +50,10 @@ fn main() {
         "Fresh processes",
         &["process", "p50 ms", "p95 ms", "to the floor"],
         &[
-            row("`/bin/true`", &bare, 0.0),
-            row("`baton --version`", &version, 0.0),
-            row("floor: open SQLite, one durable insert", &floor, 1.0),
-            row("`baton session heartbeat` (open the store, one durable write, request log)", &write, ratio),
+            row("`/bin/true`", bare, 0.0),
+            row("`baton --version`", version, 0.0),
+            row("floor: open SQLite, one durable insert", floor, 1.0),
+            row("`baton session heartbeat` (open the store, one durable write, request log)", write, ratio),
         ],
     );
 }

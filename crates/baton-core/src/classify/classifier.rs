@@ -63,17 +63,19 @@ pub struct Explanation {
 }
 
 /// A context with a layer for each of its keys.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Classification {
-    members: Vec<Member>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Classification<'a> {
+    context: &'a Map<String, Value>,
+    members: Vec<Member<'a>>,
 }
 
 /// One key of a context, and the keys below it when they are classified one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
-    key: String,
+pub(crate) struct Member<'a> {
+    key: &'a str,
+    value: &'a Value,
     explanation: Explanation,
-    members: Vec<Member>,
+    members: Vec<Member<'a>>,
 }
 
 impl Classifier {
@@ -103,14 +105,19 @@ impl Classifier {
     ///
     /// `overrides` are keys or paths that were marked as critical; they win over every rule, for themselves and for
     /// everything below them. One that the context does not have is passed over. The same input gives the same answer.
-    pub fn classify(&self, context: &Map<String, Value>, overrides: &[String]) -> Classification {
+    pub fn classify<'a>(&self, context: &'a Map<String, Value>, overrides: &[String]) -> Classification<'a> {
         let marked: Vec<String> = overrides.iter().filter_map(|text| find_key(context, text)).collect();
         let walk = Walk { classifier: self, marked: &marked };
-        Classification { members: walk.members(context, None, &mut String::new(), 1) }
+        Classification { context, members: walk.members(context, None, &mut String::new(), 1) }
     }
 }
 
-impl Classification {
+impl<'a> Classification<'a> {
+    /// Gives the context that was classified.
+    pub const fn context(&self) -> &'a Map<String, Value> {
+        self.context
+    }
+
     /// Lists why each key belongs to its layer, a key before the keys below it, in the order of the keys.
     pub fn explanations(&self) -> Vec<&Explanation> {
         let mut found = Vec::new();
@@ -130,33 +137,38 @@ impl Classification {
         bytes
     }
 
-    pub(crate) fn members(&self) -> &[Member] {
+    pub(crate) fn members(&self) -> &[Member<'a>] {
         &self.members
     }
 }
 
-impl Member {
-    pub(crate) fn key(&self) -> &str {
-        &self.key
+impl<'a> Member<'a> {
+    pub(crate) const fn key(&self) -> &'a str {
+        self.key
+    }
+
+    pub(crate) const fn value(&self) -> &'a Value {
+        self.value
     }
 
     pub(crate) const fn explanation(&self) -> &Explanation {
         &self.explanation
     }
 
+    /// Gives the keys below this one; none when the value counts as a whole.
     pub(crate) fn members(&self) -> &[Self] {
         &self.members
     }
 }
 
-fn list<'a>(members: &'a [Member], found: &mut Vec<&'a Explanation>) {
+fn list<'a>(members: &'a [Member<'_>], found: &mut Vec<&'a Explanation>) {
     for member in members {
         found.push(&member.explanation);
         list(&member.members, found);
     }
 }
 
-fn add_up(members: &[Member], bytes: &mut LayerBytes) {
+fn add_up(members: &[Member<'_>], bytes: &mut LayerBytes) {
     for member in members {
         if member.members.is_empty() {
             bytes.add(member.explanation.layer, member.explanation.size_bytes);
@@ -180,31 +192,30 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn members(
+    fn members<'a>(
         &self,
-        object: &Map<String, Value>,
+        object: &'a Map<String, Value>,
         parent: Option<&Explanation>,
         path: &mut String,
         depth: usize,
-    ) -> Vec<Member> {
+    ) -> Vec<Member<'a>> {
         let length = path.len();
         let mut members = Vec::with_capacity(object.len());
         for (key, value) in object {
             push_key(path, key);
-            members.push(self.member(key, value, parent, path, depth));
+            members.push(self.member((key, value), parent, path, depth));
             path.truncate(length);
         }
         members
     }
 
-    fn member(
+    fn member<'a>(
         &self,
-        key: &str,
-        value: &Value,
+        (key, value): (&'a str, &'a Value),
         parent: Option<&Explanation>,
         path: &mut String,
         depth: usize,
-    ) -> Member {
+    ) -> Member<'a> {
         let Vote { layer, priority, rule, why } = self.decide(key, value, parent, path);
         let mut explanation = Explanation { path: path.clone(), layer, rule, priority, why, size_bytes: 0 };
         let members = match value {
@@ -216,9 +227,9 @@ impl Walk<'_> {
         explanation.size_bytes = if members.is_empty() {
             json_size(value)
         } else {
-            list_size(members.iter().map(|member| member_size(&member.key, member.explanation.size_bytes)))
+            list_size(members.iter().map(|member| member_size(member.key, member.explanation.size_bytes)))
         };
-        Member { key: key.to_owned(), explanation, members }
+        Member { key, value, explanation, members }
     }
 
     fn decide(&self, key: &str, value: &Value, parent: Option<&Explanation>, path: &str) -> Vote {
@@ -309,4 +320,4 @@ fn default_vote() -> Vote {
 
 #[cfg(test)]
 #[path = "classifier_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -2,23 +2,24 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn classify(context: &Value) -> Classification {
+fn classify(context: &Value) -> Classification<'_> {
     Classifier::builtin().classify(context.as_object().unwrap(), &[])
 }
 
-fn classify_with(rules: &Value, context: &Value) -> Classification {
+fn classify_with<'a>(rules: &Value, context: &'a Value) -> Classification<'a> {
     Classifier::with_rules(RulesFile::read(rules).unwrap()).classify(context.as_object().unwrap(), &[])
 }
 
-fn layer(classification: &Classification, path: &str) -> Layer {
+fn layer(classification: &Classification<'_>, path: &str) -> Layer {
     classification.explain(path).unwrap().layer
 }
 
 #[test]
 fn nested_keys_belong_to_their_parent_unless_a_rule_says_otherwise() {
-    let found = classify(&json!({
+    let context = json!({
         "plan": { "first": "paint", "updatedAt": "2024-01-01T00:00:00Z", "deep": { "er": { "still": { "x": 1 } } } },
-    }));
+    });
+    let found = classify(&context);
     assert_eq!(layer(&found, "plan.first"), Layer::Important);
     assert_eq!(found.explain("plan.first").unwrap().rule, "inherited");
     assert_eq!(layer(&found, "plan.updatedAt"), Layer::Ephemeral);
@@ -28,9 +29,10 @@ fn nested_keys_belong_to_their_parent_unless_a_rule_says_otherwise() {
 
 #[test]
 fn what_is_inside_something_critical_stays_with_it() {
-    let found = classify(&json!({
+    let context = json!({
         "constraints": { "deadline": "2024-09-01", "timeout_ms": 500, "debug_log": "x", "ticket_id": "T-1" },
-    }));
+    });
+    let found = classify(&context);
     assert_eq!(layer(&found, "constraints.deadline"), Layer::Critical);
     assert_eq!(layer(&found, "constraints.timeout_ms"), Layer::Critical);
     assert_eq!(layer(&found, "constraints.ticket_id"), Layer::Critical);
@@ -80,10 +82,9 @@ fn user_rules_see_keys_paths_and_values() {
             { "type": "content_heuristic", "pattern": "url", "id": "shape" },
         ],
     } });
-    let found = classify_with(
-        &rules,
-        &json!({ "meta": { "sla": 1 }, "sla": 1, "x": "call PagerDuty", "y": "https://a.b/c", "z": ["pager duty"] }),
-    );
+    let context =
+        json!({ "meta": { "sla": 1 }, "sla": 1, "x": "call PagerDuty", "y": "https://a.b/c", "z": ["pager duty"] });
+    let found = classify_with(&rules, &context);
     let rule = |path: &str| found.explain(path).unwrap().rule.to_string();
     assert_eq!(["meta.sla", "sla", "x", "y", "z"].map(rule), ["path", "default", "text", "shape", "text"]);
 }
@@ -110,7 +111,8 @@ fn sizes_and_totals_add_up() {
 
 #[test]
 fn an_explanation_is_wire_ready() {
-    let found = classify(&json!({ "userGoal": "x" }));
+    let context = json!({ "userGoal": "x" });
+    let found = classify(&context);
     assert_eq!(
         serde_json::to_value(found.explanations()).unwrap(),
         json!([{

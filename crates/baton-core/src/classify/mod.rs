@@ -26,7 +26,10 @@ pub use layer::{Layer, LayerBytes, Shares};
 pub use path::find_key;
 pub(crate) use path::{push_index, push_key};
 pub use rules_file::{RulesError, RulesFile};
-pub(crate) use size::{byte_size, json_size, list_size, member_size, text_size};
+pub(crate) use size::{byte_size, json_size, list_size, member_size, object_size, text_size};
+
+#[cfg(test)]
+pub(crate) use classifier::tests::any_context;
 
 #[cfg(test)]
 mod labelled_tests;

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 /// Counts the bytes of a value as JSON without blanks.
 pub(crate) fn json_size(value: &Value) -> usize {
@@ -15,8 +15,13 @@ pub(crate) fn json_size(value: &Value) -> usize {
         Value::Number(number) => number_size(number),
         Value::String(text) => text_size(text),
         Value::Array(items) => list_size(items.iter().map(json_size)),
-        Value::Object(members) => list_size(members.iter().map(|(key, value)| member_size(key, json_size(value)))),
+        Value::Object(members) => object_size(members),
     }
+}
+
+/// Counts the bytes of an object as JSON without blanks.
+pub(crate) fn object_size(members: &Map<String, Value>) -> usize {
+    list_size(members.iter().map(|(key, value)| member_size(key, json_size(value))))
 }
 
 /// Counts the bytes of a member of an object, given those of its value; the comma is not counted.

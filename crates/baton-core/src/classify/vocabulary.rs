@@ -119,7 +119,7 @@ const WORDS: &[(Topic, &str)] = &[
     (Topic::Goal, "goal objective mission purpose aim intent intention task want ask problem brief ambition vision"),
     (Topic::Goal, "ziel zweck aufgabe auftrag vorhaben objectif but mission objetivo propósito tarea"),
     (Topic::Goal, "цель цели задача задачи"),
-    (Topic::Decision, "decision decided choice chosen approved agreed agreement resolution adr"),
+    (Topic::Decision, "decision decided choice chosen selected approved agreed agreement resolution adr"),
     (Topic::Decision, "entscheidung entscheidungen beschluss beschlüsse décision décisions decisión decisiones"),
     (Topic::Decision, "решение решения"),
     (Topic::Constraint, "constraint must mustn limitation restriction invariant guardrail prohibited forbidden deadline"),
@@ -205,8 +205,12 @@ const PHRASES: &[(Topic, &str)] = &[
     (Topic::Debug, "stack dump|stack trace|thread dump|core dump|heap dump|debug info"),
 ];
 
-/// Words that decide wherever they stand in a key: a raw plan is raw, an example response is an example.
-const MODIFIERS: &[&str] = &["raw", "debug", "example", "sample", "dump", "traceback", "stacktrace", "beispiel", "ejemplo"];
+/// Words that decide wherever they stand in a key: a raw plan is raw, an example response is an example and a chosen
+/// option is a choice.
+const MODIFIERS: &[&str] = &[
+    "raw", "debug", "example", "sample", "dump", "traceback", "stacktrace", "beispiel", "ejemplo", "decided", "chosen",
+    "selected", "approved", "agreed",
+];
 
 /// Words that say nothing at the end of a key, so that the word before them decides.
 const FILLERS: &str = "list text data info information item items value values content body description statement \

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
@@ -31,6 +31,8 @@ enum Runner {
 }
 
 struct Background {
+    /// Held by whoever writes: the writer thread, or a caller that found nobody writing.
+    writer: Arc<Mutex<Writer>>,
     writes: Option<Sender<Write>>,
     reads: Option<Sender<Box<dyn Work>>>,
     threads: Vec<JoinHandle<()>>,
@@ -62,6 +64,14 @@ impl Engine for SqliteEngine {
         }
     }
 
+    fn write_here(&self, durability: Durability, work: Box<dyn Work>) {
+        let write = Write { durability, work };
+        match &self.runner {
+            Runner::Caller(writer) => lock(writer).run(vec![write]),
+            Runner::Background(background) => background.write_here(write),
+        }
+    }
+
     fn read(&self, work: Box<dyn Work>) {
         match &self.runner {
             Runner::Caller(writer) => run_read(lock(writer).connection(), work),
@@ -74,12 +84,14 @@ impl Background {
     fn start(path: &Path, writer: Writer) -> Result<Self, StoreError> {
         let (writes, waiting_writes) = bounded(WAITING);
         let (reads, waiting_reads) = bounded::<Box<dyn Work>>(WAITING);
-        let mut threads = vec![spawn("baton-writer", move || write_loop(writer, &waiting_writes))?];
+        let writer = Arc::new(Mutex::new(writer));
+        let threads_writer = writer.clone();
+        let mut threads = vec![spawn("baton-writer", move || write_loop(&threads_writer, &waiting_writes))?];
         for _ in 0..READERS {
             let (path, waiting_reads) = (path.to_owned(), waiting_reads.clone());
             threads.push(spawn("baton-reader", move || read_loop(&path, &waiting_reads))?);
         }
-        Ok(Self { writes: Some(writes), reads: Some(reads), threads })
+        Ok(Self { writer, writes: Some(writes), reads: Some(reads), threads })
     }
 
     fn write(&self, write: Write) {
@@ -88,6 +100,14 @@ impl Background {
             Ok(()) => {}
             Err(TrySendError::Full(write)) => write.work.finish(Err(StoreError::Overloaded)),
             Err(TrySendError::Disconnected(write)) => write.work.finish(Err(StoreError::Closed)),
+        }
+    }
+
+    fn write_here(&self, write: Write) {
+        let nobody_waits = self.writes.as_ref().is_some_and(Sender::is_empty);
+        match self.writer.try_lock() {
+            Ok(mut writer) if nobody_waits => writer.run(vec![write]),
+            _ => self.write(write),
         }
     }
 
@@ -123,8 +143,9 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
     })
 }
 
-fn write_loop(mut writer: Writer, waiting: &Receiver<Write>) {
+fn write_loop(writer: &Mutex<Writer>, waiting: &Receiver<Write>) {
     while let Ok(first) = waiting.recv() {
+        let mut writer = lock(writer);
         let mut batch = Vec::with_capacity(waiting.len().min(BATCH) + 1);
         batch.push(first);
         batch.extend(waiting.try_iter().take(BATCH - 1));

@@ -213,7 +213,7 @@ pub fn try_write<T: Send + 'static>(
     store: &Store,
     work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    store.write(Durability::Full, work).wait()
+    store.write_blocking(Durability::Full, work)
 }
 
 /// Reads, and expects it to succeed.

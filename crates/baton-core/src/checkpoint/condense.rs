@@ -1,0 +1,188 @@
+//! Making a value shorter without changing what it is: a text stays a text, an array an array, an object an object.
+//!
+//! What was left out is said where it is missing. Keys keep their names and numbers their digits.
+
+use serde_json::{Map, Value};
+
+use super::allot::{Want, fair_cap};
+use crate::classify::{byte_size, json_size, list_size, member_size, text_size};
+
+/// The member of an object that says how many others are missing.
+const MARKER_KEY: &str = "…";
+/// Less text than this before or after a marker is not worth having.
+const MIN_PIECE_BYTES: usize = 12;
+/// Less room than this is not worth cutting another item for.
+const MIN_ITEM_BYTES: usize = 48;
+
+/// Counts the bytes of the shortest form of a value.
+pub(super) fn min_size(value: &Value) -> usize {
+    let shortest = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => return json_size(value),
+        Value::String(text) => text_size(&bytes_marker(text.len())),
+        Value::Array(items) => list_size([text_size(&items_marker(items.len(), items.len()))].into_iter()),
+        Value::Object(members) => list_size([marker_member_size(members.len())].into_iter()),
+    };
+    shortest.min(json_size(value))
+}
+
+/// Shortens a value to at most `target` bytes of JSON, or to its shortest form when even that is longer.
+pub(super) fn condense(value: &Value, target: usize) -> Value {
+    if json_size(value) <= target {
+        return value.clone();
+    }
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(text) => Value::String(condense_text(text, target)),
+        Value::Array(items) => Value::Array(condense_items(items, target)),
+        Value::Object(members) => Value::Object(condense_members(members, target)),
+    }
+}
+
+fn bytes_marker(count: usize) -> String {
+    format!("[… {count} bytes left out …]")
+}
+
+fn items_marker(count: usize, all: usize) -> String {
+    format!("[… {count} of {all} items left out …]")
+}
+
+fn keys_marker(count: usize) -> String {
+    format!("{count} keys left out")
+}
+
+fn marker_member_size(count: usize) -> usize {
+    member_size(MARKER_KEY, text_size(&keys_marker(count)))
+}
+
+/// Keeps the beginning and, half as long, the end of a text.
+fn condense_text(text: &str, target: usize) -> String {
+    let separator = if text.contains('\n') { "\n" } else { " " };
+    let around = text_size(&bytes_marker(text.len())) + 2 * text_size(separator) - 2 * text_size("");
+    let room = target.saturating_sub(around);
+    let (head, tail) = (head_of(text, room - room / 3), tail_of(text, room / 3));
+    let left_out = text.len() - head.len() - tail.len();
+    let mut short = String::with_capacity(target);
+    for piece in [head, bytes_marker(left_out).as_str(), tail] {
+        if !short.is_empty() && !piece.is_empty() {
+            short.push_str(separator);
+        }
+        short.push_str(piece);
+    }
+    short
+}
+
+/// Takes as much from the start of a text as fits, up to the end of a line, sentence or word.
+fn head_of(text: &str, room: usize) -> &str {
+    let mut bytes = 0;
+    let end = text.char_indices().find_map(|(index, c)| {
+        bytes += text[index..index + c.len_utf8()].bytes().map(byte_size).sum::<usize>();
+        (bytes > room).then_some(index)
+    });
+    let head = &text[..end.unwrap_or(text.len())];
+    let at_least = head.len() * 6 / 10;
+    let end = ends_of_pieces(head).find(|end| *end >= at_least).unwrap_or(head.len());
+    long_enough(head[..end].trim_end())
+}
+
+/// Takes as much from the end of a text as fits, from the start of a line, sentence or word.
+fn tail_of(text: &str, room: usize) -> &str {
+    let mut bytes = 0;
+    let start = text.char_indices().rev().find_map(|(index, c)| {
+        bytes += text[index..index + c.len_utf8()].bytes().map(byte_size).sum::<usize>();
+        (bytes > room).then_some(index + c.len_utf8())
+    });
+    let tail = &text[start.unwrap_or(0)..];
+    let at_most = tail.len() * 4 / 10;
+    let start = starts_of_pieces(tail).find(|start| *start <= at_most).unwrap_or(0);
+    long_enough(tail[start..].trim_start())
+}
+
+fn long_enough(piece: &str) -> &str {
+    if piece.len() < MIN_PIECE_BYTES { "" } else { piece }
+}
+
+/// Gives the last end of a line, of a sentence and of a word.
+fn ends_of_pieces(text: &str) -> impl Iterator<Item = usize> {
+    let line = text.rfind('\n');
+    let sentence = text.rmatch_indices(['.', '!', '?', ';', '。', '！', '？']).find_map(|(index, mark)| {
+        let end = index + mark.len();
+        (!mark.is_ascii() || text[end..].starts_with([' ', '\n'])).then_some(end)
+    });
+    [line, sentence, text.rfind(' ')].into_iter().flatten()
+}
+
+/// Gives the first start of a line, of a sentence and of a word.
+fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
+    let line = text.find('\n').map(|index| index + 1);
+    let sentence = text.match_indices(['.', '!', '?', ';', '。', '！', '？']).find_map(|(index, mark)| {
+        let end = index + mark.len();
+        (!mark.is_ascii() || text[end..].starts_with([' ', '\n'])).then_some(end)
+    });
+    [line, sentence, text.find(' ')].into_iter().flatten()
+}
+
+/// Keeps the first and the last items, more of the first; one that fits only in part is shortened.
+fn condense_items(items: &[Value], target: usize) -> Vec<Value> {
+    let comma = ",".len();
+    let marker_bytes = text_size(&items_marker(items.len(), items.len()));
+    let mut room = target.saturating_sub("[]".len() + marker_bytes);
+    let costs: Vec<usize> = items.iter().map(|item| json_size(item) + comma).collect();
+    let mut take = |costs: &mut dyn Iterator<Item = &usize>, share: usize| {
+        let mut left = share;
+        let taken = costs.take_while(|cost| left.checked_sub(**cost).map(|rest| left = rest).is_some()).count();
+        room -= share - left;
+        (taken, room)
+    };
+    let share = target.saturating_sub("[]".len() + marker_bytes);
+    let (mut head, left) = take(&mut costs.iter(), share - share / 3);
+    let (tail, left) = take(&mut costs[head..].iter().rev(), left);
+    let middle = &costs[head..costs.len() - tail];
+    let (more, left) = take(&mut middle.iter(), left);
+    head += more;
+
+    let mut short: Vec<Value> = items[..head].to_vec();
+    let middle = &items[head..items.len() - tail];
+    let cut = middle.first().filter(|item| left >= MIN_ITEM_BYTES && min_size(item) + comma <= left);
+    short.extend(cut.map(|item| condense(item, left - comma)));
+    let left_out = middle.len() - usize::from(cut.is_some());
+    if left_out > 0 {
+        short.push(Value::String(items_marker(left_out, items.len())));
+    }
+    short.extend_from_slice(&items[items.len() - tail..]);
+    short
+}
+
+/// Keeps as many members as possible, the short ones first, and shortens the long ones evenly.
+fn condense_members(members: &Map<String, Value>, target: usize) -> Map<String, Value> {
+    let around = |key: &str| member_size(key, 0) + ",".len();
+    let mut order: Vec<(&String, &Value, Want)> = members
+        .iter()
+        .map(|(key, value)| (key, value, Want { floor: min_size(value), full: json_size(value) }))
+        .collect();
+    order.sort_by_key(|(key, _, want)| want.floor + around(key));
+    let floors = order.iter().map(|(key, _, want)| want.floor + around(key)).sum::<usize>();
+    let mut room = target.saturating_sub("{".len());
+    let mut kept = order.len();
+    if floors > room {
+        room = room.saturating_sub(marker_member_size(members.len()) + ",".len());
+        let mut left = room;
+        kept = order
+            .iter()
+            .take_while(|(key, _, want)| left.checked_sub(want.floor + around(key)).map(|rest| left = rest).is_some())
+            .count();
+    }
+    let wants: Vec<Want> = order[..kept].iter().map(|(_, _, want)| *want).collect();
+    let names = order[..kept].iter().map(|(key, _, _)| around(key)).sum::<usize>();
+    let cap = fair_cap(&wants, room.saturating_sub(names));
+    let mut short: Map<String, Value> =
+        order[..kept].iter().map(|(key, value, want)| ((*key).clone(), condense(value, want.at(cap)))).collect();
+    if kept < order.len() {
+        // A context that has this very key keeps its own value.
+        short.entry(MARKER_KEY).or_insert_with(|| Value::String(keys_marker(members.len() - kept)));
+    }
+    short
+}
+
+#[cfg(test)]
+#[path = "condense_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+#[test]
+fn a_text_is_cut_at_lines_and_says_how_much_is_missing() {
+    let lines: String = (1..=40).map(|number| format!("line number {number}\n")).collect();
+    let short = condense(&json!(lines), 200);
+    let short = short.as_str().unwrap();
+    assert!(short.starts_with("line number 1\nline number 2\n"), "{short}");
+    assert!(short.ends_with("line number 40\n"), "{short}");
+    let (head, rest) = short.split_once("\n[… ").unwrap();
+    let (count, tail) = rest.split_once(" bytes left out …]\n").unwrap();
+    assert_eq!(count.parse::<usize>().unwrap(), lines.len() - head.len() - tail.len());
+    assert!(lines.starts_with(&format!("{head}\n")) && lines.ends_with(tail));
+}
+
+#[test]
+fn a_text_on_one_line_is_cut_at_sentences() {
+    let text = "The first sentence is here. The second one follows it. ".repeat(20);
+    let short = condense(&json!(text), 240);
+    let short = short.as_str().unwrap();
+    assert!(short.contains(". [… ") && short.contains(" …] The "), "{short}");
+}
+
+#[test]
+fn an_array_keeps_its_ends_and_counts_the_rest() {
+    let items: Vec<String> = (0..100).map(|number| format!("item {number}")).collect();
+    let short = condense(&json!(items), 200);
+    let short = short.as_array().unwrap();
+    assert_eq!(short[0], "item 0");
+    assert_eq!(short[short.len() - 1], "item 99");
+    let marker = format!("[… {} of 100 items left out …]", 100 - (short.len() - 1));
+    assert!(short.contains(&json!(marker)), "{short:?}");
+}
+
+#[test]
+fn one_long_item_is_cut_rather_than_lost() {
+    let short = condense(&json!(["word ".repeat(400)]), 200);
+    let item = short[0].as_str().unwrap();
+    assert_eq!(short.as_array().unwrap().len(), 1);
+    assert!(item.starts_with("word word") && item.contains("bytes left out"), "{item}");
+}
+
+#[test]
+fn an_object_keeps_its_keys_as_long_as_it_can() {
+    let value = json!({ "long": "word ".repeat(100), "longer": "word ".repeat(200), "n": 1 });
+    let short = condense(&value, 300);
+    assert_eq!(short["n"], 1);
+    assert!(short["long"].as_str().unwrap().contains("left out"));
+    assert!(short["longer"].as_str().unwrap().contains("left out"));
+    let tiny = condense(&value, 40);
+    assert_eq!(tiny, json!({ "n": 1, "…": "2 keys left out" }));
+}
+
+#[test]
+fn a_key_that_looks_like_the_marker_is_not_overwritten() {
+    let value = json!({ "…": 1, "a": "x".repeat(100) });
+    assert_eq!(condense(&value, 40)["…"], 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn what_is_shortened_fits_and_stays_what_it_is(
+        context in crate::classify::any_context(),
+        target in 0..900_usize,
+    ) {
+        let value = Value::Object(context);
+        let short = condense(&value, target);
+        prop_assert!(json_size(&short) <= target.max(min_size(&value)), "{} {target}", short);
+        prop_assert_eq!(&condense(&value, target), &short);
+        if json_size(&value) <= target {
+            prop_assert_eq!(&short, &value);
+        }
+        for (key, member) in short.as_object().unwrap() {
+            if let Some(original) = value.get(key) {
+                prop_assert_eq!(std::mem::discriminant(member), std::mem::discriminant(original));
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_fits(text in "(\\PC|\n|\"|\\x01){0,300}", target in 30..400_usize) {
+        let value = Value::from(text);
+        prop_assert!(json_size(&condense(&value, target)) <= target.max(min_size(&value)));
+    }
+}

@@ -1,0 +1,192 @@
+//! How two contexts differ, path by path.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::condense::condense;
+use crate::classify::{push_index, push_key};
+
+/// Up to how many items arrays are aligned; longer ones are compared item by item.
+const MAX_ALIGNED_ITEMS: usize = 500;
+
+/// How much a difference may tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiffLimits {
+    /// Values are shortened to about this many bytes of JSON.
+    pub max_value_bytes: usize,
+    /// How many changes are listed; the others are only counted.
+    pub max_changes: usize,
+}
+
+impl Default for DiffLimits {
+    fn default() -> Self {
+        Self { max_value_bytes: 512, max_changes: 500 }
+    }
+}
+
+/// What was done to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ChangeKind {
+    /// It is only in the newer context.
+    Added,
+    /// It is only in the older context.
+    Removed,
+    /// It is in both, and not the same.
+    Changed,
+}
+
+/// One value that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// Where it is. The index of an array item is that in the newer context, or in the older one if it was removed.
+    pub path: String,
+    /// What was done to it.
+    pub kind: ChangeKind,
+    /// What it was, shortened; `null` if it was added.
+    pub old: Option<Value>,
+    /// What it is, shortened; `null` if it was removed.
+    pub new: Option<Value>,
+}
+
+/// How two contexts differ.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Diff {
+    /// The changes, in the order of the keys.
+    pub changes: Vec<Change>,
+    /// How many values were added.
+    pub added: usize,
+    /// How many values were removed.
+    pub removed: usize,
+    /// How many values were changed.
+    pub changed: usize,
+    /// How many changes are counted but not listed.
+    pub unlisted: usize,
+}
+
+impl Diff {
+    /// Compares an older context with a newer one. Equal contexts give an empty difference.
+    pub fn between(old: &Map<String, Value>, new: &Map<String, Value>, limits: DiffLimits) -> Self {
+        let mut comparison = Comparison { diff: Self::default(), path: String::new(), limits };
+        comparison.members(old, new);
+        comparison.diff
+    }
+
+    /// Tells whether the contexts are the same.
+    pub const fn is_empty(&self) -> bool {
+        self.added + self.removed + self.changed == 0
+    }
+}
+
+struct Comparison {
+    diff: Diff,
+    path: String,
+    limits: DiffLimits,
+}
+
+impl Comparison {
+    fn members(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let mut keys: Vec<&String> = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))).collect();
+        keys.sort();
+        for key in keys {
+            self.within(|path| push_key(path, key), |this| this.either(old.get(key), new.get(key)));
+        }
+    }
+
+    fn either(&mut self, old: Option<&Value>, new: Option<&Value>) {
+        match (old, new) {
+            (Some(Value::Object(old)), Some(Value::Object(new))) => self.members(old, new),
+            (Some(Value::Array(old)), Some(Value::Array(new))) => self.items(old, new),
+            (Some(old), Some(new)) if old == new => {}
+            (None, None) => {}
+            (old, new) => self.note(old, new),
+        }
+    }
+
+    fn items(&mut self, old: &[Value], new: &[Value]) {
+        let prefix = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+        let rest = old[prefix..].iter().rev().zip(new[prefix..].iter().rev());
+        let suffix = rest.take_while(|(old, new)| old == new).count();
+        let (old, new) = (&old[prefix..old.len() - suffix], &new[prefix..new.len() - suffix]);
+        let mut from = (0, 0);
+        for (old_index, new_index) in alignment(old, new).into_iter().chain([(old.len(), new.len())]) {
+            self.gap(&old[from.0..old_index], &new[from.1..new_index], (prefix + from.0, prefix + from.1));
+            from = (old_index + 1, new_index + 1);
+        }
+    }
+
+    /// Compares what lies between two items that are the same: in pairs, then whatever one side has more of.
+    fn gap(&mut self, old: &[Value], new: &[Value], (old_start, new_start): (usize, usize)) {
+        for offset in 0..old.len().max(new.len()) {
+            let index = if offset < new.len() { new_start + offset } else { old_start + offset };
+            self.within(|path| push_index(path, index), |this| this.either(old.get(offset), new.get(offset)));
+        }
+    }
+
+    fn within(&mut self, step: impl FnOnce(&mut String), compare: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        step(&mut self.path);
+        compare(self);
+        self.path.truncate(length);
+    }
+
+    fn note(&mut self, old: Option<&Value>, new: Option<&Value>) {
+        let (kind, count) = match (old, new) {
+            (None, _) => (ChangeKind::Added, &mut self.diff.added),
+            (_, None) => (ChangeKind::Removed, &mut self.diff.removed),
+            (Some(_), Some(_)) => (ChangeKind::Changed, &mut self.diff.changed),
+        };
+        *count += 1;
+        if self.diff.changes.len() == self.limits.max_changes {
+            self.diff.unlisted += 1;
+            return;
+        }
+        let clip = |value: &Value| condense(value, self.limits.max_value_bytes);
+        let (old, new) = (old.map(clip), new.map(clip));
+        self.diff.changes.push(Change { path: self.path.clone(), kind, old, new });
+    }
+}
+
+/// Pairs the items of a longest common subsequence; none for arrays that are too long to align.
+fn alignment(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+    if old.is_empty() || new.is_empty() || old.len().max(new.len()) > MAX_ALIGNED_ITEMS {
+        return Vec::new();
+    }
+    let mut numbers = HashMap::new();
+    let mut number = |value| {
+        let next = numbers.len();
+        *numbers.entry(value).or_insert(next)
+    };
+    let old: Vec<usize> = old.iter().map(&mut number).collect();
+    let new: Vec<usize> = new.iter().map(&mut number).collect();
+    let width = new.len() + 1;
+    let mut lengths = vec![0_u16; (old.len() + 1) * width];
+    for (i, a) in old.iter().enumerate().rev() {
+        for (j, b) in new.iter().enumerate().rev() {
+            let (down, right) = (lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+            let both = lengths[(i + 1) * width + j + 1] + 1;
+            lengths[i * width + j] = if a == b { both } else { down.max(right) };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut pairs = Vec::new();
+    while i < old.len() && j < new.len() {
+        if old[i] == new[j] {
+            pairs.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if lengths[(i + 1) * width + j] >= lengths[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,133 @@
+//! The ids of workflows, and how a workflow without one gets one.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::canonical::Sha256Hash;
+
+/// How many hexadecimal digits of a hash a derived id has.
+const DERIVED_DIGITS: usize = 32;
+
+/// Why a text is not the id of a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 128 letters, digits, `_` or `-`")]
+pub struct WorkflowIdError;
+
+/// Names a series of checkpoints; on the wire of the checkpoint tools it is called `sessionId`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct WorkflowId(String);
+
+impl WorkflowId {
+    /// The longest id, in bytes.
+    pub const MAX_BYTES: usize = 128;
+
+    /// Derives the id of a new workflow from what it calls itself and the hash of its first context.
+    pub fn derive(workflow_name: &str, initial_context_hash: Sha256Hash) -> Self {
+        let hash = Sha256Hash::of(format!("{workflow_name}\n{initial_context_hash}").as_bytes()).to_string();
+        Self(format!("wf-{}", hash.get(..DERIVED_DIGITS).unwrap_or(&hash)))
+    }
+
+    /// Gives the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Finds what a workflow calls itself: `workflowId` or `workflow_id` of its context, or the name that was given with a
+/// checkpoint.
+pub fn workflow_name<'a>(context: &'a Map<String, Value>, checkpoint_name: Option<&'a str>) -> Option<&'a str> {
+    let named = ["workflowId", "workflow_id"].iter().filter_map(|key| context.get(*key)?.as_str());
+    named.chain(checkpoint_name).find(|name| !name.trim().is_empty())
+}
+
+impl fmt::Display for WorkflowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for WorkflowId {
+    type Error = WorkflowIdError;
+
+    fn try_from(text: String) -> Result<Self, WorkflowIdError> {
+        let is_id_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let is_id = (1..=Self::MAX_BYTES).contains(&text.len()) && text.bytes().all(is_id_byte);
+        if is_id { Ok(Self(text)) } else { Err(WorkflowIdError) }
+    }
+}
+
+impl FromStr for WorkflowId {
+    type Err = WorkflowIdError;
+
+    fn from_str(text: &str) -> Result<Self, WorkflowIdError> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl From<WorkflowId> for String {
+    fn from(id: WorkflowId) -> Self {
+        id.0
+    }
+}
+
+impl JsonSchema for WorkflowId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "WorkflowId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$", "minLength": 1, "maxLength": Self::MAX_BYTES,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ids_with_anything_but_letters_digits_dash_and_underscore_are_refused() {
+        for id in ["a", "auth-migration_2", &"a".repeat(128)] {
+            assert_eq!(id.parse::<WorkflowId>().unwrap().as_str(), id);
+        }
+        for id in ["", "../x", "a/b", "a.b", "a b", "é", "a\n", "a\0", &"a".repeat(129)] {
+            assert_eq!(id.parse::<WorkflowId>(), Err(WorkflowIdError), "{id:?}");
+        }
+        assert!(serde_json::from_value::<WorkflowId>(json!("a/b")).is_err());
+    }
+
+    #[test]
+    fn a_derived_id_depends_on_name_and_context_alone() {
+        let (one, other) = (Sha256Hash::of(b"1"), Sha256Hash::of(b"2"));
+        let id = WorkflowId::derive("auth", one);
+        assert_eq!(id, WorkflowId::derive("auth", one));
+        assert_eq!(id.as_str().len(), "wf-".len() + 32);
+        assert_eq!(id.as_str().parse::<WorkflowId>().as_ref(), Ok(&id));
+        assert_ne!(id, WorkflowId::derive("auth", other));
+        assert_ne!(id, WorkflowId::derive("billing", one));
+        let expected = Sha256Hash::of(format!("auth\n{one}").as_bytes()).to_string();
+        assert_eq!(id.as_str()["wf-".len()..], expected[..32]);
+    }
+
+    #[test]
+    fn a_workflow_is_named_by_its_context_before_its_checkpoint() {
+        let context = |value: Value| value.as_object().unwrap().clone();
+        let both = context(json!({ "workflowId": "a", "workflow_id": "b" }));
+        assert_eq!(workflow_name(&both, Some("c")), Some("a"));
+        assert_eq!(workflow_name(&context(json!({ "workflow_id": "b" })), Some("c")), Some("b"));
+        assert_eq!(workflow_name(&context(json!({ "workflowId": 7, "workflow_id": " " })), Some("c")), Some("c"));
+        assert_eq!(workflow_name(&Map::new(), None), None);
+    }
+}

@@ -1,0 +1,167 @@
+use super::*;
+use crate::classify::{Classifier, any_context};
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+fn options(bytes: usize, level: Level) -> ViewOptions {
+    ViewOptions { budget: Budget::Bytes(bytes), level, shares: Shares::default() }
+}
+
+fn view(context: &Value, bytes: usize) -> View {
+    let classifier = Classifier::builtin();
+    let classification = classifier.classify(context.as_object().unwrap(), &[]);
+    View::of(&classification, options(bytes, Level::Standard))
+}
+
+fn context() -> Value {
+    let prose = |words: &str, times: usize| words.repeat(times);
+    json!({
+        "goal": "Ship the importer",
+        "decisions": { "format": "CSV stays", "decided_at": "2024-01-01" },
+        "plan": prose("First this, then that. ", 120),
+        "reasoning": prose("It is cold, so it is slow. ", 20),
+        "notes": prose("A note about nothing. ", 100),
+        "examples": (0..60).map(|number| format!("example {number}")).collect::<Vec<_>>(),
+        "build_log": prose("12:00:01 INFO ok\n", 200),
+        "runtime": { "updated_at": "2024-01-01T00:00:00Z", "pid": 17 },
+    })
+}
+
+#[test]
+fn what_fits_is_shown_as_it_is() {
+    let context = context();
+    let size = context.to_string().len();
+    let whole = view(&context, size);
+    assert_eq!(Value::Object(whole.context), context);
+    assert_eq!((whole.omissions, whole.overflow, whole.size_bytes), (vec![], None, size));
+    assert!(!view(&context, size - 1).omissions.is_empty());
+}
+
+#[test]
+fn what_is_ephemeral_goes_first_and_what_is_critical_never() {
+    let context = context();
+    let all = context.to_string().len();
+    let log = context["build_log"].to_string().len();
+    let trimmed = view(&context, all - log);
+    assert_eq!(trimmed.omissions.len(), 1, "{:?}", trimmed.omissions);
+    assert_eq!((trimmed.omissions[0].path.as_str(), trimmed.omissions[0].kind), ("build_log", OmissionKind::LeftOut));
+    assert_eq!((trimmed.omissions[0].original_bytes, trimmed.omissions[0].kept_bytes), (log, 0));
+
+    let small = view(&context, 1500);
+    assert_eq!(small.context["goal"], context["goal"]);
+    assert_eq!(small.context["decisions"], context["decisions"]);
+    assert!(!small.context.contains_key("build_log"));
+    let gone: Vec<_> = small.omissions.iter().map(|omission| omission.path.as_str()).collect();
+    assert!(gone.contains(&"plan") && gone.contains(&"runtime"), "{gone:?}");
+}
+
+#[test]
+fn layers_share_the_room_and_none_is_starved() {
+    let context = context();
+    let small = view(&context, 2000);
+    let size = |key: &str| small.context.get(key).map_or(0, |value| value.to_string().len());
+    assert!(size("plan") + size("reasoning") >= 800, "{:?}", small.omissions);
+    assert!(size("notes") + size("examples") >= 350, "{:?}", small.omissions);
+    assert!(small.size_bytes > 1700, "{}", small.size_bytes);
+}
+
+#[test]
+fn too_much_that_is_critical_is_shown_and_said() {
+    let context = json!({ "goal": "x".repeat(500), "plan": "y" });
+    let shown = view(&context, 100);
+    let critical = json!({ "goal": "x".repeat(500) });
+    assert_eq!(Value::Object(shown.context), critical);
+    let critical_bytes = critical.to_string().len();
+    assert_eq!(shown.overflow, Some(Overflow { budget_bytes: 100, critical_bytes }));
+    assert_eq!(view(&json!({ "plan": "y" }), 1).overflow, Some(Overflow { budget_bytes: 1, critical_bytes: 2 }));
+}
+
+#[test]
+fn harder_levels_keep_more_keys() {
+    let context: Map<String, Value> = (0..40).map(|number| (format!("plan_{number}"), json!("step ".repeat(200)))).collect();
+    let classifier = Classifier::builtin();
+    let classification = classifier.classify(&context, &[]);
+    let [basic, standard, aggressive] = [Level::Basic, Level::Standard, Level::Aggressive]
+        .map(|level| View::of(&classification, options(6000, level)).context.len());
+    assert!(basic < standard && standard < aggressive, "{basic} {standard} {aggressive}");
+}
+
+#[test]
+fn tokens_are_four_bytes() {
+    assert_eq!(Budget::Tokens(100).bytes(), 400);
+    assert_eq!(Budget::tokens_of(401), 101);
+    assert_eq!(Budget::Tokens(usize::MAX).bytes(), usize::MAX);
+}
+
+fn leaf_paths(context: &Map<String, Value>, shown: &Map<String, Value>) -> BTreeSet<String> {
+    let classifier = Classifier::builtin();
+    let classification = classifier.classify(context, &[]);
+    let exists = |path: &str| {
+        let pointer = pointers(shown);
+        pointer.contains(path)
+    };
+    classification.explanations().iter().map(|found| found.path.clone()).filter(|path| exists(path)).collect()
+}
+
+fn pointers(context: &Map<String, Value>) -> BTreeSet<String> {
+    let classifier = Classifier::builtin();
+    classifier.classify(context, &[]).explanations().iter().map(|found| found.path.clone()).collect()
+}
+
+fn at<'a>(context: &'a Map<String, Value>, member: &Member<'_>, parents: &[&str]) -> Option<&'a Value> {
+    let inside = parents.iter().try_fold(context, |object, key| object.get(*key)?.as_object())?;
+    inside.get(member.key())
+}
+
+fn assert_critical_is_unchanged<'a>(
+    members: &'a [Member<'_>],
+    shown: &Map<String, Value>,
+    parents: &mut Vec<&'a str>,
+) -> Result<(), TestCaseError> {
+    for member in members {
+        if !member.members().is_empty() {
+            parents.push(member.key());
+            assert_critical_is_unchanged(member.members(), shown, parents)?;
+            parents.pop();
+        } else if member.explanation().layer == Layer::Critical {
+            prop_assert_eq!(at(shown, member, parents), Some(member.value()), "{}", &member.explanation().path);
+        }
+    }
+    Ok(())
+}
+
+fn any_level() -> impl Strategy<Value = Level> {
+    prop::sample::select(vec![Level::Basic, Level::Standard, Level::Aggressive])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn a_view_keeps_its_promises(context in any_context(), budget in 0..3000_usize, level in any_level()) {
+        let classifier = Classifier::builtin();
+        let classification = classifier.classify(&context, &[]);
+        let shown = View::of(&classification, options(budget, level));
+        let size = Value::Object(shown.context.clone()).to_string().len();
+        prop_assert_eq!(shown.size_bytes, size);
+        prop_assert!(size <= budget || shown.overflow.is_some_and(|over| over.critical_bytes == size));
+        prop_assert_eq!(&View::of(&classification, options(budget, level)), &shown);
+        assert_critical_is_unchanged(classification.members(), &shown.context, &mut Vec::new())?;
+        prop_assert_eq!(shown.omissions.is_empty(), shown.context == context);
+    }
+
+    #[test]
+    fn a_larger_budget_never_loses_a_key(
+        context in any_context(),
+        budgets in (0..3000_usize, 0..600_usize),
+        level in any_level(),
+    ) {
+        let classifier = Classifier::builtin();
+        let classification = classifier.classify(&context, &[]);
+        let (small, large) = (budgets.0, budgets.0 + budgets.1);
+        let keys = |budget| leaf_paths(&context, &View::of(&classification, options(budget, level)).context);
+        let (few, many) = (keys(small), keys(large));
+        prop_assert!(few.is_subset(&many), "{small} {:?} {large} {:?}", few, many);
+    }
+}
