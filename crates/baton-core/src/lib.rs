@@ -5,6 +5,8 @@
 
 mod actor;
 mod canonical;
+pub mod checkpoint;
+pub mod classify;
 mod cursor;
 mod error;
 mod handoff;

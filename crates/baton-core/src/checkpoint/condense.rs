@@ -27,6 +27,7 @@ pub(super) fn min_size(value: &Value) -> usize {
 
 /// Shortens a value to at most `target` bytes of JSON, or to its shortest form when even that is longer.
 pub(super) fn condense(value: &Value, target: usize) -> Value {
+    let target = target.max(min_size(value));
     if json_size(value) <= target {
         return value.clone();
     }
@@ -47,7 +48,7 @@ fn items_marker(count: usize, all: usize) -> String {
 }
 
 fn keys_marker(count: usize) -> String {
-    format!("{count} keys left out")
+    format!("{count} more left out")
 }
 
 fn marker_member_size(count: usize) -> usize {
@@ -129,7 +130,8 @@ fn condense_items(items: &[Value], target: usize) -> Vec<Value> {
     let costs: Vec<usize> = items.iter().map(|item| json_size(item) + comma).collect();
     let mut take = |costs: &mut dyn Iterator<Item = &usize>, share: usize| {
         let mut left = share;
-        let taken = costs.take_while(|cost| left.checked_sub(**cost).map(|rest| left = rest).is_some()).count();
+        let taken =
+            costs.take_while(|cost| left.checked_sub(**cost).map(|rest| left = rest).is_some()).count();
         room -= share - left;
         (taken, room)
     };
@@ -168,14 +170,18 @@ fn condense_members(members: &Map<String, Value>, target: usize) -> Map<String, 
         let mut left = room;
         kept = order
             .iter()
-            .take_while(|(key, _, want)| left.checked_sub(want.floor + around(key)).map(|rest| left = rest).is_some())
+            .take_while(|(key, _, want)| {
+                left.checked_sub(want.floor + around(key)).map(|rest| left = rest).is_some()
+            })
             .count();
     }
     let wants: Vec<Want> = order[..kept].iter().map(|(_, _, want)| *want).collect();
     let names = order[..kept].iter().map(|(key, _, _)| around(key)).sum::<usize>();
     let cap = fair_cap(&wants, room.saturating_sub(names));
-    let mut short: Map<String, Value> =
-        order[..kept].iter().map(|(key, value, want)| ((*key).clone(), condense(value, want.at(cap)))).collect();
+    let mut short: Map<String, Value> = order[..kept]
+        .iter()
+        .map(|(key, value, want)| ((*key).clone(), condense(value, want.at(cap))))
+        .collect();
     if kept < order.len() {
         // A context that has this very key keeps its own value.
         short.entry(MARKER_KEY).or_insert_with(|| Value::String(keys_marker(members.len() - kept)));

@@ -90,7 +90,8 @@ struct Comparison {
 
 impl Comparison {
     fn members(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
-        let mut keys: Vec<&String> = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))).collect();
+        let mut keys: Vec<&String> =
+            old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))).collect();
         keys.sort();
         for key in keys {
             self.within(|path| push_key(path, key), |this| this.either(old.get(key), new.get(key)));

@@ -25,14 +25,20 @@ fn members_are_added_removed_and_changed() {
         ]
     );
     assert_eq!((found.added, found.removed, found.changed, found.unlisted), (2, 1, 1, 0));
-    assert_eq!((found.changes[0].old.clone(), found.changes[0].new.clone()), (Some(json!("x")), Some(json!("y"))));
+    assert_eq!(
+        (found.changes[0].old.clone(), found.changes[0].new.clone()),
+        (Some(json!("x")), Some(json!("y")))
+    );
 }
 
 #[test]
 fn an_item_put_in_the_middle_is_one_change() {
     let old = json!({ "steps": ["a", "b", "c", "d"] });
     let new = json!({ "steps": ["a", "x", "b", "c"] });
-    assert_eq!(listed(&diff(&old, &new)), [("steps[1]", ChangeKind::Added), ("steps[3]", ChangeKind::Removed)]);
+    assert_eq!(
+        listed(&diff(&old, &new)),
+        [("steps[1]", ChangeKind::Added), ("steps[3]", ChangeKind::Removed)]
+    );
 }
 
 #[test]
@@ -70,7 +76,7 @@ fn long_values_and_long_lists_are_clipped() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn only_equal_contexts_do_not_differ(

@@ -41,7 +41,10 @@ impl WorkflowId {
 
 /// Finds what a workflow calls itself: `workflowId` or `workflow_id` of its context, or the name that was given with a
 /// checkpoint.
-pub fn workflow_name<'a>(context: &'a Map<String, Value>, checkpoint_name: Option<&'a str>) -> Option<&'a str> {
+pub fn workflow_name<'a>(
+    context: &'a Map<String, Value>,
+    checkpoint_name: Option<&'a str>,
+) -> Option<&'a str> {
     let named = ["workflowId", "workflow_id"].iter().filter_map(|key| context.get(*key)?.as_str());
     named.chain(checkpoint_name).find(|name| !name.trim().is_empty())
 }
@@ -127,7 +130,10 @@ mod tests {
         let both = context(json!({ "workflowId": "a", "workflow_id": "b" }));
         assert_eq!(workflow_name(&both, Some("c")), Some("a"));
         assert_eq!(workflow_name(&context(json!({ "workflow_id": "b" })), Some("c")), Some("b"));
-        assert_eq!(workflow_name(&context(json!({ "workflowId": 7, "workflow_id": " " })), Some("c")), Some("c"));
+        assert_eq!(
+            workflow_name(&context(json!({ "workflowId": 7, "workflow_id": " " })), Some("c")),
+            Some("c")
+        );
         assert_eq!(workflow_name(&Map::new(), None), None);
     }
 }

@@ -66,7 +66,9 @@ mod tests {
 
     #[test]
     fn run_time_keys_are_taken_out_at_the_top_only() {
-        let context = map(json!({ "_currentLoop": { "i": 3 }, "_contextSize": 9, "a": { "_currentLoop": 1 }, "_b": 2 }));
+        let context = map(
+            json!({ "_currentLoop": { "i": 3 }, "_contextSize": 9, "a": { "_currentLoop": 1 }, "_b": 2 }),
+        );
         let stored = prepare_for_persistence(&context);
         assert_eq!(stored.as_map(), &map(json!({ "a": { "_currentLoop": 1 }, "_b": 2 })));
         assert_eq!(context.len(), 4);
@@ -80,6 +82,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn loading_and_saving_changes_nothing(context in crate::classify::any_context()) {
             let stored = prepare_for_persistence(&context);

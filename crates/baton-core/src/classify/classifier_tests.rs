@@ -41,8 +41,10 @@ fn what_is_inside_something_critical_stays_with_it() {
 
 #[test]
 fn an_override_wins_over_everything_and_reaches_down() {
-    let context = json!({ "debug": { "log": "x", "timestamps": { "a": { "b": { "c": { "d": 1 } } } } }, "a.b": 1 });
-    let rules = json!({ "patterns": { "EPHEMERAL": [{ "type": "key_regex", "pattern": ".", "priority": 1000 }] } });
+    let context =
+        json!({ "debug": { "log": "x", "timestamps": { "a": { "b": { "c": { "d": 1 } } } } }, "a.b": 1 });
+    let rules =
+        json!({ "patterns": { "EPHEMERAL": [{ "type": "key_regex", "pattern": ".", "priority": 1000 }] } });
     let classifier = Classifier::with_rules(RulesFile::read(&rules).unwrap());
     let overrides = ["debug.timestamps.a.b.c".to_owned(), "a.b".to_owned(), "gone".to_owned()];
     let found = classifier.classify(context.as_object().unwrap(), &overrides);
@@ -82,8 +84,7 @@ fn user_rules_see_keys_paths_and_values() {
             { "type": "content_heuristic", "pattern": "url", "id": "shape" },
         ],
     } });
-    let context =
-        json!({ "meta": { "sla": 1 }, "sla": 1, "x": "call PagerDuty", "y": "https://a.b/c", "z": ["pager duty"] });
+    let context = json!({ "meta": { "sla": 1 }, "sla": 1, "x": "call PagerDuty", "y": "https://a.b/c", "z": ["pager duty"] });
     let found = classify_with(&rules, &context);
     let rule = |path: &str| found.explain(path).unwrap().rule.to_string();
     assert_eq!(["meta.sla", "sla", "x", "y", "z"].map(rule), ["path", "default", "text", "shape", "text"]);
@@ -134,7 +135,9 @@ pub(crate) fn any_context() -> impl Strategy<Value = Map<String, Value>> {
     ];
     let keys = prop_oneof![
         prop::sample::select(
-            "goal plan log notes updatedAt example constraints debug x reasoning 目的 a.b id".split(' ').collect::<Vec<_>>()
+            "goal plan log notes updatedAt example constraints debug x reasoning 目的 a.b id"
+                .split(' ')
+                .collect::<Vec<_>>()
         )
         .prop_map(str::to_owned),
         "\\PC{0,12}",
@@ -160,7 +163,7 @@ pub(crate) fn any_context() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn any_context_is_classified_the_same_twice(context in any_context()) {
@@ -179,9 +182,11 @@ proptest! {
     fn whatever_is_marked_is_critical(context in any_context(), pick in any::<prop::sample::Index>()) {
         let found = Classifier::builtin().classify(&context, &[]);
         let paths = found.explanations();
-        prop_assume!(!paths.is_empty());
+        if paths.is_empty() {
+            return Ok(());
+        }
         let path = pick.get(&paths).path.clone();
-        let marked = Classifier::builtin().classify(&context, &[path.clone()]);
+        let marked = Classifier::builtin().classify(&context, std::slice::from_ref(&path));
         for found in marked.explanations().iter().filter(|found| found.path == path) {
             prop_assert_eq!(found.layer, Layer::Critical);
         }

@@ -3,6 +3,8 @@
 //! Owns the closed list of heuristics, their layers and how far each can be trusted. How a shape is recognised is in
 //! `shapes`, how prose is read in `cues`.
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 
 use super::cues::{Cue, Prose, has_steps, heading};
@@ -122,7 +124,9 @@ impl Heuristic {
 
     pub(super) const fn trust(self) -> Trust {
         match self {
-            Self::StackTrace | Self::Log | Self::Diff | Self::ToolOutput | Self::Listing | Self::Base64 => Trust::Bulk,
+            Self::StackTrace | Self::Log | Self::Diff | Self::ToolOutput | Self::Listing | Self::Base64 => {
+                Trust::Bulk
+            }
             Self::Timestamp | Self::Duration | Self::Identifier | Self::Address | Self::Url => Trust::Scalar,
             Self::Heading
             | Self::Decision
@@ -177,7 +181,7 @@ impl Heuristic {
             Self::Example => Cue::Example,
             _ => Cue::Reasoning,
         };
-        cue.find_in(sample.prose.as_ref()?).map(|phrase| self.evidence(Some(phrase)))
+        sample.prose()?.phrase(cue).map(|phrase| self.evidence(Some(phrase)))
     }
 
     fn evidence(self, phrase: Option<&str>) -> Evidence {
@@ -200,7 +204,7 @@ impl Heuristic {
             Self::Example => (Layer::Useful, "the text shows examples"),
             Self::Reasoning => (Layer::Important, "the text argues"),
         };
-        let why = phrase.map_or_else(|| what.to_owned(), |phrase| format!("{what} (`{}`)", phrase.trim()));
+        let why = phrase.map_or_else(|| what.to_owned(), |phrase| format!("{what} (`{phrase}`)"));
         Evidence { layer, why }
     }
 }
@@ -219,7 +223,7 @@ fn heading_evidence(text: &str) -> Option<Evidence> {
 pub(super) struct Sample<'a> {
     value: &'a Value,
     lines: Option<&'a str>,
-    prose: Option<Prose>,
+    prose: OnceCell<Option<Prose>>,
 }
 
 impl<'a> Sample<'a> {
@@ -233,12 +237,17 @@ impl<'a> Sample<'a> {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
         };
-        Self { value, lines, prose: lines.and_then(Prose::of) }
+        Self { value, lines, prose: OnceCell::new() }
     }
 
     /// Gives the text that a user's regular expression is matched against.
     pub(super) const fn text(&self) -> Option<&'a str> {
         self.lines
+    }
+
+    /// Reads the prose when it is first asked for; most values are recognised before.
+    fn prose(&self) -> Option<&Prose> {
+        self.prose.get_or_init(|| self.lines.and_then(Prose::of)).as_ref()
     }
 
     /// Finds the first heuristic that recognises the value.

@@ -31,7 +31,9 @@ fn times_are_recognised_in_any_notation() {
     }
     assert_eq!(recognised(&json!(1_717_003_412)), Some(Heuristic::Timestamp));
     assert_eq!(recognised(&json!(1_717_003_412_000_u64)), Some(Heuristic::Timestamp));
-    for other in [json!(42), json!(918_223_411), json!("2024"), json!("May"), json!("3 apples"), json!("1.2.3")] {
+    for other in
+        [json!(42), json!(918_223_411), json!("2024"), json!("May"), json!("3 apples"), json!("1.2.3")]
+    {
         assert_eq!(recognised(&other), None, "{other}");
     }
 }
@@ -46,7 +48,9 @@ fn identifiers_are_told_from_names() {
     ] {
         assert_eq!(recognised(&json!(id)), Some(Heuristic::Identifier), "{id}");
     }
-    for name in ["storage-sqlite", "fix/webhook-signature", "internationalisation", "PLAT-4412", "gpt-4o-mini-2024"] {
+    for name in
+        ["storage-sqlite", "fix/webhook-signature", "internationalisation", "PLAT-4412", "gpt-4o-mini-2024"]
+    {
         assert_eq!(recognised(&json!(name)), None, "{name}");
     }
 }

@@ -1,95 +1,139 @@
 //! The turns of phrase that tell what prose is about when its key does not.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::shapes::{is_diff, is_listing};
+use super::words::is_unspaced;
 
 /// How much of a text is read; what matters is said early.
 const MAX_CUE_BYTES: usize = 1024;
 /// Shorter texts are too short to be prose.
 const MIN_CUE_BYTES: usize = 12;
-
-/// Says that something was settled.
-const DECISION: &[&str] = &[
-    "we decided", "decided to ", "decided on ", "we agreed", "was agreed", "we chose", "we will go with", "agreed to ",
-    "entschieden", "beschlossen", "on a décidé", "nous avons décidé", "decidimos", "se decidió", "решили", "решено",
-    "決定した", "に決めた", "决定", "采用",
-];
-
-/// Forbids or demands something.
-const CONSTRAINT: &[&str] = &[
-    "must not", "must never", "must be", "must keep", "must work", "may not", "shall not", "never ", "do not ",
-    "no later than", "darf nicht", "dürfen nicht", "niemals", "ne doit pas", "jamais", "no debe", "nunca", "нельзя",
-    "не должен", "てはならない", "不得", "必须", "不能",
-];
-
-/// Concludes one thing from another; two of them make an argument.
-const REASONING: &[&str] = &[
-    "because", "therefore", "hence", "it follows", "thus", "since ", "so that", "which means", "which explains", "if ",
-    "consequently", "otherwise", "implies", "weil", "deshalb", "daher", "denn ", "folglich", "parce que", "donc ",
-    "car ", "porque", "por lo tanto", "поэтому", "потому что", "следовательно", "ため", "したがって", "因为", "所以",
-];
-
-/// Shows instead of telling.
-const EXAMPLE: &[&str] = &[
-    "for example", "for instance", "e.g.", "example:", "zum beispiel", "z. b.", "par exemple", "por ejemplo",
-    "например", "例えば", "例如",
-];
+/// How many different conclusions make an argument.
+const MIN_CONCLUSIONS: usize = 2;
 
 /// What prose turned out to be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cue {
+    /// It settles something.
     Decision,
+    /// It forbids or demands something.
     Constraint,
+    /// It concludes one thing from another.
     Reasoning,
+    /// It shows instead of telling.
     Example,
 }
 
-impl Cue {
-    /// Finds the phrase by which a text gives itself away.
-    pub(super) fn find_in(self, prose: &Prose) -> Option<&'static str> {
-        match self {
-            Self::Decision => prose.first_of(DECISION),
-            Self::Constraint => prose.first_of(CONSTRAINT),
-            Self::Example => prose.first_of(EXAMPLE),
-            Self::Reasoning => {
-                let mut found = REASONING.iter().filter(|phrase| prose.holds(phrase));
-                found.next().filter(|_| found.next().is_some()).copied()
-            }
-        }
-    }
-}
+/// Phrases in languages that put blanks between words.
+const PHRASES: &[(Cue, &str)] = &[
+    (
+        Cue::Decision,
+        "we decided|decided to|decided on|we agreed|was agreed|agreed to|we chose|we will go with",
+    ),
+    (
+        Cue::Decision,
+        "entschieden|beschlossen|on a décidé|nous avons décidé|decidimos|se decidió|решили|решено",
+    ),
+    (
+        Cue::Constraint,
+        "must not|must never|must be|must keep|must work|may not|shall not|never|do not|no later than",
+    ),
+    (Cue::Constraint, "darf nicht|dürfen nicht|niemals|ne doit pas|jamais|no debe|nunca|нельзя|не должен"),
+    (
+        Cue::Reasoning,
+        "because|therefore|hence|it follows|thus|since|so that|which means|which explains|if|implies",
+    ),
+    (
+        Cue::Reasoning,
+        "consequently|otherwise|weil|deshalb|daher|denn|folglich|parce que|donc|car|porque|por lo tanto",
+    ),
+    (Cue::Reasoning, "поэтому|потому что|следовательно"),
+    (
+        Cue::Example,
+        "for example|for instance|e.g.|example:|zum beispiel|z. b.|par exemple|por ejemplo|например",
+    ),
+];
 
-/// The beginning of a text in lower case, if it is prose at all.
+/// Phrases in languages that do not.
+const UNSPACED: &[(Cue, &str)] = &[
+    (Cue::Decision, "決定した|に決めた|决定|采用"),
+    (Cue::Constraint, "てはならない|不得|必须|不能"),
+    (Cue::Reasoning, "ため|したがって|因为|所以"),
+    (Cue::Example, "例えば|例如"),
+];
+
+/// The phrases by their first word; built when the first prose is read.
+static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(Cue, &str)>>> = LazyLock::new(|| {
+    let mut index: HashMap<&str, Vec<(Cue, &str)>> = HashMap::new();
+    for (cue, phrase) in PHRASES.iter().flat_map(|(cue, list)| list.split('|').map(|phrase| (*cue, phrase))) {
+        index
+            .entry(words_in(phrase).next().map_or(phrase, |(_, word)| word))
+            .or_default()
+            .push((cue, phrase));
+    }
+    index
+});
+
+/// The phrases that the beginning of a text holds.
 pub(super) struct Prose {
-    text: String,
-    is_ascii: bool,
+    found: Vec<(Cue, &'static str)>,
 }
 
 impl Prose {
-    /// Takes the beginning of a text; nothing for a word, a number or a list of files.
+    /// Reads the beginning of a text; nothing for a word, a number, a patch or a list of files.
     pub(super) fn of(text: &str) -> Option<Self> {
         let head = &text[..text.floor_char_boundary(MAX_CUE_BYTES)];
-        let is_ascii = head.is_ascii();
-        let has_words = !is_ascii || head.contains(' ');
+        let has_words = !head.is_ascii() || head.contains(' ');
         if head.len() < MIN_CUE_BYTES || !has_words || is_diff(head) || is_listing(head) {
             return None;
         }
-        // Most contexts are English, and ASCII is lowered without looking at each character.
-        let text = if is_ascii { head.to_ascii_lowercase() } else { head.to_lowercase() };
-        Some(Self { text, is_ascii })
-    }
-
-    fn first_of(&self, phrases: &[&'static str]) -> Option<&'static str> {
-        phrases.iter().find(|phrase| self.holds(phrase)).copied()
-    }
-
-    /// Tells whether a phrase begins at the start of a word; scripts without blanks have none.
-    fn holds(&self, phrase: &str) -> bool {
-        if self.is_ascii && !phrase.is_ascii() {
-            return false;
+        let head = head.to_lowercase();
+        let mut prose = Self { found: Vec::new() };
+        for (start, word) in words_in(&head) {
+            let phrases = BY_FIRST_WORD.get(word).into_iter().flatten();
+            for found in phrases.filter(|(_, phrase)| starts_with_phrase(&head[start..], phrase)) {
+                prose.note(*found);
+            }
         }
-        let starts_word = |index: usize| !self.text[..index].ends_with(|c: char| c.is_ascii_alphanumeric());
-        self.text.find(phrase).is_some_and(|index| !phrase.is_ascii() || starts_word(index))
+        if is_unspaced(&head) {
+            let phrases =
+                UNSPACED.iter().flat_map(|(cue, list)| list.split('|').map(|phrase| (*cue, phrase)));
+            phrases.filter(|(_, phrase)| head.contains(phrase)).for_each(|found| prose.note(found));
+        }
+        Some(prose)
     }
+
+    /// Gives the phrase by which a text gives itself away.
+    pub(super) fn phrase(&self, cue: Cue) -> Option<&'static str> {
+        let mut phrases = self.found.iter().filter(|(found, _)| *found == cue).map(|(_, phrase)| *phrase);
+        let first = phrases.next();
+        let is_enough = cue != Cue::Reasoning || phrases.count() + 1 >= MIN_CONCLUSIONS;
+        first.filter(|_| is_enough)
+    }
+
+    fn note(&mut self, found: (Cue, &'static str)) {
+        if !self.found.contains(&found) {
+            self.found.push(found);
+        }
+    }
+}
+
+/// Gives the words of a text and where they start.
+fn words_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text[from..].find(char::is_alphabetic)?;
+        let word = text[start..].split(|c: char| !c.is_alphabetic()).next()?;
+        from = start + word.len();
+        Some((start, word))
+    })
+}
+
+fn starts_with_phrase(text: &str, phrase: &str) -> bool {
+    text.strip_prefix(phrase)
+        .is_some_and(|rest| !phrase.ends_with(char::is_alphabetic) || !rest.starts_with(char::is_alphabetic))
 }
 
 /// Tells whether at least three lines of a text are steps: numbered, ticked off or called a step.
@@ -99,9 +143,9 @@ pub(super) fn has_steps(text: &str) -> bool {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         let is_numbered = (1..=2).contains(&digits) && line[digits..].starts_with(['.', ')', '、']);
         let is_box = line.starts_with("[ ]") || line.starts_with("[x]");
-        let is_named = ["step ", "schritt ", "étape ", "paso ", "шаг "].iter().any(|word| {
-            line.get(..word.len()).is_some_and(|start| start.to_lowercase() == *word)
-        });
+        let is_named = ["step ", "schritt ", "étape ", "paso ", "шаг "]
+            .iter()
+            .any(|word| line.get(..word.len()).is_some_and(|start| start.to_lowercase() == *word));
         is_numbered || is_box || is_named
     };
     text.lines().take(60).filter(is_step).nth(2).is_some()

@@ -3,11 +3,9 @@
 //! The last word of a key is its head, as in `planLog` and `decision_plan`, and decides unless it says nothing
 //! (`goalText`). Known phrases come before it, since a decision log is not a log. Any other word is a weaker sign.
 
-use super::vocabulary::{Topic, is_filler, is_modifier, topic_of_phrase, topic_of_word, topic_within};
+use super::topic::Topic;
+use super::vocabulary::{is_filler, is_modifier, topic_of_phrase, topic_of_word, topic_within};
 use super::words::{is_unspaced, singulars, split};
-
-/// The longest phrase of the vocabulary, in words.
-const MAX_PHRASE_WORDS: usize = 3;
 
 /// What a key says about its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,19 +35,16 @@ pub(super) fn read_key(key: &str) -> Option<KeySign> {
     let fillers = words.iter().rev().take_while(|word| is_filler(word)).count();
     let telling = &words[..words.len() - fillers];
     let head = telling.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
-    let mentioned = || telling.iter().rev().find_map(|word| look_up(word)).map(|found| sign(found, Strength::Mentions));
+    let mentioned =
+        || telling.iter().rev().find_map(|word| look_up(word)).map(|found| sign(found, Strength::Mentions));
     // A filler alone may still say something: `summary` means less than `plan` in `planSummary`, but not nothing.
     let filler = || words.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
     head.or_else(mentioned).or_else(filler)
 }
 
 fn phrase_in(words: &[String]) -> Option<(Topic, String)> {
-    (1..=MAX_PHRASE_WORDS.min(words.len())).rev().find_map(|length| {
-        words.windows(length).find_map(|window| {
-            let phrase = window.join(" ");
-            topic_of_phrase(&phrase).map(|topic| (topic, phrase))
-        })
-    })
+    let found = (0..words.len()).find_map(|start| topic_of_phrase(&words[start..]));
+    found.map(|(topic, phrase)| (topic, phrase.to_owned()))
 }
 
 fn modifier_in(words: &[String]) -> Option<(Topic, String)> {

@@ -31,7 +31,8 @@ fn score(part: &str) -> Score {
         let labelled: Labelled = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         let classification = Classifier::builtin().classify(&labelled.context, &[]);
         for (path, layer) in labelled.labels {
-            let found = classification.explain(&path).unwrap_or_else(|| panic!("{}: no {path}", file.display()));
+            let found =
+                classification.explain(&path).unwrap_or_else(|| panic!("{}: no {path}", file.display()));
             score.labels += 1;
             if found.layer == layer {
                 score.right += 1;

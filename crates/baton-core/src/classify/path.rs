@@ -23,34 +23,50 @@ pub(crate) fn push_index(path: &mut String, index: usize) {
 
 /// Finds the path of the key that `text` means in a context, if it has one.
 ///
-/// The text may be a top-level key as it is, dots and all, or a path. Arrays are classified as a whole, so a path into
-/// an array means the array.
+/// The text may be a path, as explanations and views write them, or a top-level key as it is, dots and all, or a path in
+/// which keys are not quoted. Arrays are classified as a whole, so a path into an array means the array.
 pub fn find_key(context: &Map<String, Value>, text: &str) -> Option<String> {
     let mut path = String::new();
+    if find_in(context, text, &mut path, Spelling::Quoted) {
+        return Some(path);
+    }
+    path.clear();
     if context.contains_key(text) {
         push_key(&mut path, text);
         return Some(path);
     }
-    find_in(context, text, &mut path).then_some(path)
+    find_in(context, text, &mut path, Spelling::Bare).then_some(path)
 }
 
-fn find_in(members: &Map<String, Value>, rest: &str, path: &mut String) -> bool {
+/// How keys that are not plain words are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// As [`push_key`] does.
+    Quoted,
+    /// As they are.
+    Bare,
+}
+
+fn find_in(members: &Map<String, Value>, rest: &str, path: &mut String, spelling: Spelling) -> bool {
     let length = path.len();
     members.iter().any(|(key, value)| {
-        let spellings = [rest.strip_prefix(key.as_str()), rest.strip_prefix(quoted(key).as_str())];
-        spellings.into_iter().flatten().any(|after| {
-            path.truncate(length);
-            push_key(path, key);
-            match value {
-                _ if after.is_empty() => true,
-                Value::Object(members) => match after.strip_prefix('.') {
-                    Some(rest) => find_in(members, rest, path),
-                    None => after.starts_with("[\"") && find_in(members, after, path),
-                },
-                Value::Array(items) => index_of(after).is_some_and(|index| index < items.len()),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        let after = match spelling {
+            Spelling::Quoted if !is_plain(key) => rest.strip_prefix(quoted(key).as_str()),
+            Spelling::Quoted | Spelling::Bare => rest.strip_prefix(key.as_str()),
+        };
+        path.truncate(length);
+        push_key(path, key);
+        match (after, value) {
+            (None, _) => false,
+            (Some(""), _) => true,
+            (Some(after), Value::Object(members)) => {
+                let inner =
+                    after.strip_prefix('.').or_else(|| Some(after).filter(|after| after.starts_with("[\"")));
+                inner.is_some_and(|inner| find_in(members, inner, path, spelling))
             }
-        })
+            (Some(after), Value::Array(items)) => index_of(after).is_some_and(|index| index < items.len()),
+            (Some(_), Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => false,
+        }
     })
 }
 
@@ -85,10 +101,12 @@ mod tests {
         });
         for (text, path) in [
             ("plan", "plan"),
-            ("plan.steps", r#"["plan.steps"]"#),
+            ("plan.steps", "plan.steps"),
+            (r#"["plan.steps"]"#, r#"["plan.steps"]"#),
             ("plan.steps[0].title", "plan.steps"),
             ("plan.next step", r#"plan["next step"]"#),
             (r#"plan["next step"].who"#, r#"plan["next step"].who"#),
+            ("a.b", r#"["a.b"]"#),
             ("a.b.c", r#"["a.b"].c"#),
             ("目的.x", "目的.x"),
         ] {
@@ -99,7 +117,17 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_found() {
         let context = json!({ "plan": { "steps": [1], "text": "x" }, "planner": 1 });
-        for text in ["", ".", "pla", "plan.", "plan.step", "plan.steps[1]", "plan.steps[x]", "plan.text.more", "plans"] {
+        for text in [
+            "",
+            ".",
+            "pla",
+            "plan.",
+            "plan.step",
+            "plan.steps[1]",
+            "plan.steps[x]",
+            "plan.text.more",
+            "plans",
+        ] {
             assert_eq!(find(&context, text), None, "{text}");
         }
     }

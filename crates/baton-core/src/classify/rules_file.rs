@@ -40,7 +40,10 @@ pub enum RulesError {
         problem: String,
     },
     /// There is no such heuristic.
-    #[error("{at}: no heuristic is called {name:?}; use one of {}, or /a regular expression/", heuristic_names())]
+    #[error(
+        "{at}: no heuristic is called {name:?}; use one of {}, or /a regular expression/",
+        heuristic_names()
+    )]
     Heuristic {
         /// The place.
         at: String,
@@ -214,7 +217,8 @@ fn compile(expression: &str, at: &str) -> Result<Regex, RulesError> {
 
 fn layer(name: &str, at: &str) -> Result<Layer, RulesError> {
     let names = || Layer::ALL.map(Layer::as_str).join(", ");
-    Layer::from_wire(name).ok_or_else(|| invalid(&format!("{at}.{name}"), format!("no such layer; use {}", names())))
+    Layer::from_wire(name)
+        .ok_or_else(|| invalid(&format!("{at}.{name}"), format!("no such layer; use {}", names())))
 }
 
 fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, RulesError> {

@@ -16,7 +16,8 @@ fn a_good_file_is_read() {
     }))
     .unwrap();
     assert_eq!(file.shares().percent(Layer::Critical), 25);
-    let described: Vec<_> = file.rules.iter().map(|rule| (rule.id.as_str(), rule.layer, rule.priority)).collect();
+    let described: Vec<_> =
+        file.rules.iter().map(|rule| (rule.id.as_str(), rule.layer, rule.priority)).collect();
     assert_eq!(
         described,
         [("sla", Layer::Critical, 600), ("patterns.EPHEMERAL[0]", Layer::Ephemeral, DEFAULT_PRIORITY)]
@@ -30,15 +31,33 @@ fn what_is_wrong_is_said_with_its_place() {
     for (document, expected) in [
         (json!([]), "rules file: must be an object"),
         (json!({ "pattern": {} }), "rules file: has no member \"pattern\"; it may have patterns, budgets"),
-        (json!({ "patterns": { "useful": [] } }), "patterns.useful: no such layer; use CRITICAL, IMPORTANT, USEFUL"),
+        (
+            json!({ "patterns": { "useful": [] } }),
+            "patterns.useful: no such layer; use CRITICAL, IMPORTANT, USEFUL",
+        ),
         (json!({ "patterns": { "USEFUL": {} } }), "patterns.USEFUL: must be a list of rules"),
         (rule(json!({ "type": "key_regex" })), "patterns.USEFUL[0].pattern: is missing"),
         (rule(json!({ "type": "glob", "pattern": "x" })), "patterns.USEFUL[0].type: must be `key_regex` or"),
-        (rule(json!({ "type": "key_regex", "pattern": "(" })), "patterns.USEFUL[0].pattern: not a regular expression"),
-        (rule(json!({ "type": "content_heuristic", "pattern": "logs" })), "no heuristic is called \"logs\"; use one of"),
-        (rule(json!({ "type": "key_regex", "pattern": "x", "priority": 1001 })), "must be a whole number from 0 to 1000"),
-        (rule(json!({ "type": "key_regex", "pattern": "x", "priority": "high" })), "USEFUL[0].priority: must be a whole"),
-        (rule(json!({ "type": "key_regex", "pattern": "x", "layer": "y" })), "patterns.USEFUL[0]: has no member"),
+        (
+            rule(json!({ "type": "key_regex", "pattern": "(" })),
+            "patterns.USEFUL[0].pattern: not a regular expression",
+        ),
+        (
+            rule(json!({ "type": "content_heuristic", "pattern": "logs" })),
+            "no heuristic is called \"logs\"; use one of",
+        ),
+        (
+            rule(json!({ "type": "key_regex", "pattern": "x", "priority": 1001 })),
+            "must be a whole number from 0 to 1000",
+        ),
+        (
+            rule(json!({ "type": "key_regex", "pattern": "x", "priority": "high" })),
+            "USEFUL[0].priority: must be a whole",
+        ),
+        (
+            rule(json!({ "type": "key_regex", "pattern": "x", "layer": "y" })),
+            "patterns.USEFUL[0]: has no member",
+        ),
         (json!({ "budgets": { "CRITICAL": 30 } }), "budgets.IMPORTANT: is missing"),
         (
             json!({ "budgets": { "CRITICAL": 30, "IMPORTANT": 30, "USEFUL": 30, "EPHEMERAL": 30 } }),
@@ -52,6 +71,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn an_expression_that_grows_too_large_is_refused() {
-    let document = json!({ "patterns": { "USEFUL": [{ "type": "key_regex", "pattern": r"(\w{100}){100}" }] } });
+    let document =
+        json!({ "patterns": { "USEFUL": [{ "type": "key_regex", "pattern": r"(\w{100}){100}" }] } });
     assert!(error(&document).contains("size limit"), "{}", error(&document));
 }

@@ -51,9 +51,10 @@ pub(super) fn is_duration(text: &str) -> bool {
     let units = body.split(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | ' '));
     let mut known = 0;
     for unit in units.filter(|unit| !unit.is_empty()) {
-        let is_unit = ["ms", "us", "µs", "ns", "s", "m", "h", "d", "sec", "secs", "min", "seconds", "minutes", "hours"]
-            .iter()
-            .any(|known| unit.eq_ignore_ascii_case(known));
+        let is_unit =
+            ["ms", "us", "µs", "ns", "s", "m", "h", "d", "sec", "secs", "min", "seconds", "minutes", "hours"]
+                .iter()
+                .any(|known| unit.eq_ignore_ascii_case(known));
         if !is_unit {
             return false;
         }
@@ -91,7 +92,8 @@ pub(super) fn is_url(text: &str) -> bool {
 pub(super) fn is_base64(text: &str) -> bool {
     let body = text.trim().rsplit_once(";base64,").map_or(text.trim(), |(_, body)| body);
     let head = &body.as_bytes()[..body.len().min(1024)];
-    let is_symbol = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    let is_symbol =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
     body.len() >= MIN_BASE64_BYTES
         && head.iter().all(|byte| is_symbol(byte) || matches!(byte, b'\n' | b'\r'))
         && head.iter().any(u8::is_ascii_uppercase)
@@ -114,7 +116,8 @@ pub(super) fn is_stack_trace(text: &str) -> bool {
             || (line.starts_with('#') && line.contains(" in "))
             || line.starts_with("goroutine ")
     });
-    frames.hits >= 3 || (frames.hits >= 1 && (head.contains("Traceback (most") || head.contains("panicked at")))
+    frames.hits >= 3
+        || (frames.hits >= 1 && (head.contains("Traceback (most") || head.contains("panicked at")))
 }
 
 /// Tells whether a text is a patch.
@@ -132,7 +135,8 @@ pub(super) fn is_tool_output(text: &str) -> bool {
             || (trimmed.starts_with("[{") && trimmed.ends_with(']')));
     let is_shell = head.starts_with("$ ") && head.contains('\n');
     let is_table = || {
-        let rules = LineCount::of(head, |line| line.len() > 20 && line.bytes().all(|byte| b"+-=| ".contains(&byte)));
+        let rules =
+            LineCount::of(head, |line| line.len() > 20 && line.bytes().all(|byte| b"+-=| ".contains(&byte)));
         rules.hits >= 2
     };
     let is_exchange = || {
@@ -140,7 +144,8 @@ pub(super) fn is_tool_output(text: &str) -> bool {
         marks.lines >= 4 && marks.share_is_at_least(70) && head.contains("HTTP/")
     };
     let is_compiler = || {
-        LineCount::of(head, |line| line.trim_start().starts_with("--> ") || line.starts_with("error[")).hits >= 2
+        LineCount::of(head, |line| line.trim_start().starts_with("--> ") || line.starts_with("error[")).hits
+            >= 2
     };
     is_nested_json || is_shell || is_table() || is_exchange() || is_compiler()
 }
@@ -180,10 +185,12 @@ impl LineCount {
 
 fn is_log_line(line: &str) -> bool {
     const LEVELS: [&str; 12] = [
-        "TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL", "NOTICE", "FEHLER", "ERREUR", "ERRO",
+        "TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL", "NOTICE", "FEHLER",
+        "ERREUR", "ERRO",
     ];
     let start = floor_boundary(line, 80);
-    let words = || start.split([' ', '[', ']', '|', '\t', '(', ')', '=', ':']).filter(|word| !word.is_empty());
+    let words =
+        || start.split([' ', '[', ']', '|', '\t', '(', ')', '=', ':']).filter(|word| !word.is_empty());
     let starts_with_time = || {
         let is_time = |word: &str| is_clock(word) || is_date(word.split('T').next().unwrap_or(word));
         start.split([' ', '[', ']', '|', '\t', ',']).filter(|word| !word.is_empty()).take(2).any(is_time)
@@ -204,7 +211,8 @@ fn is_date(part: &str) -> bool {
     let mut lengths = [0; 3];
     let mut fields = 0;
     for field in part.split(['-', '/', '.']) {
-        let is_number = !field.is_empty() && field.len() <= 4 && field.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            !field.is_empty() && field.len() <= 4 && field.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number || fields == lengths.len() {
             return false;
         }
@@ -220,7 +228,8 @@ fn is_clock(part: &str) -> bool {
     let end = part.find(['+', '-']).unwrap_or(part.len());
     let (clock, zone) = part.split_at(end);
     let mut fields = clock.split(':');
-    let is_pair = |field: &str| (1..=2).contains(&field.len()) && field.bytes().all(|byte| byte.is_ascii_digit());
+    let is_pair =
+        |field: &str| (1..=2).contains(&field.len()) && field.bytes().all(|byte| byte.is_ascii_digit());
     let starts = fields.next().is_some_and(is_pair) && fields.next().is_some_and(is_pair);
     let seconds = fields.next().is_none_or(|field| is_pair(field.split(['.', ',']).next().unwrap_or("")));
     starts && seconds && fields.next().is_none() && (zone.is_empty() || is_zone(zone))
@@ -234,8 +243,8 @@ fn is_zone(part: &str) -> bool {
 
 fn is_calendar_word(part: &str) -> bool {
     const WORDS: [&str; 19] = [
-        "mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
-        "oct", "nov", "dec",
+        "mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr", "may", "jun", "jul",
+        "aug", "sep", "oct", "nov", "dec",
     ];
     let is_word = part.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_word && part.get(..3).is_some_and(|start| WORDS.iter().any(|word| start.eq_ignore_ascii_case(word)))
@@ -262,7 +271,8 @@ fn is_hex_hash(part: &str) -> bool {
 /// Tells random letters and digits from words: they mix, and change kind often.
 fn is_random(part: &str) -> bool {
     let bytes = part.as_bytes();
-    let changes = bytes.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
+    let changes =
+        bytes.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
     (12..=MAX_SCALAR_BYTES).contains(&bytes.len())
         && bytes.iter().all(u8::is_ascii_alphanumeric)
         && changes >= 3

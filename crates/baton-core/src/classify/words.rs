@@ -78,7 +78,14 @@ mod tests {
 
     #[test]
     fn every_style_gives_the_same_words() {
-        for key in ["userGoalText", "user_goal_text", "USER-GOAL-TEXT", "User Goal Text", "user.goal/text", "UserGoalText"] {
+        for key in [
+            "userGoalText",
+            "user_goal_text",
+            "USER-GOAL-TEXT",
+            "User Goal Text",
+            "user.goal/text",
+            "UserGoalText",
+        ] {
             assert_eq!(split(key), ["user", "goal", "text"], "{key}");
         }
         assert_eq!(split("HTTPResponseBody"), ["http", "response", "body"]);
@@ -90,7 +97,9 @@ mod tests {
 
     #[test]
     fn plurals_have_a_singular() {
-        for (plural, one) in [("goals", "goal"), ("queries", "query"), ("responses", "response"), ("indexes", "index")] {
+        for (plural, one) in
+            [("goals", "goal"), ("queries", "query"), ("responses", "response"), ("indexes", "index")]
+        {
             assert!(singulars(plural).any(|found| found == one), "{plural}");
         }
         for word in ["status", "analysis", "progress", "is", "goal"] {
