@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 use crate::sqlite::open::{open_reader, open_writer, prepare_file, tune_for_service};
 use crate::sqlite::sql::SqliteTx;
-use crate::sqlite::writer::{Write, Writer};
+use crate::sqlite::writer::{Finished, Write, Writer};
 use crate::store::{Durability, Engine, Threads, Work};
 
 /// How much work may share a commit.
@@ -19,6 +19,8 @@ const BATCH: usize = 256;
 /// How much work may wait; more is refused rather than kept in memory.
 const WAITING: usize = 8_192;
 const READERS: usize = 4;
+/// From how many acknowledgements on they are left to a thread of their own.
+const MANY: usize = 8;
 
 /// The store in one SQLite file.
 pub(crate) struct SqliteEngine {
@@ -59,7 +61,7 @@ impl Engine for SqliteEngine {
     fn write(&self, durability: Durability, work: Box<dyn Work>) {
         let write = Write { durability, work };
         match &self.runner {
-            Runner::Caller(writer) => lock(writer).run(vec![write]),
+            Runner::Caller(writer) => run_here(&mut lock(writer), write),
             Runner::Background(background) => background.write(write),
         }
     }
@@ -67,7 +69,7 @@ impl Engine for SqliteEngine {
     fn write_here(&self, durability: Durability, work: Box<dyn Work>) {
         let write = Write { durability, work };
         match &self.runner {
-            Runner::Caller(writer) => lock(writer).run(vec![write]),
+            Runner::Caller(writer) => run_here(&mut lock(writer), write),
             Runner::Background(background) => background.write_here(write),
         }
     }
@@ -85,8 +87,12 @@ impl Background {
         let (writes, waiting_writes) = bounded(WAITING);
         let (reads, waiting_reads) = bounded::<Box<dyn Work>>(WAITING);
         let writer = Arc::new(Mutex::new(writer));
+        let (acknowledgements, finished) = bounded::<Finished>(WAITING);
         let threads_writer = writer.clone();
-        let mut threads = vec![spawn("baton-writer", move || write_loop(&threads_writer, &waiting_writes))?];
+        let mut threads = vec![
+            spawn("baton-writer", move || write_loop(&threads_writer, &waiting_writes, &acknowledgements))?,
+            spawn("baton-acknowledger", move || finished.iter().for_each(Finished::acknowledge))?,
+        ];
         for _ in 0..READERS {
             let (path, waiting_reads) = (path.to_owned(), waiting_reads.clone());
             threads.push(spawn("baton-reader", move || read_loop(&path, &waiting_reads))?);
@@ -106,7 +112,7 @@ impl Background {
     fn write_here(&self, write: Write) {
         let nobody_waits = self.writes.as_ref().is_some_and(Sender::is_empty);
         match self.writer.try_lock() {
-            Ok(mut writer) if nobody_waits => writer.run(vec![write]),
+            Ok(mut writer) if nobody_waits => run_here(&mut writer, write),
             _ => self.write(write),
         }
     }
@@ -143,13 +149,25 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
     })
 }
 
-fn write_loop(writer: &Mutex<Writer>, waiting: &Receiver<Write>) {
+fn run_here(writer: &mut Writer, write: Write) {
+    writer.run(vec![write]).acknowledge();
+}
+
+fn write_loop(writer: &Mutex<Writer>, waiting: &Receiver<Write>, acknowledgements: &Sender<Finished>) {
     while let Ok(first) = waiting.recv() {
-        let mut writer = lock(writer);
-        let mut batch = Vec::with_capacity(waiting.len().min(BATCH) + 1);
-        batch.push(first);
-        batch.extend(waiting.try_iter().take(BATCH - 1));
-        writer.run(batch);
+        let finished = {
+            let mut writer = lock(writer);
+            let mut batch = Vec::with_capacity(waiting.len().min(BATCH) + 1);
+            batch.push(first);
+            batch.extend(waiting.try_iter().take(BATCH - 1));
+            writer.run(batch)
+        };
+        // Waking many takes as long as writing some: another thread does it while the next batch is written.
+        if finished.len() < MANY {
+            finished.acknowledge();
+        } else if let Err(unsent) = acknowledgements.send(finished) {
+            unsent.into_inner().acknowledge();
+        }
     }
 }
 

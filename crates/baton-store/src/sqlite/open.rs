@@ -61,7 +61,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
 /// upper pages of the indexes stay in memory.
 pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError> {
     connection
-        .execute_batch("PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16000;")
+        .execute_batch("PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16000;")
         .map_err(store_error)
 }
 

@@ -21,6 +21,23 @@ pub(super) struct Writer {
     durability: Durability,
 }
 
+/// Work that is done, durably or not at all, and has not been told yet.
+#[must_use]
+pub(super) struct Finished(Vec<(Box<dyn Work>, Result<(), StoreError>)>);
+
+impl Finished {
+    /// Tells everyone who waits.
+    pub(super) fn acknowledge(self) {
+        for (work, committed) in self.0 {
+            work.finish(committed);
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 /// How one piece of a shared transaction went.
 enum Piece {
     Done,
@@ -37,29 +54,23 @@ impl Writer {
         &self.connection
     }
 
-    /// Runs the waiting work in one transaction and answers each piece after the commit.
+    /// Runs the waiting work in one transaction; what it gives is to be [acknowledged](Finished::acknowledge).
     ///
     /// When the shared transaction fails, each piece is run once more by itself, so that one that cannot be stored
     /// does not take its neighbours with it.
-    pub(super) fn run(&mut self, mut batch: Vec<Write>) {
-        let shared = self.attempt(&mut batch);
-        match shared {
-            Ok(pieces) => {
-                for (write, piece) in batch.into_iter().zip(pieces) {
-                    write.work.finish(piece.into());
-                }
-            }
+    pub(super) fn run(&mut self, mut batch: Vec<Write>) -> Finished {
+        match self.attempt(&mut batch) {
+            Ok(pieces) => Finished(
+                batch.into_iter().zip(pieces).map(|(write, piece)| (write.work, piece.into())).collect(),
+            ),
             Err(error) if batch.len() == 1 || matches!(error, StoreError::Busy) => {
                 let mut error = Some(error);
-                for write in batch {
-                    write.work.finish(Err(error.take().unwrap_or(StoreError::Busy)));
-                }
+                let mut failed = |write: Write| (write.work, Err(error.take().unwrap_or(StoreError::Busy)));
+                Finished(batch.into_iter().map(&mut failed).collect())
             }
             Err(error) => {
                 tracing::warn!(%error, pieces = batch.len(), "a shared commit failed; running each piece alone");
-                for write in batch {
-                    self.run(vec![write]);
-                }
+                Finished(batch.into_iter().flat_map(|write| self.run(vec![write]).0).collect())
             }
         }
     }

@@ -34,7 +34,7 @@ fn a_fresh_machine_has_the_defaults() {
     assert_eq!((config.stale_minutes, config.abandon_hours), (45, 24));
     assert_eq!((config.heartbeat_interval_seconds, config.heartbeat_jitter_seconds), (600, 120));
     assert_eq!((config.idempotency_ttl_seconds, config.request_log_retention_days), (3600, 7));
-    assert_eq!(config.rate_limit_per_minute, Some(60_000));
+    assert_eq!(config.rate_limit_per_minute, Some(3_000_000));
     assert_eq!((config.log_level.as_str(), config.log_file.clone()), ("warn", None));
     assert_eq!(config.log_format, LogFormat::Text);
 }

@@ -198,7 +198,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         key: "rate_limit.per_minute",
         env: &["BATON_RATE_LIMIT_PER_MINUTE"],
-        default: Preset::Text("60000"),
+        default: Preset::Text("3000000"),
         kind: Kind::Integer { min: 0, max: 100_000_000 },
         project_file: SHARED,
         help: "requests a minute that a server takes from one client; 0 for no limit",
