@@ -7,6 +7,7 @@ use baton_core::{CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, Ulid
 use baton_store::{Durability, Pending, Store, Tx};
 use serde_json::Value;
 
+use crate::afterthought::Afterthoughts;
 use crate::call::{Call, Face, Reply};
 use crate::clock::{Clock, Entropy};
 use crate::operation::{AnyOperation, Effect, Operation, request_id};
@@ -167,7 +168,14 @@ impl App {
             idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
             idempotency_hit: false,
         };
-        OpenCall { app: self.clone(), call, started_at, record: Some(record), logs_with_effect: false }
+        OpenCall {
+            app: self.clone(),
+            call,
+            started_at,
+            record: Some(record),
+            logs_with_effect: false,
+            afterthoughts: Afterthoughts::default(),
+        }
     }
 }
 
@@ -191,6 +199,8 @@ pub struct OpenCall {
     record: Option<RequestRecord>,
     /// Whether the transaction of its effect writes the log too, which saves a process that does one thing a commit.
     logs_with_effect: bool,
+    /// What is written once the answer is there.
+    afterthoughts: Afterthoughts,
 }
 
 impl OpenCall {
@@ -202,9 +212,10 @@ impl OpenCall {
         };
         let inner = &self.app.inner;
         let (surroundings, call, now) = (inner.surroundings.clone(), self.call.clone(), self.started_at);
+        let afterthoughts = self.afterthoughts.clone();
         let log = self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write);
         let work = move |tx: &mut dyn Tx| {
-            let mut stored = surroundings.transact::<O>(&call, now, &prepared, tx)?;
+            let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
             if let Some(record) = &log {
                 tx.log_request(&surroundings.filled_in(record, &stored)?)?;
                 stored.logged = true;
@@ -218,6 +229,7 @@ impl OpenCall {
     }
 
     fn close(mut self, answer: Result<Stored, Fault>) -> Reply {
+        self.afterthoughts.write(&self.app.inner.store);
         let correlation_id = self.call.correlation_id.clone();
         let (reply, message) = match answer {
             Ok(stored) => {

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use baton_core::{
-    Actor, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId, Timestamp,
-    UlidSequence,
+    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId,
+    Timestamp, UlidSequence,
 };
 use baton_store::{StoreError, Tx};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
+use crate::afterthought::{Afterthought, Afterthoughts};
 use crate::app::{Answered, OpenCall};
 use crate::clock::Entropy;
 use crate::settings::Settings;
@@ -47,6 +48,10 @@ pub trait Operation: Send + Sync + 'static {
     const KEY: KeyUse = KeyUse::Optional;
     /// Whether doing it twice with the same parameters comes to the same as doing it once, also without a key.
     const IDEMPOTENT: bool = true;
+    /// Whether it takes something away that was kept.
+    const DESTRUCTIVE: bool = false;
+    /// How many bytes a request for it may have.
+    const MAX_REQUEST_BYTES: usize = 1024 * 1024;
     /// What it is told.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// What it answers.
@@ -78,9 +83,15 @@ pub struct Context<'a> {
     pub settings: &'a Settings,
     pub(crate) entropy: &'a dyn Entropy,
     pub(crate) sequence: &'a Mutex<UlidSequence>,
+    pub(crate) afterthoughts: &'a Afterthoughts,
 }
 
 impl Context<'_> {
+    /// Leaves something to be written once the answer is on its way, also by an operation that only reads.
+    pub(crate) fn afterwards(&self, afterthought: Afterthought) {
+        self.afterthoughts.add(afterthought);
+    }
+
     /// Gives 64 random bits.
     pub fn random(&self) -> Result<u64, Fault> {
         Ok((self.entropy.bits()? >> 64) as u64)
@@ -99,6 +110,11 @@ impl Context<'_> {
     /// Makes the id of a new handoff.
     pub fn handoff_id(&self) -> Result<HandoffId, Fault> {
         next_ulid(self.sequence, self.entropy, self.now).map(HandoffId::new)
+    }
+
+    /// Makes the id of a new checkpoint.
+    pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
+        next_ulid(self.sequence, self.entropy, self.now).map(CheckpointId::new)
     }
 
     /// Finds a session that the caller reaches, and locks it. One out of reach is not there for the caller.
@@ -196,6 +212,10 @@ pub trait AnyOperation: Send + Sync {
     fn key(&self) -> KeyUse;
     /// Whether doing it twice comes to the same as doing it once.
     fn idempotent(&self) -> bool;
+    /// Whether it takes something away that was kept.
+    fn destructive(&self) -> bool;
+    /// How many bytes a request for it may have.
+    fn max_request_bytes(&self) -> usize;
     /// The JSON Schema of its parameters.
     fn params_schema(&self) -> Value;
     /// The JSON Schema of its output.
@@ -221,6 +241,12 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn idempotent(&self) -> bool {
         O::IDEMPOTENT
+    }
+    fn destructive(&self) -> bool {
+        O::DESTRUCTIVE
+    }
+    fn max_request_bytes(&self) -> usize {
+        O::MAX_REQUEST_BYTES
     }
     fn params_schema(&self) -> Value {
         schema_of::<O::Params>(SchemaSettings::draft2020_12().for_deserialize())

@@ -8,6 +8,7 @@ use baton_core::{
 use baton_store::{Outcome, StoreError, Tx};
 use serde_json::Value;
 
+use crate::afterthought::Afterthoughts;
 use crate::call::{Call, error_body};
 use crate::clock::Entropy;
 use crate::operation::{Context, Operation, request_id, store_fault};
@@ -49,6 +50,7 @@ impl Surroundings {
         call: &Call,
         now: Timestamp,
         prepared: &Prepared<O::Params>,
+        afterthoughts: &Afterthoughts,
         tx: &mut dyn Tx,
     ) -> Result<Stored, Failed> {
         let context = Context {
@@ -58,6 +60,7 @@ impl Surroundings {
             settings: &self.settings,
             entropy: self.entropy.as_ref(),
             sequence: &self.sequence,
+            afterthoughts,
         };
         let Some((scope, request_hash)) = &prepared.key else {
             let output = O::run(&context, tx, &prepared.params).map_err(Failed)?;

@@ -30,6 +30,10 @@ pub enum ErrorCode {
     SessionNotFound,
     /// There is no such handoff.
     HandoffNotFound,
+    /// There is no such checkpoint.
+    CheckpointNotFound,
+    /// The checkpoint is there, but what is stored of it is damaged.
+    CheckpointCorrupt,
     /// The path exists, the method does not.
     MethodNotAllowed,
     /// The session is no longer active.
@@ -38,6 +42,8 @@ pub enum ErrorCode {
     HandoffConflict,
     /// The body or payload is larger than allowed.
     PayloadTooLarge,
+    /// The store holds as much as it may, and nothing can be dropped.
+    StorageQuotaExceeded,
     /// The idempotency key was used before with other parameters.
     IdempotencyMismatch,
     /// What was sent looks like it holds a credential.
@@ -54,7 +60,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of the list above.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::UnsupportedSchemaVersion,
@@ -64,10 +70,13 @@ impl ErrorCode {
         Self::NotFound,
         Self::SessionNotFound,
         Self::HandoffNotFound,
+        Self::CheckpointNotFound,
+        Self::CheckpointCorrupt,
         Self::MethodNotAllowed,
         Self::SessionEnded,
         Self::HandoffConflict,
         Self::PayloadTooLarge,
+        Self::StorageQuotaExceeded,
         Self::IdempotencyMismatch,
         Self::SecretFound,
         Self::RateLimited,
@@ -88,10 +97,13 @@ impl ErrorCode {
             Self::NotFound => "not_found",
             Self::SessionNotFound => "session_not_found",
             Self::HandoffNotFound => "handoff_not_found",
+            Self::CheckpointNotFound => "checkpoint_not_found",
+            Self::CheckpointCorrupt => "checkpoint_corrupt",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::SessionEnded => "session_ended",
             Self::HandoffConflict => "handoff_conflict",
             Self::PayloadTooLarge => "payload_too_large",
+            Self::StorageQuotaExceeded => "storage_quota_exceeded",
             Self::IdempotencyMismatch => "idempotency_mismatch",
             Self::SecretFound => "secret_found",
             Self::RateLimited => "rate_limited",
@@ -115,10 +127,11 @@ impl ErrorCode {
             | Self::MissingIdempotencyKey => 400,
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
-            Self::NotFound | Self::SessionNotFound | Self::HandoffNotFound => 404,
+            Self::NotFound | Self::SessionNotFound | Self::HandoffNotFound | Self::CheckpointNotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::SessionEnded | Self::HandoffConflict => 409,
-            Self::PayloadTooLarge => 413,
+            Self::CheckpointCorrupt => 410,
+            Self::PayloadTooLarge | Self::StorageQuotaExceeded => 413,
             Self::IdempotencyMismatch | Self::SecretFound => 422,
             Self::RateLimited => 429,
             Self::Internal => 500,

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use ureq::Agent;
 
+use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -26,7 +27,7 @@ pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure
         Threads::Background => RequestLog::behind(store.clone())
             .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the request log: {error}")))?,
     };
-    Ok(App::new(store, settings(config), SystemClock, SystemEntropy, log))
+    Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
 }
 
 /// Opens the store that is configured.
@@ -50,8 +51,8 @@ pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
     }
 }
 
-pub(crate) fn settings(config: &Config) -> Settings {
-    Settings {
+pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
+    Ok(Settings {
         liveness: Liveness {
             stale_after: Duration::from_secs(config.stale_minutes * 60),
             abandon_after: Duration::from_secs(config.abandon_hours * 3_600),
@@ -63,7 +64,8 @@ pub(crate) fn settings(config: &Config) -> Settings {
         idempotency_ttl: Duration::from_secs(config.idempotency_ttl_seconds),
         request_retention: Duration::from_secs(config.request_log_retention_days * 86_400),
         default_venture: config.venture.clone(),
-    }
+        checkpoints: checkpoints::settings(config)?,
+    })
 }
 
 /// Says why a store cannot be opened, and what to do about it. The person at this machine may know the cause.
@@ -226,7 +228,7 @@ impl Remote {
             request = request.header("idempotency-key", key);
         }
         let (uri, body) = match route.verb {
-            Verb::Get => (format!("{}{path}{}", self.url, query(&params)), String::new()),
+            Verb::Get | Verb::Delete => (format!("{}{path}{}", self.url, query(&params)), String::new()),
             Verb::Post => (format!("{}{path}", self.url), params.to_string()),
         };
         let request =

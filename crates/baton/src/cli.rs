@@ -48,10 +48,13 @@ enum Command {
     /// Read, list, write and take handoffs
     #[command(subcommand)]
     Handoff(verbs::handoff::HandoffCommand),
+    /// Save, load, list, compare and explain the contexts of workflows
+    #[command(subcommand)]
+    Checkpoint(Box<verbs::checkpoint::CheckpointCommand>),
     /// Make, list and revoke credentials of single agents
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
-    /// Give up silent sessions, drop old logs and expired keys
+    /// Give up silent sessions, drop old logs, expired keys and unused checkpoints
     Cleanup,
     /// Serve the HTTP API
     Serve(verbs::serve::ServeArgs),
@@ -92,6 +95,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
+        Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
         Command::Serve(_) => verbs::serve::run(&config),

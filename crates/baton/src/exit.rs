@@ -40,7 +40,10 @@ impl From<ErrorCode> for Exit {
             | ErrorCode::UnsupportedSchemaVersion
             | ErrorCode::MissingIdempotencyKey
             | ErrorCode::PayloadTooLarge => Self::Validation,
-            ErrorCode::NotFound | ErrorCode::SessionNotFound | ErrorCode::HandoffNotFound => Self::NotFound,
+            ErrorCode::NotFound
+            | ErrorCode::SessionNotFound
+            | ErrorCode::HandoffNotFound
+            | ErrorCode::CheckpointNotFound => Self::NotFound,
             ErrorCode::SessionEnded | ErrorCode::HandoffConflict | ErrorCode::IdempotencyMismatch => {
                 Self::Conflict
             }
@@ -50,6 +53,8 @@ impl From<ErrorCode> for Exit {
             | ErrorCode::Forbidden
             | ErrorCode::MethodNotAllowed
             | ErrorCode::RateLimited
+            | ErrorCode::CheckpointCorrupt
+            | ErrorCode::StorageQuotaExceeded
             | ErrorCode::Internal => Self::Failure,
         }
     }

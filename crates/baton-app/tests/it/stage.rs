@@ -8,10 +8,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use baton_app::{AnyOperation, App, Call, Clock, Entropy, Face, Reply, RequestLog, Settings, find};
+use baton_app::checkpoint::Vault;
+use baton_app::{
+    AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, Reply, RequestLog, Settings, find,
+};
+use baton_core::classify::Classifier;
 use baton_core::{
     Actor, Fault, HeartbeatPolicy, IdempotencyKey, Liveness, RequestRecord, SessionId, Timestamp,
 };
+use baton_store::{Effort, Packing};
 use baton_testkit::contract::{Database, TestPlace, TestStore, read};
 use serde_json::{Value, json};
 
@@ -133,6 +138,13 @@ fn settings() -> Settings {
         idempotency_ttl: HOUR,
         request_retention: 7 * DAY,
         default_venture: "local".parse().unwrap(),
+        checkpoints: CheckpointSettings {
+            max_checkpoints: 1_000,
+            max_total_bytes: 1 << 30,
+            retention: 30 * DAY,
+            classifier: Arc::new(Classifier::builtin()),
+            vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }, None),
+        },
     }
 }
 

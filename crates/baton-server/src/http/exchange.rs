@@ -81,11 +81,14 @@ impl Endpoint {
         body: Body,
     ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), Fault> {
         let sent = match self.route.verb {
-            Verb::Get => {
+            Verb::Get | Verb::Delete => {
                 discard(body).await;
                 from_query(&parts.uri, &self.integers)
             }
-            Verb::Post => read_body(&parts.headers, body).await.and_then(|body| from_body(&body)),
+            Verb::Post => {
+                let body = read_body(&parts.headers, body, self.route.operation.max_request_bytes()).await;
+                body.and_then(|body| from_body(&body))
+            }
         };
         let key = idempotency_key(&parts.headers)?;
         let mut params = sent?;

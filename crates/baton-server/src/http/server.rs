@@ -103,6 +103,7 @@ fn router(shared: &Arc<Shared>) -> Router {
         *methods = match route.verb {
             Verb::Get => std::mem::take(methods).get(handler),
             Verb::Post => std::mem::take(methods).post(handler),
+            Verb::Delete => std::mem::take(methods).delete(handler),
         };
         names.push(route.verb.as_str());
     }

@@ -160,10 +160,13 @@ fn retry(code: ErrorCode) -> Value {
         | ErrorCode::NotFound
         | ErrorCode::SessionNotFound
         | ErrorCode::HandoffNotFound
+        | ErrorCode::CheckpointNotFound
+        | ErrorCode::CheckpointCorrupt
         | ErrorCode::MethodNotAllowed
         | ErrorCode::SessionEnded
         | ErrorCode::HandoffConflict
         | ErrorCode::PayloadTooLarge
+        | ErrorCode::StorageQuotaExceeded
         | ErrorCode::IdempotencyMismatch
         | ErrorCode::SecretFound => json!({ "kind": "never", "afterMs": Value::Null }),
     }

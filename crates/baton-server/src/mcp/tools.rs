@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use baton_app::checkpoint::{
+    DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
+    MarkCritical, SaveCheckpoint,
+};
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::{AnyOperation, Effect, operation};
@@ -32,6 +36,14 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("handoff_show", operation::<ShowHandoff>()),
         tool("handoff_create", operation::<CreateHandoff>()),
         tool("handoff_ack", operation::<AckHandoff>()),
+        tool("workflow_checkpoint_save", operation::<SaveCheckpoint>()),
+        tool("workflow_checkpoint_load", operation::<LoadCheckpoint>()),
+        tool("workflow_checkpoint_list", operation::<ListCheckpoints>()),
+        tool("workflow_mark_critical", operation::<MarkCritical>()),
+        tool("workflow_checkpoint_diff", operation::<DiffCheckpoints>()),
+        tool("workflow_explain", operation::<ExplainContext>()),
+        tool("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
+        tool("workflow_list", operation::<ListWorkflows>()),
     ]
 }
 
@@ -54,7 +66,7 @@ impl ToolBinding {
         }
         let mut annotations = ToolAnnotations::default();
         annotations.read_only_hint = Some(reads);
-        annotations.destructive_hint = Some(false);
+        annotations.destructive_hint = Some(self.operation.destructive());
         annotations.idempotent_hint = Some(self.operation.idempotent());
         annotations.open_world_hint = Some(false);
         let mut tool = Tool::new(self.tool, self.operation.summary(), Arc::new(input));

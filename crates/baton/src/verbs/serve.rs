@@ -104,7 +104,7 @@ async fn clean_up_every_minute(app: App) {
                 Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
             let reply = app.call(operation::<Cleanup>(), call, params).await;
             let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
-            if done.sessions_abandoned + done.requests_deleted + done.keys_deleted > 0 {
+            if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {
                 tracing::info!(?done, "cleaned up");
             }
             more = done.more;
