@@ -50,6 +50,10 @@ pub trait Operation: Send + Sync + 'static {
     const IDEMPOTENT: bool = true;
     /// Whether it takes something away that was kept.
     const DESTRUCTIVE: bool = false;
+    /// Whether checkpoints that wait beside the database are taken in before it runs.
+    const MEETS_WAITING: bool = false;
+    /// Whether checkpoints may be dropped for it when the disk is full.
+    const MAKES_ROOM: bool = false;
     /// How many bytes a request for it may have.
     const MAX_REQUEST_BYTES: usize = 1024 * 1024;
     /// What it is told.
@@ -64,6 +68,11 @@ pub trait Operation: Send + Sync + 'static {
 
     /// Does it: reads, a decision, writes. May be run again from the start.
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault>;
+
+    /// Answers without the store, which cannot be used; none when there is no way to.
+    fn rescue(_context: &Context<'_>, _params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        None
+    }
 
     /// Gives what is kept of an answer that is too large to be stored for replays: ids and status.
     fn compact(_output: &Self::Output) -> Value {
@@ -214,6 +223,10 @@ pub trait AnyOperation: Send + Sync {
     fn idempotent(&self) -> bool;
     /// Whether it takes something away that was kept.
     fn destructive(&self) -> bool;
+    /// Whether checkpoints that wait beside the database are taken in before it runs.
+    fn meets_waiting(&self) -> bool;
+    /// Whether checkpoints may be dropped for it when the disk is full.
+    fn makes_room(&self) -> bool;
     /// How many bytes a request for it may have.
     fn max_request_bytes(&self) -> usize;
     /// The JSON Schema of its parameters.
@@ -244,6 +257,12 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn destructive(&self) -> bool {
         O::DESTRUCTIVE
+    }
+    fn meets_waiting(&self) -> bool {
+        O::MEETS_WAITING
+    }
+    fn makes_room(&self) -> bool {
+        O::MAKES_ROOM
     }
     fn max_request_bytes(&self) -> usize {
         O::MAX_REQUEST_BYTES

@@ -15,6 +15,8 @@ mod migration;
 mod page;
 mod postgres;
 mod rows;
+mod seal;
+mod spill;
 mod sql;
 mod sqlite;
 mod store;
@@ -31,5 +33,10 @@ pub use rows::{
     QueueItem, QueueRows, RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, TokenRows,
     TurnRows, WorkflowFilter, WorkflowRows,
 };
+pub use seal::{
+    KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,
+    is_sealed, random_nonce, sealed_with,
+};
+pub use spill::{SpillFolder, Spilled};
 pub use store::{Durability, Health, Pending, Store, StoreConfig, Threads};
 pub use tx::{Outcome, Tx};

@@ -108,6 +108,20 @@ impl Store {
         Ok(Self { engine })
     }
 
+    /// A store that could not be opened: all work on it fails, saying why.
+    pub fn unavailable(reason: &StoreError) -> Self {
+        let mut message = match reason {
+            StoreError::Unavailable { message, .. } => message.clone(),
+            reason => reason.to_string(),
+        };
+        let mut cause = std::error::Error::source(reason);
+        while let Some(inner) = cause {
+            message = format!("{message}: {inner}");
+            cause = inner.source();
+        }
+        Self { engine: Arc::new(Unavailable { message }) }
+    }
+
     /// Runs work that writes. Its writes are kept when it answers `Ok`, undone when it answers `Err`.
     pub fn write<T, E, F>(&self, durability: Durability, work: F) -> Pending<T, E>
     where
@@ -151,6 +165,20 @@ impl Store {
             StoreConfig::Sqlite { path, .. } => crate::sqlite::inspect(path),
             StoreConfig::Postgres { url, .. } => crate::postgres::inspect(url),
         }
+    }
+}
+
+struct Unavailable {
+    message: String,
+}
+
+impl Engine for Unavailable {
+    fn write(&self, _: Durability, work: Box<dyn Work>) {
+        self.read(work);
+    }
+
+    fn read(&self, work: Box<dyn Work>) {
+        work.finish(Err(StoreError::Unavailable { message: self.message.clone(), source: None }));
     }
 }
 

@@ -17,11 +17,29 @@ use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure};
+use crate::output::{Answer, Failure, note, warn};
 
 /// Opens the store and puts the application on it.
 pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
-    let store = open_store(config, threads)?;
+    app_on(open_store(config, threads)?, config, threads)
+}
+
+/// Opens the store, or goes on without it when that cannot be done: checkpoints are then kept beside it, everything else
+/// is refused.
+pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<App, Failure> {
+    let place = store_config(config, threads);
+    let store = Store::open(&place).unwrap_or_else(|error| {
+        let failure = store_failure(&error);
+        warn(&format!("{}; checkpoints are kept in spill/ until it can be used", failure.message));
+        if let Some(hint) = &failure.hint {
+            note(&format!("next: {hint}"));
+        }
+        Store::unavailable(&error)
+    });
+    app_on(store, config, threads)
+}
+
+fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failure> {
     let log = match threads {
         Threads::Caller => RequestLog::at_end(),
         Threads::Background => RequestLog::behind(store.clone())
@@ -111,6 +129,14 @@ impl Backend {
         match &config.server {
             Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config)))),
             None => Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?))),
+        }
+    }
+
+    /// Takes the configured server, or opens the local store, going on without it when that cannot be done.
+    pub(crate) fn open_or_degrade(config: &Config) -> Result<Self, Failure> {
+        match &config.server {
+            Some(_) => Self::open(config),
+            None => Ok(Self::Local(Box::new(open_app_or_degrade(config, Threads::Caller)?))),
         }
     }
 

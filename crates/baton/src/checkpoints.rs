@@ -1,4 +1,4 @@
-//! How checkpoints are kept, put together from the configuration: quotas, rules, compression, folders.
+//! How checkpoints are kept, put together from the configuration: quotas, rules, compression, folders, keys.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,11 +7,12 @@ use std::time::Duration;
 use baton_app::CheckpointSettings;
 use baton_app::checkpoint::Vault;
 use baton_core::classify::{Classifier, RulesFile};
-use baton_store::{BlobFolder, Packing};
+use baton_store::{BlobFolder, Packing, SpillFolder};
 use serde_json::Value;
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
+use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::output::Failure;
 
@@ -32,8 +33,12 @@ fn vault(config: &Config) -> Vault {
     };
     // A PostgreSQL store is used from many machines: what it holds must be in it.
     let is_local = config.database_url.is_none();
-    let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
-    Vault::new(packing, blobs)
+    let folder = DataDir::at(&config.data_dir);
+    let blobs = is_local.then(|| BlobFolder::at(folder.blobs()));
+    Vault::new(packing)
+        .with_blobs(blobs)
+        .with_spill(SpillFolder::at(folder.spill()))
+        .with_keys(ConfiguredKeys::of(config))
 }
 
 fn classifier(config: &Config) -> Result<Classifier, Failure> {

@@ -51,6 +51,9 @@ enum Command {
     /// Save, load, list, compare and explain the contexts of workflows
     #[command(subcommand)]
     Checkpoint(Box<verbs::checkpoint::CheckpointCommand>),
+    /// Look after the keys that saved contexts are encrypted with
+    #[command(subcommand)]
+    Key(verbs::key::KeyCommand),
     /// Make, list and revoke credentials of single agents
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
@@ -95,7 +98,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
-        Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open(&config)?),
+        Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
+        Command::Key(command) => verbs::key::run(&command, &config),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
         Command::Serve(_) => verbs::serve::run(&config),

@@ -46,6 +46,10 @@ impl DataDir {
         self.path.join("blobs")
     }
 
+    pub(crate) fn spill(&self) -> PathBuf {
+        self.path.join("spill")
+    }
+
     pub(crate) fn relay_key(&self) -> PathBuf {
         self.path.join("relay.key")
     }

@@ -38,6 +38,7 @@ impl Operation for DeleteCheckpoint {
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     const DESTRUCTIVE: bool = true;
+    const MEETS_WAITING: bool = true;
     type Params = DeleteCheckpointParams;
     type Output = DeleteCheckpointOutput;
 

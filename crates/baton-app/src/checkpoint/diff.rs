@@ -76,6 +76,7 @@ impl Operation for DiffCheckpoints {
     const SUMMARY: &'static str =
         "Compare two checkpoints, or the last two of a session: which keys were added, removed or changed.";
     const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
     type Params = DiffCheckpointsParams;
     type Output = DiffCheckpointsOutput;
 

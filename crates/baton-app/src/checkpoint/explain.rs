@@ -58,6 +58,7 @@ impl Operation for ExplainContext {
     const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), \
          the rule and why.";
     const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
     type Params = ExplainContextParams;
     type Output = ExplainContextOutput;
 

@@ -144,6 +144,7 @@ fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> 
 fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, broken: Broken) -> Fault {
     match broken {
         Broken::Store(error) => store_fault(error),
+        Broken::Sealed { key_id } => sealed_fault(&key_id),
         Broken::Incomplete => corrupt(context, tx, checkpoint, "a part that it leans on is missing"),
         Broken::Damaged { at, problem } => {
             if at != checkpoint.id {
@@ -152,6 +153,25 @@ fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint,
             corrupt(context, tx, checkpoint, &problem)
         }
     }
+}
+
+/// Says that a checkpoint is sealed with a key that is not at hand. It is as good as ever.
+pub(super) fn sealed_fault(key_id: &str) -> Fault {
+    Fault::new(ErrorCode::StoreUnavailable, format!("the checkpoint is encrypted with key {key_id}, which is not at hand"))
+        .hint("unlock the keychain, or name the file that has the key in BATON_ENCRYPTION_KEY_FILE; baton key status says more")
+        .details(json!({ "keyId": key_id }))
+}
+
+/// Says that a checkpoint beside the database is damaged.
+pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> Fault {
+    Fault::new(
+        ErrorCode::CheckpointCorrupt,
+        format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id),
+    )
+    .hint("mend the database (baton doctor) to get at earlier checkpoints")
+    .details(
+        json!({ "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "problem": problem }),
+    )
 }
 
 /// Says that a checkpoint is damaged, has it marked, and names the newest one of its workflow that can be read.

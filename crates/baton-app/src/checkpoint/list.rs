@@ -1,13 +1,14 @@
 //! `checkpoint.list`: what a workflow has, latest first.
 
-use baton_core::checkpoint::WorkflowId;
+use baton_core::checkpoint::{Checkpoint, WorkflowId};
 use baton_core::{Fault, Venture};
-use baton_store::Tx;
+use baton_store::{SpillFolder, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{venture_of, workflow};
 use super::view::CheckpointView;
+use super::waiting::Waiting;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 const DEFAULT_LIMIT: u32 = 20;
@@ -62,6 +63,7 @@ impl Operation for ListCheckpoints {
     const SUMMARY: &'static str = "List metadata of the available checkpoints of a session, most recent first. Useful \
                                    for finding a checkpoint to resume from.";
     const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
     type Params = ListCheckpointsParams;
     type Output = ListCheckpointsOutput;
 
@@ -71,9 +73,40 @@ impl Operation for ListCheckpoints {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let venture = venture_of(context, params.venture.as_ref())?;
-        workflow(tx, &venture, &params.session_id)?;
+        let waiting = waiting(context, &venture, &params.session_id)?;
+        if waiting.is_empty() {
+            workflow(tx, &venture, &params.session_id)?;
+        }
         let (limit, offset) = window(params.limit, params.offset)?;
-        let found = tx.checkpoints(&venture, &params.session_id, offset, limit).map_err(store_fault)?;
+        let total = u32::try_from(waiting.len()).unwrap_or(u32::MAX);
+        let mut found: Vec<Checkpoint> =
+            waiting.into_iter().skip(offset as usize).take(limit as usize).collect();
+        let left = limit - u32::try_from(found.len()).unwrap_or(limit);
+        let stored = tx.checkpoints(&venture, &params.session_id, offset.saturating_sub(total), left);
+        found.extend(stored.map_err(store_fault)?);
         Ok(ListCheckpointsOutput { checkpoints: found.into_iter().map(Into::into).collect() })
     }
+
+    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        list_waiting(context, params).transpose()
+    }
+}
+
+/// The checkpoints of a workflow that wait beside the database; they are later than any in it.
+fn waiting(context: &Context<'_>, venture: &Venture, id: &WorkflowId) -> Result<Vec<Checkpoint>, Fault> {
+    if context.settings.checkpoints.vault.spill().is_none_or(SpillFolder::is_empty) {
+        return Ok(Vec::new());
+    }
+    Ok(Waiting::read(context)?.of_workflow(venture, id))
+}
+
+fn list_waiting(
+    context: &Context<'_>,
+    params: &ListCheckpointsParams,
+) -> Result<Option<ListCheckpointsOutput>, Fault> {
+    let venture = venture_of(context, params.venture.as_ref())?;
+    let found = waiting(context, &venture, &params.session_id)?;
+    let (limit, offset) = window(params.limit, params.offset)?;
+    let shown = found.iter().skip(offset as usize).take(limit as usize).cloned().map(Into::into).collect();
+    Ok((!found.is_empty()).then_some(ListCheckpointsOutput { checkpoints: shown }))
 }

@@ -1,16 +1,18 @@
 //! `checkpoint.load`: give a saved context back, whole or as a view within a budget.
 
 use baton_core::checkpoint::{
-    Budget, CheckpointRef, Level, Omission, Overflow, View, ViewOptions, WorkflowId,
+    Budget, Checkpoint, CheckpointRef, Level, Omission, Overflow, PersistableContext, View, ViewOptions,
+    WorkflowId,
 };
 use baton_core::{CheckpointId, Fault, Venture};
-use baton_store::Tx;
+use baton_store::{SpillFolder, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::find::{Wanted, find, read, restored, workflow};
+use super::find::{Wanted, corrupt_without_store, find, read, restored, venture_of, workflow};
 use super::view::CheckpointMetadata;
+use super::waiting::{Waiting, read_waiting};
 use crate::operation::{Context, Effect, Operation};
 
 /// Loads a checkpoint.
@@ -105,6 +107,7 @@ impl Operation for LoadCheckpoint {
                                    checkpoint ID or the latest of a session. Whole by default; with maxBytes or \
                                    maxTokens condensed to what matters most.";
     const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
     type Params = LoadCheckpointParams;
     type Output = LoadCheckpointOutput;
 
@@ -114,43 +117,81 @@ impl Operation for LoadCheckpoint {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        if let Some(found) = load_waiting(context, params)? {
+            return Ok(found);
+        }
         let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
         let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
         let stored = read(context, tx, &checkpoint)?;
-        let (shown, view) = match params.budget()? {
-            None => (restored(&checkpoint, stored), None),
-            Some(budget) => {
-                let marked = workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys;
-                let classifier = &context.settings.checkpoints.classifier;
-                let options = ViewOptions {
-                    budget,
-                    level: params.level.unwrap_or_default(),
-                    shares: classifier.shares(),
-                };
-                let view = View::of(&classifier.classify(stored.as_map(), &marked), options);
-                let report = ViewReport {
-                    budget_bytes: budget.bytes() as u64,
-                    shown_bytes: view.size_bytes as u64,
-                    shown_tokens: Budget::tokens_of(view.size_bytes) as u64,
-                    more: (!view.omissions.is_empty())
-                        .then(|| format!("load {} without a budget for the whole context", checkpoint.id)),
-                    omissions: view.omissions,
-                    overflow: view.overflow,
-                };
-                (view.context, Some(report))
-            }
+        let marked = match params.budget()? {
+            None => Vec::new(),
+            Some(_) => workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys,
         };
-        Ok(LoadCheckpointOutput {
-            checkpoint_id: checkpoint.id,
-            session_id: checkpoint.workflow_id.clone(),
-            context: shown,
-            metadata: checkpoint.into(),
-            view,
-            degraded: false,
-        })
+        shown(context, params, checkpoint, stored, &marked)
+    }
+
+    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        load_waiting(context, params).transpose()
     }
 
     fn compact(output: &Self::Output) -> Value {
         json!({ "checkpointId": output.checkpoint_id, "sessionId": output.session_id })
     }
+}
+
+/// A checkpoint that waits beside the database is later than any in it.
+fn load_waiting(
+    context: &Context<'_>,
+    params: &LoadCheckpointParams,
+) -> Result<Option<LoadCheckpointOutput>, Fault> {
+    let vault = &context.settings.checkpoints.vault;
+    if vault.spill().is_none_or(SpillFolder::is_empty) {
+        return Ok(None);
+    }
+    let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
+    let venture = venture_of(context, params.venture.as_ref())?;
+    let waiting = Waiting::read(context)?;
+    let Some(entry) = waiting.find(context, &venture, wanted) else { return Ok(None) };
+    let text = read_waiting(vault, entry)?;
+    let stored = PersistableContext::read(&text)
+        .map_err(|error| corrupt_without_store(&entry.checkpoint, &error.to_string()))?;
+    let found = shown(context, params, entry.checkpoint.clone(), stored, &[])?;
+    Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))
+}
+
+/// Shows a context, whole or within the budget.
+fn shown(
+    context: &Context<'_>,
+    params: &LoadCheckpointParams,
+    checkpoint: Checkpoint,
+    stored: PersistableContext,
+    marked: &[String],
+) -> Result<LoadCheckpointOutput, Fault> {
+    let (shown, view) = match params.budget()? {
+        None => (restored(&checkpoint, stored), None),
+        Some(budget) => {
+            let classifier = &context.settings.checkpoints.classifier;
+            let options =
+                ViewOptions { budget, level: params.level.unwrap_or_default(), shares: classifier.shares() };
+            let view = View::of(&classifier.classify(stored.as_map(), marked), options);
+            let report = ViewReport {
+                budget_bytes: budget.bytes() as u64,
+                shown_bytes: view.size_bytes as u64,
+                shown_tokens: Budget::tokens_of(view.size_bytes) as u64,
+                more: (!view.omissions.is_empty())
+                    .then(|| format!("load {} without a budget for the whole context", checkpoint.id)),
+                omissions: view.omissions,
+                overflow: view.overflow,
+            };
+            (view.context, Some(report))
+        }
+    };
+    Ok(LoadCheckpointOutput {
+        checkpoint_id: checkpoint.id,
+        session_id: checkpoint.workflow_id.clone(),
+        context: shown,
+        metadata: checkpoint.into(),
+        view,
+        degraded: false,
+    })
 }

@@ -61,6 +61,7 @@ impl Operation for MarkCritical {
     const SUMMARY: &'static str = "Mark a key of the context as CRITICAL: no view of this session condenses or drops it, \
                                    in any checkpoint. Use it for essential information like user goals or final answers.";
     const EFFECT: Effect = Effect::Write;
+    const MEETS_WAITING: bool = true;
     type Params = MarkCriticalParams;
     type Output = MarkCriticalOutput;
 

@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Place, Workflow, needed_positions};
 use baton_core::{ErrorCode, Fault};
 use baton_store::{StoreError, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::operation::{Context, store_fault};
+use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How many checkpoints are dropped in one go.
 const BATCH: u32 = 200;
@@ -141,4 +143,36 @@ pub(super) fn drop_all(
     workflow.unnamed_count = workflow.unnamed_count.saturating_sub(unnamed);
     workflow.stored_bytes = workflow.stored_bytes.saturating_sub(freed);
     Ok(freed)
+}
+
+/// Drops what may be dropped, when the disk is full.
+#[derive(Debug)]
+pub(crate) struct MakeRoom;
+
+/// Nothing is needed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MakeRoomParams {}
+
+/// What was dropped.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MakeRoomOutput {
+    /// How many bytes are free for others now.
+    pub(crate) freed_bytes: u64,
+}
+
+impl Operation for MakeRoom {
+    const NAME: &'static str = "checkpoint.make_room";
+    const SUMMARY: &'static str =
+        "Leave workflows that were not used for longest their latest and named checkpoints.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = MakeRoomParams;
+    type Output = MakeRoomOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+        let mut freed_bytes = 0;
+        for found in tx.unused_workflows(context.now, WORKFLOWS).map_err(store_fault)? {
+            freed_bytes += shrink(tx, &found)?;
+        }
+        Ok(MakeRoomOutput { freed_bytes })
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, SavedContext, Workflow, WorkflowId};
+use baton_core::checkpoint::{Checkpoint, Labels, SavedContext, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Venture};
 use baton_store::{MAX_FRAME_BYTES, Tx};
 use schemars::JsonSchema;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::find::venture_of;
-use super::room;
-use super::series::{Broken, Next, pack_next};
+use super::keep::{Kept, NewCheckpoint, Unchanged, keep};
+use super::waiting::Waiting;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How long a workflow that is not named by its id is gone on with after its last checkpoint.
@@ -87,6 +87,8 @@ impl Operation for SaveCheckpoint {
                                    to the most recent checkpoint.";
     const EFFECT: Effect = Effect::Write;
     const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
+    const MEETS_WAITING: bool = true;
+    const MAKES_ROOM: bool = true;
     type Params = SaveCheckpointParams;
     type Output = SaveCheckpointOutput;
 
@@ -106,58 +108,38 @@ impl Operation for SaveCheckpoint {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let venture = venture_of(context, params.venture.as_ref())?;
         let agent = sign_of_life(context, tx, params.agent_session_id)?;
-        let id = workflow_id(context, tx, &venture, params)?;
-        let existing = tx.lock_workflow(&venture, &id).map_err(store_fault)?;
-        let labels = params.metadata.clone().unwrap_or_default();
-        if let Some(latest) = tx.latest_checkpoint(&venture, &id).map_err(store_fault)?
-            && params.force != Some(true)
-            && latest.context_hash == params.context.hash()
-            && latest.labels == labels
-        {
-            return Ok(output(&latest, SaveStatus::SkippedUnchanged));
-        }
-        let is_new = existing.is_none();
-        let mut workflow = existing.unwrap_or_else(|| new_workflow(context, &venture, &id, params));
-        room::keep_count(context, tx, &mut workflow)?;
-        let text = params.context.text().as_bytes();
-        let vault = &context.settings.checkpoints.vault;
-        let Next { place, packed, damaged } =
-            pack_next(vault, tx, (&venture, &id), text).map_err(|broken| match broken {
-                Broken::Store(error) => store_fault(error),
-                Broken::Incomplete | Broken::Damaged { .. } => {
-                    Fault::new(ErrorCode::Internal, "the series of the workflow could not be gone on with")
-                }
-            })?;
-        if let Some(damaged) = damaged {
-            tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt).map_err(store_fault)?;
-        }
-        let mut checkpoint = Checkpoint {
+        let workflow_id = workflow_id(context, tx, &venture, params)?;
+        let new = NewCheckpoint {
             id: context.checkpoint_id()?,
-            venture: venture.clone(),
-            workflow_id: id.clone(),
-            place,
-            status: CheckpointStatus::Active,
-            labels,
+            venture,
+            workflow_id,
+            workflow_name: workflow_name(params).map(str::to_owned),
+            repo: params.repo.clone(),
+            labels: params.metadata.clone().unwrap_or_default(),
             session_id: params.agent_session_id,
             agent,
             created_at: context.now,
-            context_bytes: text.len() as u64,
+            context: params.context.text().as_bytes(),
             context_hash: params.context.hash(),
             restores_size: params.context.had_size(),
-            stored_bytes: 0,
         };
-        let frame = vault.stow(&checkpoint, packed).map_err(store_fault)?;
-        checkpoint.stored_bytes = frame.size_bytes;
-        room::keep_size(context, tx, &mut workflow, &checkpoint)?;
-        tx.insert_checkpoint(&checkpoint, &frame).map_err(store_fault)?;
-        workflow.last_saved_at = workflow.last_saved_at.max(context.now);
-        workflow.last_accessed_at = workflow.last_accessed_at.max(context.now);
-        workflow.checkpoint_count += 1;
-        workflow.unnamed_count += u64::from(checkpoint.labels.name.is_none());
-        workflow.stored_bytes += checkpoint.stored_bytes;
-        if is_new { tx.insert_workflow(&workflow) } else { tx.update_workflow(&workflow) }
-            .map_err(store_fault)?;
-        Ok(output(&checkpoint, SaveStatus::Saved))
+        let kept = keep(
+            context,
+            tx,
+            &new,
+            if params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip },
+        )?;
+        Ok(match kept {
+            Kept::Saved(checkpoint) => output(&checkpoint, SaveStatus::Saved),
+            Kept::Unchanged(latest) => output(&latest, SaveStatus::SkippedUnchanged),
+        })
+    }
+
+    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        Some(spill(context, params).map(|checkpoint| SaveCheckpointOutput {
+            degraded: true,
+            ..output(&checkpoint, SaveStatus::Saved)
+        }))
     }
 
     fn compact(output: &Self::Output) -> Value {
@@ -217,23 +199,33 @@ fn workflow_name(params: &SaveCheckpointParams) -> Option<&str> {
     params.context.workflow_name().or_else(|| label.map(|name| name.as_str()))
 }
 
-fn new_workflow(
-    context: &Context<'_>,
-    venture: &Venture,
-    id: &WorkflowId,
-    params: &SaveCheckpointParams,
-) -> Workflow {
-    Workflow {
-        venture: venture.clone(),
-        id: id.clone(),
-        name: workflow_name(params).map(str::to_owned),
-        repo: params.repo.clone(),
-        created_at: context.now,
-        last_saved_at: context.now,
-        last_accessed_at: context.now,
-        checkpoint_count: 0,
-        unnamed_count: 0,
-        stored_bytes: 0,
-        critical_keys: Vec::new(),
-    }
+/// Keeps a context beside the database, which cannot be written.
+fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Checkpoint, Fault> {
+    let venture = venture_of(context, params.venture.as_ref())?;
+    let name = workflow_name(params);
+    let waiting = Waiting::read(context)?;
+    let continued = || {
+        let since = context.now.minus(CONTINUED_WITHIN);
+        waiting.recent_workflow(&venture, name?, params.repo.as_ref(), since)
+    };
+    let derived = || WorkflowId::derive(name.unwrap_or_default(), params.context.hash());
+    let workflow_id = params.session_id.clone().or_else(continued).unwrap_or_else(derived);
+    let text = params.context.text().as_bytes();
+    waiting.add(
+        context,
+        NewCheckpoint {
+            id: context.checkpoint_id()?,
+            venture,
+            workflow_id,
+            workflow_name: name.map(str::to_owned),
+            repo: params.repo.clone(),
+            labels: params.metadata.clone().unwrap_or_default(),
+            session_id: params.agent_session_id,
+            agent: None,
+            created_at: context.now,
+            context: text,
+            context_hash: params.context.hash(),
+            restores_size: params.context.had_size(),
+        },
+    )
 }

@@ -4,13 +4,15 @@ use baton_core::checkpoint::{Checkpoint, Place, WorkflowId};
 use baton_core::{CheckpointId, Venture};
 use baton_store::{FrameError, Packed, StoreError, Tx};
 
-use super::vault::{Unreadable, Vault};
+use super::vault::{Owner, Unreadable, Vault};
 
 /// A checkpoint whose context could not be read.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// This checkpoint, which it is or leans on, is damaged.
     Damaged { at: CheckpointId, problem: String },
+    /// It is sealed with a key that is not at hand.
+    Sealed { key_id: String },
     /// What it leans on is gone.
     Incomplete,
     /// The store failed.
@@ -60,7 +62,7 @@ pub(super) fn pack_next(
                     return Ok(Next { place, packed, damaged });
                 }
             }
-            Err(Broken::Store(error)) => return Err(error.into()),
+            Err(broken @ (Broken::Store(_) | Broken::Sealed { .. })) => return Err(broken),
             Err(Broken::Incomplete) => {}
             Err(Broken::Damaged { at, .. }) => damaged = Some(at),
         }
@@ -89,8 +91,10 @@ fn read_place(
     }
     let mut context: Option<Vec<u8>> = None;
     for stored in &chain {
-        let unpacked = vault.unpack(stored, context.as_deref()).map_err(|error| match error {
+        let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
+        let unpacked = vault.unpack(owner, stored, context.as_deref()).map_err(|error| match error {
             Unreadable::Damaged(problem) => Broken::Damaged { at: stored.checkpoint_id, problem },
+            Unreadable::Sealed { key_id } => Broken::Sealed { key_id },
             Unreadable::Store(error) => Broken::Store(error),
         })?;
         context = Some(unpacked);

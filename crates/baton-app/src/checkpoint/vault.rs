@@ -1,11 +1,17 @@
-//! The vault: turns contexts into frames and back, in rows or in blobs.
+//! The vault: turns contexts into frames and back, sealed or plain, in rows or in blobs.
 //!
-//! Owns the order of things: compress, put away; and on the way back check, decompress, check again. Does not own which
-//! checkpoint leans on which (`series`) or what may be dropped (`room`).
+//! Owns the order of things: compress, seal, put away; and on the way back check, open, decompress, check again. Does not
+//! own which checkpoint leans on which (`series`), where keys come from, or what may be dropped (`room`).
 
-use baton_core::Sha256Hash;
-use baton_core::checkpoint::Checkpoint;
-use baton_store::{BlobFolder, Frame, FrameBody, FrameError, Packed, Packing, StoreError, StoredFrame};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use baton_core::checkpoint::{Checkpoint, WorkflowId};
+use baton_core::{CheckpointId, Sha256Hash, Venture};
+use baton_store::{
+    BlobFolder, Frame, FrameBody, FrameError, KeyRing, Packed, Packing, SealError, SpillFolder, StoreError,
+    StoredFrame, Tx, random_nonce,
+};
 
 /// Larger frames are blobs, where there is a folder for them.
 const MAX_ROW_BYTES: usize = 256 * 1024;
@@ -14,10 +20,62 @@ const MAX_ROW_BYTES: usize = 256 * 1024;
 const WORTHWHILE: usize = 8;
 
 /// Where and how contexts are kept. Clones share it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Vault {
     packing: Packing,
     blobs: Option<BlobFolder>,
+    spill: Option<SpillFolder>,
+    keys: Arc<dyn Keys>,
+    obtained: Arc<OnceLock<Sealing>>,
+}
+
+/// Where keys come from.
+pub trait Keys: Send + Sync {
+    /// Finds the keys, or makes the first one where nothing is sealed yet. May take long: a keychain may ask a person.
+    fn obtain(&self, is_anything_sealed: bool) -> Sealing;
+}
+
+/// What to do about sealing.
+#[derive(Debug, Clone)]
+pub enum Sealing {
+    /// Write in plain; these keys open what was sealed before.
+    Plain(Option<KeyRing>),
+    /// Seal with the first of these keys.
+    Sealed(KeyRing),
+    /// Write nothing.
+    Refused {
+        /// Why not.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+/// Nothing is sealed.
+#[derive(Debug)]
+pub struct NoKeys;
+
+impl Keys for NoKeys {
+    fn obtain(&self, _: bool) -> Sealing {
+        Sealing::Plain(None)
+    }
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault").field("packing", &self.packing).finish_non_exhaustive()
+    }
+}
+
+/// Why a context could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unkept {
+    /// It would have to be sealed, and cannot be.
+    #[error("{reason}")]
+    Refused { reason: String, hint: String },
+    /// The place for it failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Why a frame could not be read.
@@ -26,6 +84,9 @@ pub(super) enum Unreadable {
     /// What is stored is damaged.
     #[error("{0}")]
     Damaged(String),
+    /// It is sealed, and the key for it is not at hand.
+    #[error("it is sealed with key {key_id}, which is not at hand")]
+    Sealed { key_id: String },
     /// It may well be sound, but cannot be got at now.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -37,15 +98,75 @@ impl From<FrameError> for Unreadable {
     }
 }
 
+/// What a frame belongs to: a sealed one opens only in its own place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owner<'a> {
+    pub(super) venture: &'a Venture,
+    pub(super) workflow: &'a WorkflowId,
+    pub(super) checkpoint: CheckpointId,
+}
+
+impl<'a> Owner<'a> {
+    pub(super) const fn of(checkpoint: &'a Checkpoint) -> Self {
+        Self { venture: &checkpoint.venture, workflow: &checkpoint.workflow_id, checkpoint: checkpoint.id }
+    }
+
+    fn associated(self) -> Vec<u8> {
+        format!("baton checkpoint\n{}\n{}\n{}", self.venture, self.workflow, self.checkpoint).into_bytes()
+    }
+}
+
 impl Vault {
-    /// Keeps frames in rows, and large ones in a folder when there is one.
-    pub const fn new(packing: Packing, blobs: Option<BlobFolder>) -> Self {
-        Self { packing, blobs }
+    /// Keeps frames in rows.
+    pub fn new(packing: Packing) -> Self {
+        Self { packing, blobs: None, spill: None, keys: Arc::new(NoKeys), obtained: Arc::default() }
+    }
+
+    /// Keeps large frames in a folder.
+    #[must_use]
+    pub fn with_blobs(mut self, blobs: Option<BlobFolder>) -> Self {
+        self.blobs = blobs;
+        self
+    }
+
+    /// Keeps contexts in a folder while the database cannot be written.
+    #[must_use]
+    pub fn with_spill(mut self, spill: SpillFolder) -> Self {
+        self.spill = Some(spill);
+        self
+    }
+
+    /// Seals with these keys.
+    #[must_use]
+    pub fn with_keys(mut self, keys: impl Keys + 'static) -> Self {
+        self.keys = Arc::new(keys);
+        self
     }
 
     /// The folder of large frames.
     pub(crate) const fn blobs(&self) -> Option<&BlobFolder> {
         self.blobs.as_ref()
+    }
+
+    /// The folder of what could not be written to the database.
+    pub(crate) const fn spill(&self) -> Option<&SpillFolder> {
+        self.spill.as_ref()
+    }
+
+    /// What to do about sealing. Asked for once; a refusal is asked for again, since a person may mend it.
+    fn sealing(
+        &self,
+        is_anything_sealed: impl FnOnce() -> Result<bool, StoreError>,
+    ) -> Result<Sealing, StoreError> {
+        if let Some(sealing) = self.obtained.get() {
+            return Ok(sealing.clone());
+        }
+        let sealing = self.keys.obtain(is_anything_sealed()?);
+        if !matches!(sealing, Sealing::Refused { .. }) {
+            // Another thread may have been first; both asked the same keychain.
+            let _ = self.obtained.set(sealing.clone());
+        }
+        Ok(sealing)
     }
 
     /// Tells whether a context of so many bytes may be stored as a difference.
@@ -64,31 +185,87 @@ impl Vault {
         self.packing.whole(context)
     }
 
-    /// Puts the packed context of a checkpoint away.
-    pub(super) fn stow(&self, checkpoint: &Checkpoint, packed: Packed) -> Result<Frame, StoreError> {
-        let Packed { encoding, bytes } = packed;
-        let hash = Sha256Hash::of(&bytes);
-        let size_bytes = bytes.len() as u64;
-        let body = match &self.blobs {
-            Some(blobs) if bytes.len() > MAX_ROW_BYTES => {
-                let name = format!("{}.frame", checkpoint.id);
-                blobs.put(&name, &bytes)?;
-                FrameBody::Blob(name)
-            }
-            _ => FrameBody::Row(bytes),
-        };
-        Ok(Frame { encoding, key_id: None, hash, size_bytes, body })
+    /// Seals the packed context of a checkpoint, if it is to be, and puts it away.
+    pub(super) fn stow(&self, tx: &mut dyn Tx, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
+        let sealing = self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))?;
+        let frame = seal(&sealing, owner, packed)?;
+        self.put_away(owner, frame)
+    }
+
+    /// Seals a packed context without asking the database whether there are others.
+    pub(super) fn seal_alone(&self, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
+        // That something may be sealed already is the careful answer: no first key is made then. It is only a guess, so
+        // what comes of it is not remembered.
+        let sealing = self.obtained.get().cloned().unwrap_or_else(|| self.keys.obtain(true));
+        seal(&sealing, owner, packed)
+    }
+
+    /// Puts a frame into a blob if it is too large for a row.
+    fn put_away(&self, owner: Owner<'_>, mut frame: Frame) -> Result<Frame, Unkept> {
+        if let (Some(blobs), FrameBody::Row(bytes)) = (&self.blobs, &frame.body)
+            && bytes.len() > MAX_ROW_BYTES
+        {
+            // Named by its content too: a frame that takes the place of another must not be written over it.
+            let hash = frame.hash.to_string();
+            let name = format!("{}-{}.frame", owner.checkpoint, hash.get(..8).unwrap_or_default());
+            blobs.put(&name, bytes)?;
+            frame.body = FrameBody::Blob(name);
+        }
+        Ok(frame)
     }
 
     /// Gives the context of a frame, with what it leans on at hand.
-    pub(super) fn unpack(&self, stored: &StoredFrame, base: Option<&[u8]>) -> Result<Vec<u8>, Unreadable> {
-        let bytes = self.fetch(&stored.frame)?;
-        if Sha256Hash::of(&bytes) != stored.frame.hash {
-            return Err(Unreadable::Damaged("the stored bytes do not have the recorded hash".into()));
-        }
+    pub(super) fn unpack(
+        &self,
+        owner: Owner<'_>,
+        stored: &StoredFrame,
+        base: Option<&[u8]>,
+    ) -> Result<Vec<u8>, Unreadable> {
+        let bytes = self.opened(owner, &stored.frame)?;
         let size = usize::try_from(stored.context_bytes).unwrap_or(usize::MAX);
         let packed = Packed { encoding: stored.frame.encoding, bytes };
         Ok(packed.unpack(base, size, stored.context_hash)?)
+    }
+
+    /// Seals a frame with the current key in place of its own, or none.
+    pub(super) fn reseal(
+        &self,
+        tx: &mut dyn Tx,
+        owner: Owner<'_>,
+        frame: &Frame,
+    ) -> Result<Frame, Unreadable> {
+        let packed = Packed { encoding: frame.encoding, bytes: self.opened(owner, frame)? };
+        self.stow(tx, owner, packed).map_err(|unkept| match unkept {
+            Unkept::Store(error) => error.into(),
+            Unkept::Refused { .. } => Unreadable::Sealed { key_id: frame.key_id.clone().unwrap_or_default() },
+        })
+    }
+
+    /// The key that new frames are sealed with; none when they are not.
+    pub(super) fn current_key(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
+        Ok(match self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))? {
+            Sealing::Sealed(ring) => Some(ring.current_id().to_string()),
+            Sealing::Plain(_) | Sealing::Refused { .. } => None,
+        })
+    }
+
+    /// The packed bytes of a frame, checked and opened.
+    fn opened(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, Unreadable> {
+        let bytes = self.fetch(frame)?;
+        if Sha256Hash::of(&bytes) != frame.hash {
+            return Err(Unreadable::Damaged("the stored bytes do not have the recorded hash".into()));
+        }
+        let Some(key_id) = &frame.key_id else { return Ok(bytes) };
+        let ring = match self.sealing(|| Ok(true))? {
+            Sealing::Sealed(ring) | Sealing::Plain(Some(ring)) => ring,
+            Sealing::Plain(None) | Sealing::Refused { .. } => {
+                return Err(Unreadable::Sealed { key_id: key_id.clone() });
+            }
+        };
+        ring.open(&bytes, &owner.associated()).map_err(|error| match error {
+            SealError::UnknownKey { key_id } => Unreadable::Sealed { key_id: key_id.to_string() },
+            SealError::NotSealed | SealError::Damaged => Unreadable::Damaged(error.to_string()),
+        })
     }
 
     fn fetch(&self, frame: &Frame) -> Result<Vec<u8>, Unreadable> {
@@ -102,4 +279,29 @@ impl Vault {
             }
         }
     }
+}
+
+fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
+    let (key_id, bytes) = match sealing {
+        Sealing::Plain(_) => (None, packed.bytes),
+        Sealing::Sealed(ring) => {
+            let nonce = random_nonce().map_err(|error| {
+                Unkept::Store(StoreError::Unavailable {
+                    message: "a context could not be sealed".into(),
+                    source: Some(error.into()),
+                })
+            })?;
+            (Some(ring.current_id().to_string()), ring.seal(&packed.bytes, &owner.associated(), nonce))
+        }
+        Sealing::Refused { reason, hint } => {
+            return Err(Unkept::Refused { reason: reason.clone(), hint: hint.clone() });
+        }
+    };
+    Ok(Frame {
+        encoding: packed.encoding,
+        key_id,
+        hash: Sha256Hash::of(&bytes),
+        size_bytes: bytes.len() as u64,
+        body: FrameBody::Row(bytes),
+    })
 }

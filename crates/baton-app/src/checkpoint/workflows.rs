@@ -91,6 +91,7 @@ impl Operation for ListWorkflows {
     const NAME: &'static str = "checkpoint.workflows";
     const SUMMARY: &'static str = "List the workflows that have checkpoints, latest saved first: start here when a chat begins without a session ID.";
     const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
     type Params = ListWorkflowsParams;
     type Output = ListWorkflowsOutput;
 

@@ -143,7 +143,7 @@ fn settings() -> Settings {
             max_total_bytes: 1 << 30,
             retention: 30 * DAY,
             classifier: Arc::new(Classifier::builtin()),
-            vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }, None),
+            vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
     }
 }

@@ -127,7 +127,7 @@ pub trait CheckpointRows {
     /// Tells which keys checkpoints are sealed with, and how many with each.
     fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError>;
 
-    /// Lists frames that are sealed with another key than this one, in the order of their ids after one of them.
+    /// Lists frames that are not sealed with this key, in the order of their ids after one of them.
     fn frames_of_other_keys(
         &mut self,
         key_id: &str,
@@ -411,7 +411,7 @@ impl<S: Sql> CheckpointRows for S {
     ) -> Result<Vec<(Checkpoint, StoredFrame)>, StoreError> {
         self.query(
             &format!(
-                "SELECT {COLUMNS}, {FRAME_COLUMNS} FROM checkpoints WHERE key_id IS NOT NULL AND key_id <> $1 \
+                "SELECT {COLUMNS}, {FRAME_COLUMNS} FROM checkpoints WHERE (key_id IS NULL OR key_id <> $1) \
                  AND id > $2 ORDER BY id LIMIT $3"
             ),
             &[key_id.into(), (&after.map_or_else(String::new, |id| id.to_string())).into(), limit.into()],

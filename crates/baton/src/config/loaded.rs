@@ -11,6 +11,7 @@ use super::problem::{ConfigError, Origin, Warning};
 use super::settings::{SETTINGS, find};
 use super::sources::Sources;
 use super::value::{SecretText, Value};
+use crate::keys::Mode as EncryptionMode;
 
 /// Every setting, checked. The table in `settings.rs` says what each is for.
 #[derive(Debug, Clone)]
@@ -61,6 +62,12 @@ pub(crate) struct Config {
     pub(crate) checkpoint_rules_file: Option<PathBuf>,
     /// `checkpoint.heuristics`
     pub(crate) checkpoint_heuristics: bool,
+    /// `encryption.mode`
+    pub(crate) encryption: EncryptionMode,
+    /// `encryption.key_file`
+    pub(crate) encryption_key_file: Option<PathBuf>,
+    /// The file that processes of one person lock while they change the keychain, whatever their data folder.
+    pub(crate) keychain_lock: PathBuf,
     /// `log.level`, a filter directive. Whether it is one is for the logger to say.
     pub(crate) log_level: String,
     /// `log.file`
@@ -131,6 +138,13 @@ impl Config {
             )?,
             checkpoint_rules_file: optional(&layers, "checkpoint.rules_file", path)?,
             checkpoint_heuristics: required(&layers, "checkpoint.heuristics", on_or_off)?,
+            keychain_lock: sources
+                .places
+                .as_ref()
+                .map_or_else(std::env::temp_dir, |places| places.data.clone())
+                .join("keychain.lock"),
+            encryption: required(&layers, "encryption.mode", encryption)?,
+            encryption_key_file: optional(&layers, "encryption.key_file", path)?,
             log_level: required(&layers, "log.level", text)?,
             log_file: optional(&layers, "log.file", path)?,
             log_format: required(&layers, "log.format", log_format)?,
@@ -228,6 +242,15 @@ fn effort(value: &Value) -> Option<Effort> {
         "basic" => Some(Effort::Basic),
         "standard" => Some(Effort::Standard),
         "aggressive" => Some(Effort::Aggressive),
+        _ => None,
+    }
+}
+
+fn encryption(value: &Value) -> Option<EncryptionMode> {
+    match text(value)?.as_str() {
+        "off" | "disabled" => Some(EncryptionMode::Off),
+        "preferred" | "enabled" => Some(EncryptionMode::Preferred),
+        "required" => Some(EncryptionMode::Required),
         _ => None,
     }
 }

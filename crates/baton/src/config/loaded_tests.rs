@@ -65,6 +65,8 @@ fn every_value_reaches_its_field() {
         ("BATON_CHECKPOINT_MIN_SIZE_FOR_COMPRESSION", "18"),
         ("BATON_CHECKPOINT_RULES_FILE", "/rules"),
         ("BATON_CHECKPOINT_HEURISTICS", "off"),
+        ("BATON_ENCRYPTION", "enabled"),
+        ("BATON_ENCRYPTION_KEY_FILE", "/keys"),
         ("BATON_LOG", "debug"),
         ("BATON_LOG_FILE", "/log"),
         ("BATON_LOG_FORMAT", "json"),
@@ -88,6 +90,8 @@ fn every_value_reaches_its_field() {
         (config.checkpoint_rules_file.clone(), config.checkpoint_heuristics),
         (Some("/rules".into()), false)
     );
+    assert_eq!(config.encryption, crate::keys::Mode::Preferred);
+    assert_eq!(config.encryption_key_file.clone(), Some("/keys".into()));
     assert_eq!((config.log_file.clone(), config.log_format), (Some("/log".into()), LogFormat::Json));
     assert!(config.entries().iter().all(|entry| matches!(entry.origin, Origin::Environment(_))));
 }

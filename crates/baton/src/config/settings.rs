@@ -260,6 +260,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "whether values are looked at, and not their keys alone",
     },
     Setting {
+        key: "encryption.mode",
+        env: &["BATON_ENCRYPTION", "WORKRAIL_ENCRYPTION"],
+        default: Preset::Text("off"),
+        kind: Kind::Choice(&["off", "preferred", "required", "enabled", "disabled"]),
+        project_file: ProjectFile::MayNot("it decides whether data can be read by others"),
+        help: "whether saved contexts are encrypted; `enabled` means preferred",
+    },
+    Setting {
+        key: "encryption.key_file",
+        env: &["BATON_ENCRYPTION_KEY_FILE"],
+        default: Preset::Nothing,
+        kind: Kind::Path,
+        project_file: MOVES_DATA,
+        help: "file with the keys: 32 bytes, or hex or base64 lines; without one, the keychain",
+    },
+    Setting {
         key: "log.level",
         env: &["BATON_LOG"],
         default: Preset::Text("warn"),

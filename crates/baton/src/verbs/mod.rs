@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod handoff;
+pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod serve;
 pub(crate) mod session;
