@@ -7,6 +7,7 @@ mod api_page;
 mod http;
 mod mcp;
 mod openapi;
+mod params;
 mod routes;
 
 pub use http::{ServeError, Server, ServerConfig};

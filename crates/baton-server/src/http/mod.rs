@@ -4,7 +4,6 @@ mod body;
 mod exchange;
 mod limit;
 mod metrics;
-mod params;
 mod respond;
 mod server;
 mod service;
