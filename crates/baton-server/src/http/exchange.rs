@@ -71,7 +71,7 @@ impl Endpoint {
             }
             Err(fault) => self.shared.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault),
         };
-        self.shared.metrics.record(&self.route, reply.status, started.elapsed());
+        self.shared.metrics.record(self.route.path, reply.status, started.elapsed());
         respond(reply)
     }
 

@@ -3,6 +3,7 @@
 mod body;
 mod exchange;
 mod limit;
+mod mcp;
 mod metrics;
 mod respond;
 mod server;
