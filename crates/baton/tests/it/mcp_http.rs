@@ -1,5 +1,9 @@
 //! MCP over HTTP: the door that every path has, and tools behind it that know who calls.
 
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use baton_store::StoreError;
 use baton_testkit::binary::{Answer, Home, ServerProcess};
 use serde_json::{Value, json};
 
@@ -134,4 +138,30 @@ fn a_key_makes_a_call_happen_once() {
         call_tool(&served, "handoff_create", &arguments)["structuredContent"]
     );
     assert_eq!(served.found("/handoffs?venture=v")["handoffs"].as_array().unwrap().len(), 1);
+}
+
+/// Every call is in the request log: a tool as its operation, what is turned away under its path.
+#[test]
+fn the_log_has_calls_and_refusals() {
+    let served = Served::sqlite();
+    call_tool(&served, "session_start", &who("a"));
+    post(&served, &[("x-relay-key", "")], b"{}");
+    post(&served, &[], b"nonsense");
+    let store = served.store();
+    let expected: BTreeSet<(&str, &str, u16)> =
+        [("session.start", "MCP", 200), ("/mcp", "POST", 401), ("/mcp", "POST", 400)].into();
+    // The log is written a moment after the answer.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = store.read::<_, StoreError, _>(|tx| tx.requests(10)).wait().unwrap();
+        let found: BTreeSet<(&str, &str, u16)> = found
+            .iter()
+            .map(|call| (call.endpoint.as_str(), call.method.as_str(), call.status_code))
+            .collect();
+        if found.is_superset(&expected) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{found:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
