@@ -1,5 +1,6 @@
 //! The table of MCP resources: a line each.
 
+use baton_app::checkpoint::LoadCheckpoint;
 use baton_app::handoff::{LatestHandoff, ShowHandoff};
 use baton_app::session::{ListSessions, ShowSession};
 use baton_app::{AnyOperation, operation};
@@ -39,6 +40,12 @@ pub fn resources() -> Vec<ResourceBinding> {
             "active-sessions",
             operation::<ListSessions>(),
         ),
+        resource(
+            "baton://workflow/{sessionId}/latest{?venture,maxBytes,maxTokens}",
+            "latest-checkpoint",
+            operation::<LoadCheckpoint>(),
+        ),
+        resource("baton://checkpoint/{checkpointId}{?venture}", "checkpoint", operation::<LoadCheckpoint>()),
     ]
 }
 

@@ -40,7 +40,7 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("handoff_ack", operation::<AckHandoff>()),
         tool("workflow_checkpoint_save", operation::<SaveCheckpoint>()),
         tool("workflow_checkpoint_load", operation::<LoadCheckpoint>()),
-        tool("workflow_checkpoint_list", operation::<ListCheckpoints>()),
+        tool("workflow_checkpoint_list", operation::<ListCheckpoints>()).text_from("checkpoints"),
         tool("workflow_mark_critical", operation::<MarkCritical>()),
         tool("workflow_checkpoint_diff", operation::<DiffCheckpoints>()),
         tool("workflow_explain", operation::<ExplainContext>()),

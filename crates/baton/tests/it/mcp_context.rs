@@ -89,6 +89,26 @@ fn resources_are_what_the_tools_answer() {
 }
 
 #[test]
+fn a_workflow_has_its_latest_checkpoint_at_one_address() {
+    let mut scene = scene();
+    let mut save = |step: u32| {
+        let arguments = json!({ "sessionId": "move", "context": { "goal": "move", "step": step } });
+        scene.client.call("workflow_checkpoint_save", &arguments)["structuredContent"].clone()
+    };
+    let (first, second) = (save(1), save(2));
+    let latest = scene.read("baton://workflow/move/latest");
+    assert_eq!((&latest["checkpointId"], &latest["context"]["step"]), (&second["checkpointId"], &json!(2)));
+    let one = scene.read(&format!("baton://checkpoint/{}", id(&first["checkpointId"])));
+    assert_eq!(one["context"]["step"], 1);
+    assert!(scene.read("baton://workflow/move/latest?maxBytes=10")["view"].is_object());
+
+    let listed = scene.client.call("workflow_checkpoint_list", &json!({ "sessionId": "move" }));
+    let text: Value = serde_json::from_str(listed["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text, listed["structuredContent"]["checkpoints"], "the list itself is the text");
+    assert_eq!(text.as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn what_is_not_there_is_not_found() {
     let mut scene = scene();
     for uri in [
@@ -97,6 +117,10 @@ fn what_is_not_there_is_not_found() {
         "baton://session/sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ",
         "baton://handoff/latest?track=x",
         "baton://handoff/latest?nothing=1",
+        "baton://workflow/none/latest",
+        "baton://workflow/a%20b/latest",
+        "baton://workflow/none",
+        "baton://checkpoint/nonsense",
         "baton://nothing",
         "file:///etc/passwd",
         "",
