@@ -165,6 +165,18 @@ impl Home {
     /// When it does not answer.
     #[must_use]
     pub fn mcp(&self) -> McpClient {
+        let mut client = self.mcp_before_handshake();
+        client.initialize("2025-06-18");
+        client
+    }
+
+    /// Starts `baton mcp` and says nothing to it yet.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    #[must_use]
+    pub fn mcp_before_handshake(&self) -> McpClient {
         let mut child = self
             .command()
             .arg("mcp")
@@ -175,16 +187,7 @@ impl Home {
             .expect("the binary can be started");
         let input = child.stdin.take().expect("its standard input");
         let output = BufReader::new(child.stdout.take().expect("its standard output"));
-        let mut client = McpClient { child, input: Some(input), output, next_id: 1 };
-        client.request(
-            "initialize",
-            &json!({
-                "protocolVersion": "2025-06-18", "capabilities": {},
-                "clientInfo": { "name": "baton-testkit", "version": "1" },
-            }),
-        );
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
+        McpClient { child, input: Some(input), output, next_id: 1 }
     }
 }
 
@@ -293,6 +296,14 @@ impl Drop for ServerProcess {
     }
 }
 
+/// What a client says of itself when it shakes hands.
+pub fn initialize_params(version: &str) -> Value {
+    json!({
+        "protocolVersion": version, "capabilities": {},
+        "clientInfo": { "name": "baton-testkit", "version": "1" },
+    })
+}
+
 /// A client of a running `baton mcp`, which ends with it.
 #[derive(Debug)]
 pub struct McpClient {
@@ -303,9 +314,38 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    fn send(&mut self, message: &Value) {
+    /// Shakes hands for a revision of the protocol, and gives what the server said of itself.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn initialize(&mut self, version: &str) -> Value {
+        let answer = self.request("initialize", &initialize_params(version));
+        self.send_line(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer["result"].clone()
+    }
+
+    /// Sends bytes as they are, and a line end.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn send_line(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("the connection is open");
-        writeln!(input, "{message}").and_then(|()| input.flush()).expect("the server reads");
+        let sent = input.write_all(line).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush());
+        sent.expect("the server reads");
+    }
+
+    /// Waits for the next message, whatever it is about.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        let read = self.output.read_line(&mut line).expect("the server answers");
+        assert!(read > 0, "the server went away before it answered");
+        serde_json::from_str(&line).expect("JSON on the wire")
     }
 
     /// Sends a request and waits for its answer.
@@ -316,16 +356,29 @@ impl McpClient {
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.send_line(request.to_string().as_bytes());
         loop {
-            let mut line = String::new();
-            let read = self.output.read_line(&mut line).expect("the server answers");
-            assert!(read > 0, "the server went away before it answered {method}");
-            let message: Value = serde_json::from_str(&line).expect("JSON on the wire");
+            let message = self.receive();
             if message["id"] == id {
                 return message;
             }
         }
+    }
+
+    /// Sends bytes as the last ones, and gives what the server still says and its exit code.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails, or the server is ended by a signal.
+    pub fn close_after(mut self, last: &[u8]) -> (Vec<Value>, i32) {
+        if let Some(mut input) = self.input.take() {
+            input.write_all(last).expect("the server reads");
+        }
+        let lines = (&mut self.output).lines().map(|line| line.expect("the server answers"));
+        let said = lines.map(|line| serde_json::from_str(&line).expect("JSON on the wire")).collect();
+        let code = self.child.wait().ok().and_then(|status| status.code()).expect("an exit code");
+        (said, code)
     }
 
     /// Calls a tool and gives its result.

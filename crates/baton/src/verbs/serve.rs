@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::open_app;
+use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -42,6 +43,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         allowed_hosts: config.allowed_hosts.clone(),
         relay_key: key,
         requests_per_minute: config.rate_limit_per_minute,
+        version: VERSION.to_owned(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

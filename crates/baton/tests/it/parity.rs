@@ -1,5 +1,5 @@
-//! One operation, every face: the same fixture through HTTP, MCP over stdio and `--format json` gives the same output
-//! and the same error code.
+//! One operation, every face: the same fixture through HTTP, MCP over stdio and over HTTP, and `--format json` gives the
+//! same output and the same error code.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use baton_server::{routes, tools};
 use baton_testkit::binary::{Home, McpClient, ServerProcess};
 use serde_json::{Value, json};
 
-use crate::served::encode;
+use crate::mcp_http::call_tool;
+use crate::served::{encode, names};
 
 /// What a face answered: the output, or the error code.
 type Outcome = Result<Value, String>;
@@ -29,6 +30,7 @@ struct Step {
 /// A server, and how many requests it was sent.
 struct Http(ServerProcess, u32);
 struct Mcp(McpClient);
+struct McpOverHttp(ServerProcess);
 struct Cli(Home);
 
 impl Face for Http {
@@ -60,12 +62,28 @@ impl Face for Http {
 
 impl Face for Mcp {
     fn call(&mut self, step: &Step) -> Outcome {
-        let result = self.0.call(step.tool, &step.params);
-        let body = result["structuredContent"].clone();
-        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-        assert_eq!(text, body, "text and structured content say the same");
-        if result["isError"] == true { Err(body["code"].as_str().unwrap().to_owned()) } else { Ok(body) }
+        outcome_of(&self.0.call(step.tool, &step.params))
     }
+}
+
+impl Face for McpOverHttp {
+    fn call(&mut self, step: &Step) -> Outcome {
+        outcome_of(&call_tool(&self.0, step.tool, &step.params))
+    }
+}
+
+/// What a tool's result comes to, with the code spelled as on the other faces.
+fn outcome_of(result: &Value) -> Outcome {
+    let body = result["structuredContent"].clone();
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text, body, "text and structured content say the same");
+    if result["isError"] != true {
+        return Ok(body);
+    }
+    assert_eq!(names(&body), ["code", "correlation_id", "details", "message", "retry", "suggestion"].into());
+    let code = body["code"].as_str().unwrap();
+    assert_eq!(code, code.to_uppercase(), "MCP has its codes in capitals");
+    Err(code.to_lowercase())
 }
 
 impl Face for Cli {
@@ -368,9 +386,11 @@ fn play_sessions(script: &mut Script<'_>) {
 #[test]
 fn every_face_answers_the_same() {
     let binary = env!("CARGO_BIN_EXE_baton");
-    let (http_home, mcp_home, cli_home) = (Home::new(binary), Home::new(binary), Home::new(binary));
+    let [http_home, mcp_home, mcp_http_home, cli_home] = [(); 4].map(|()| Home::new(binary));
     let over_http = play(&mut Http(http_home.serve(), 0));
     let over_mcp = play(&mut Mcp(mcp_home.mcp()));
+    let over_mcp_http = play(&mut McpOverHttp(mcp_http_home.serve()));
+    assert_eq!(over_mcp, over_mcp_http);
     let on_cli = play(&mut Cli(cli_home));
     for (number, ((http, mcp), cli)) in over_http.iter().zip(&over_mcp).zip(&on_cli).enumerate() {
         assert_eq!(http, mcp, "step {number} over MCP");
