@@ -314,6 +314,11 @@ pub struct McpClient {
 }
 
 impl McpClient {
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Shakes hands for a revision of the protocol, and gives what the server said of itself.
     ///
     /// # Panics
