@@ -186,7 +186,9 @@ impl App {
         answer: &Result<Stored, Failed>,
     ) -> Option<InternalCall> {
         match answer {
-            Err(Failed(fault)) if operation.makes_room() && is_full(fault) => {
+            Err(Failed(fault))
+                if operation.makes_room() && matches!(store_error(fault), Some(StoreError::Full)) =>
+            {
                 self.internal(typed::<MakeRoom>())
             }
             _ => None,
@@ -329,9 +331,9 @@ impl<O: Operation> Submission<O> {
     }
 }
 
-fn is_full(fault: &Fault) -> bool {
-    let source = fault.source.as_ref().and_then(|source| source.downcast_ref::<StoreError>());
-    matches!(source, Some(StoreError::Full))
+/// The failure of the store behind a fault; none when something else was the matter, such as a key that is missing.
+fn store_error(fault: &Fault) -> Option<&StoreError> {
+    fault.source.as_ref()?.downcast_ref()
 }
 
 /// A call that nobody from outside made.
@@ -403,11 +405,13 @@ impl OpenCall {
     ) -> Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send> {
         let (surroundings, call, now) =
             (self.app.inner.surroundings.clone(), self.call.clone(), self.started_at);
-        Box::new(move |fault| {
-            if fault.code != ErrorCode::StoreUnavailable || is_full(&fault) {
-                return Err(fault);
+        Box::new(move |fault| match store_error(&fault) {
+            Some(error)
+                if fault.code == ErrorCode::StoreUnavailable && !matches!(error, StoreError::Full) =>
+            {
+                surroundings.rescue::<O>(&call, now, &prepared).unwrap_or(Err(fault))
             }
-            surroundings.rescue::<O>(&call, now, &prepared).unwrap_or(Err(fault))
+            _ => Err(fault),
         })
     }
 

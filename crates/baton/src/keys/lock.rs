@@ -24,6 +24,9 @@ impl Lock {
     ///
     /// Fails with [`io::ErrorKind::TimedOut`] when others hold it for longer than `patience`.
     pub(super) fn acquire(path: &Path, patience: Duration) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            baton_store::make_folder(folder)?;
+        }
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         let started = Instant::now();
         loop {

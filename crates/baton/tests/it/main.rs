@@ -6,6 +6,8 @@ mod active_http;
 mod cli;
 mod concurrency_http;
 mod crash;
+mod degraded;
+mod encryption;
 mod handoff_http;
 mod http;
 mod idempotency_http;
