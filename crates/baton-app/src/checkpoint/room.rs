@@ -15,6 +15,8 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How many checkpoints are dropped in one go.
 const BATCH: u32 = 200;
+/// How many are dropped on a full disk, where dropping itself needs room in the log.
+const FEW: u32 = 4;
 /// How many workflows are looked at in one go.
 const WORKFLOWS: u32 = 20;
 
@@ -81,7 +83,7 @@ fn free_some(tx: &mut dyn Tx, current: &mut Workflow, next: &Checkpoint) -> Resu
     let unused = tx.unused_workflows(next.created_at, WORKFLOWS).map_err(store_fault)?;
     for found in unused.iter().filter(|found| (&found.venture, &found.id) != (&current.venture, &current.id))
     {
-        let freed = shrink(tx, found)?;
+        let freed = shrink(tx, found, BATCH)?;
         if freed > 0 {
             return Ok(freed);
         }
@@ -91,11 +93,11 @@ fn free_some(tx: &mut dyn Tx, current: &mut Workflow, next: &Checkpoint) -> Resu
 }
 
 /// Leaves a workflow its latest checkpoint and those with a name; gives the bytes that this freed.
-fn shrink(tx: &mut dyn Tx, found: &Workflow) -> Result<u64, Fault> {
+fn shrink(tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<u64, Fault> {
     let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id).map_err(store_fault)? else {
         return Ok(0);
     };
-    let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, BATCH).map_err(store_fault)?;
+    let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
     let freed = drop_all(tx, &mut workflow, &oldest, None).map_err(store_fault)?;
     tx.update_workflow(&workflow).map_err(store_fault)?;
     Ok(freed)
@@ -106,7 +108,7 @@ pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u6
     let since = context.now.minus(context.settings.checkpoints.retention);
     let mut dropped = 0;
     for found in tx.unused_workflows(since, WORKFLOWS).map_err(store_fault)? {
-        shrink(tx, &found)?;
+        shrink(tx, &found, BATCH)?;
         let left = tx.workflow(&found.venture, &found.id).map_err(store_fault)?;
         dropped += found.checkpoint_count - left.map_or(0, |left| left.checkpoint_count);
     }
@@ -163,15 +165,15 @@ pub(crate) struct MakeRoomOutput {
 impl Operation for MakeRoom {
     const NAME: &'static str = "checkpoint.make_room";
     const SUMMARY: &'static str =
-        "Leave workflows that were not used for longest their latest and named checkpoints.";
+        "Drop a few checkpoints without a name of the workflow that was not used for longest.";
     const EFFECT: Effect = Effect::Write;
     type Params = MakeRoomParams;
     type Output = MakeRoomOutput;
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
         let mut freed_bytes = 0;
-        for found in tx.unused_workflows(context.now, WORKFLOWS).map_err(store_fault)? {
-            freed_bytes += shrink(tx, &found)?;
+        for found in tx.unused_workflows(context.now, 1).map_err(store_fault)? {
+            freed_bytes += shrink(tx, &found, FEW)?;
         }
         Ok(MakeRoomOutput { freed_bytes })
     }
