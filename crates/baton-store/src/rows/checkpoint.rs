@@ -92,7 +92,7 @@ pub trait CheckpointRows {
         place: Place,
     ) -> Result<Vec<StoredFrame>, StoreError>;
 
-    /// Changes the status of a checkpoint.
+    /// Changes the status of a checkpoint. What was dropped stays so.
     fn set_checkpoint_status(&mut self, id: CheckpointId, status: CheckpointStatus)
     -> Result<(), StoreError>;
 
@@ -316,7 +316,7 @@ impl<S: Sql> CheckpointRows for S {
         status: CheckpointStatus,
     ) -> Result<(), StoreError> {
         self.execute(
-            "UPDATE checkpoints SET status = $1 WHERE id = $2",
+            "UPDATE checkpoints SET status = $1 WHERE id = $2 AND status <> 'archived'",
             &[status.as_str().into(), (&id.to_string()).into()],
         )?;
         Ok(())

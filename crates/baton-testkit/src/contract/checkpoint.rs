@@ -257,6 +257,19 @@ pub fn positions_are_removed_for_good(store: &TestStore) {
     }
 }
 
+/// A checkpoint that was dropped is not damaged afterwards: it would be listed again.
+pub fn what_was_dropped_stays_dropped(store: &TestStore) {
+    let of = workflow("a");
+    let (dropped, neighbour) = (checkpoint(&of, 0, 0), checkpoint(&of, 0, 1));
+    insert(store, &[&dropped, &neighbour]);
+    for status in [CheckpointStatus::Archived, CheckpointStatus::Corrupt, CheckpointStatus::Active] {
+        set_status(store, dropped.id, status);
+        assert_eq!(find(store, dropped.id).unwrap().status, CheckpointStatus::Archived);
+    }
+    assert_eq!(list(store, &of, 0, 10), [neighbour.id]);
+    set_status(store, checkpoint_id(), CheckpointStatus::Corrupt);
+}
+
 /// A blob that any checkpoint names, dropped ones included, is no orphan.
 pub fn blobs_without_a_checkpoint_are_orphans(store: &TestStore) {
     let of = workflow("a");

@@ -105,6 +105,7 @@ macro_rules! store_contract {
                 a_chain_comes_in_its_order,
                 the_oldest_unnamed_are_droppable,
                 positions_are_removed_for_good,
+                what_was_dropped_stays_dropped,
                 blobs_without_a_checkpoint_are_orphans,
             }
             checkpoint_key {
