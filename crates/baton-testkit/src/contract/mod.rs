@@ -90,6 +90,7 @@ macro_rules! store_contract {
                 update_writes_only_what_may_change,
                 an_id_is_given_once_in_a_venture,
                 lists_filter_and_order,
+                windows_neither_skip_nor_repeat,
                 a_name_is_gone_on_with_in_its_repository,
                 the_last_use_only_moves_forward,
                 the_bytes_of_all_ventures_add_up,

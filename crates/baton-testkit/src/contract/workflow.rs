@@ -4,7 +4,7 @@ use baton_core::checkpoint::{Workflow, WorkflowId};
 use baton_core::{Repo, Timestamp, Venture};
 use baton_store::{Store, StoreError, WorkflowFilter};
 
-use super::fixture::{AWKWARD, NOW, earlier, later, workflow};
+use super::fixture::{AWKWARD, Dice, NOW, earlier, later, workflow};
 use super::store::{TestStore, read, try_write, write};
 
 fn insert(store: &Store, workflows: impl IntoIterator<Item = Workflow>) {
@@ -121,6 +121,38 @@ pub fn lists_filter_and_order(store: &TestStore) {
     ];
     for (filter, expected) in cases {
         assert_eq!(list(store, filter.clone()), expected, "{filter:?}");
+    }
+}
+
+/// Windows laid side by side give the list once, also where several were saved at the same moment.
+pub fn windows_neither_skip_nor_repeat(store: &TestStore) {
+    let mut dice = Dice::new(5);
+    let made = (0..40).map(|number| {
+        let saved = later(dice.below(4));
+        let name = dice.maybe("auth".to_owned());
+        Workflow {
+            last_saved_at: saved,
+            name,
+            repo: dice.maybe("o/r".parse().unwrap()),
+            ..workflow(&format!("w{number}"))
+        }
+    });
+    let made: Vec<Workflow> = made.collect();
+    insert(store, made.clone());
+    for (name, repo) in [(None, None), (Some("auth".to_owned()), None), (None, repo("o/r"))] {
+        let mut expected: Vec<&Workflow> = made
+            .iter()
+            .filter(|workflow| name.is_none() || workflow.name == name)
+            .filter(|workflow| repo.is_none() || workflow.repo == repo)
+            .collect();
+        expected.sort_by_key(|workflow| std::cmp::Reverse((workflow.last_saved_at, workflow.id.clone())));
+        let expected: Vec<String> = expected.iter().map(|workflow| workflow.id.to_string()).collect();
+        let whole = WorkflowFilter { name: name.clone(), repo: repo.clone(), ..all() };
+        assert_eq!(list(store, whole.clone()), expected);
+        let windows: Vec<String> = (0..20)
+            .flat_map(|number| list(store, WorkflowFilter { offset: number * 3, limit: 3, ..whole.clone() }))
+            .collect();
+        assert_eq!(windows, expected);
     }
 }
 
