@@ -328,18 +328,16 @@ impl<S: Sql> CheckpointRows for S {
         workflow: &WorkflowId,
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError> {
-        let Some(latest) = self.latest_checkpoint(venture, workflow)? else { return Ok(Vec::new()) };
+        // Where nothing can be loaded, the newest damaged one stands for the latest.
         self.query(
             &select(
-                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL \
-                 AND id <> $3 ORDER BY series, position LIMIT $4",
+                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL AND id <> coalesce(\
+                 (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
+                 ORDER BY series DESC, position DESC LIMIT 1), \
+                 (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'corrupt' \
+                 ORDER BY series DESC, position DESC LIMIT 1), '') ORDER BY series, position LIMIT $3",
             ),
-            &[
-                venture.as_str().into(),
-                workflow.as_str().into(),
-                (&latest.id.to_string()).into(),
-                limit.into(),
-            ],
+            &[venture.as_str().into(), workflow.as_str().into(), limit.into()],
             &mut read,
         )
     }

@@ -233,6 +233,11 @@ pub fn the_oldest_unnamed_are_droppable(store: &TestStore) {
     // With the newest damaged, the one before it is the latest that can be loaded.
     set_status(store, all[5].id, CheckpointStatus::Corrupt);
     assert_eq!(droppable(store, &of, 10), ids(&[0, 3, 5]));
+    // With all of them damaged, the newest stays: what cannot be loaded must not be kept for ever.
+    for damaged in [0, 1, 4] {
+        set_status(store, all[damaged].id, CheckpointStatus::Corrupt);
+    }
+    assert_eq!(droppable(store, &of, 10), ids(&[0, 3, 4]));
 }
 
 /// Positions are removed in one series of one workflow; a series lists what is left of it, in order.
