@@ -1,5 +1,7 @@
 //! Room: what a deletion frees, what quotas drop and what they never do, and what goes when nobody uses it.
 
+use std::sync::Barrier;
+
 use baton_core::checkpoint::CheckpointStatus;
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
@@ -74,6 +76,38 @@ fn what_others_lean_on_is_kept_until_they_are_gone() {
         let again = versions(&stage, "w", 2);
         all_load(&stage, &again);
         stage.check_sums("w");
+    }
+}
+
+/// Two that delete the same checkpoint at once: one does, the other hears that it is gone, and it is counted once.
+#[test]
+fn a_checkpoint_is_deleted_once() {
+    const CALLERS: usize = 8;
+    for stage in Stage::each_with(as_usual) {
+        let saved = versions(&stage, "w", 4);
+        let apps: Vec<_> = (0..CALLERS).map(|_| stage.another()).collect();
+        for (checkpoint, _) in &saved[..3] {
+            let barrier = Barrier::new(CALLERS);
+            let deleted: usize = std::thread::scope(|scope| {
+                let callers: Vec<_> = apps
+                    .iter()
+                    .map(|app| {
+                        let (barrier, params) = (&barrier, json!({ "checkpointId": checkpoint }));
+                        let call = stage.envelope(None);
+                        scope.spawn(move || {
+                            barrier.wait();
+                            usize::from(
+                                app.call_blocking(operation("checkpoint.delete"), call, params).status == 200,
+                            )
+                        })
+                    })
+                    .collect();
+                callers.into_iter().map(|caller| caller.join().unwrap()).sum()
+            });
+            assert_eq!(deleted, 1);
+            stage.check_sums("w");
+        }
+        assert_eq!(stage.ids("w"), [saved[3].0.clone()]);
     }
 }
 
