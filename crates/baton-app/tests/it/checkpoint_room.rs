@@ -243,6 +243,37 @@ fn the_least_recently_used_workflows_give_first() {
     }
 }
 
+/// A workflow whose oldest checkpoint is leant on by its latest has nothing to give; those after it have.
+#[test]
+fn workflows_with_nothing_to_give_do_not_stand_in_the_way() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 230_000) {
+        for number in 0..25 {
+            stage.clock.set(NOW.plus(number * MINUTE));
+            versions_of(&stage, &format!("poor-{number}"), u64::from(number), 2);
+        }
+        stage.clock.set(NOW.plus(HOUR));
+        for seed in 100..103 {
+            stage.save("rich", &filler(seed, 40));
+        }
+        stage.clock.set(NOW.plus(2 * HOUR));
+        let context = filler(200, 80);
+        let saved = id(&stage.save("new", &context));
+        assert_eq!(text(&stage.load(&saved)), text(&context));
+        assert_eq!(stage.ids("rich").len(), 1);
+        stage.check_sums("rich");
+        stage.check_sums("poor-0");
+    }
+}
+
+fn versions_of(stage: &Stage, workflow: &str, seed: u64, count: usize) {
+    let mut dice = Dice::new(seed + 1_000);
+    let mut current = context(&mut dice, 8_000);
+    for _ in 0..count {
+        stage.save(workflow, &current);
+        edit(&mut dice, &mut current);
+    }
+}
+
 /// The workflow that is saved to gives its own, and never what the new checkpoint leans on.
 #[test]
 fn a_workflow_alone_makes_room_for_itself() {
