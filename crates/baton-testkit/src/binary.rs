@@ -5,7 +5,7 @@
     reason = "a test whose process does not start must fail loudly"
 )]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -100,11 +100,29 @@ impl Home {
     ///
     /// When it cannot be started.
     pub fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Finished {
-        let output = self
+        self.run_with_input(arguments, b"")
+    }
+
+    /// Runs a command to its end, with this on its standard input.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    pub fn run_with_input<S: AsRef<str>>(&self, arguments: &[S], input: &[u8]) -> Finished {
+        let mut child = self
             .command()
             .args(arguments.iter().map(AsRef::as_ref))
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("the binary can be started");
+        let mut stdin = child.stdin.take().expect("its standard input");
+        let output = std::thread::scope(|scope| {
+            // It may end without having read all of it.
+            scope.spawn(move || stdin.write_all(input));
+            child.wait_with_output().expect("the binary ends")
+        });
         Finished {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -303,9 +321,20 @@ pub struct McpClient {
 }
 
 impl McpClient {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     fn send(&mut self, message: &Value) {
-        let input = self.input.as_mut().expect("the connection is open");
-        writeln!(input, "{message}").and_then(|()| input.flush()).expect("the server reads");
+        self.try_send(message).expect("the server reads");
+    }
+
+    fn try_send(&mut self, message: &Value) -> io::Result<()> {
+        let input = self.input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        // One write: a line is never torn by the one who sends it.
+        input.write_all(format!("{message}\n").as_bytes())?;
+        input.flush()
     }
 
     /// Sends a request and waits for its answer.
@@ -314,16 +343,28 @@ impl McpClient {
     ///
     /// When the connection fails.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.try_request(method, params);
+        answer.unwrap_or_else(|error| panic!("the server went away before it answered {method}: {error}"))
+    }
+
+    /// Sends a request and waits for its answer; an error says that the server is gone.
+    ///
+    /// # Panics
+    ///
+    /// When a whole line is not JSON.
+    pub fn try_request(&mut self, method: &str, params: &Value) -> io::Result<Value> {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.try_send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
         loop {
             let mut line = String::new();
-            let read = self.output.read_line(&mut line).expect("the server answers");
-            assert!(read > 0, "the server went away before it answered {method}");
+            self.output.read_line(&mut line)?;
+            if !line.ends_with('\n') {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             let message: Value = serde_json::from_str(&line).expect("JSON on the wire");
             if message["id"] == id {
-                return message;
+                return Ok(message);
             }
         }
     }
