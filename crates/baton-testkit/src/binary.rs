@@ -23,6 +23,7 @@ pub struct Home {
     folder: TempDir,
     binary: PathBuf,
     database_url: Option<String>,
+    environment: Vec<(String, String)>,
 }
 
 /// What a command came to.
@@ -57,13 +58,20 @@ impl Home {
     #[must_use]
     pub fn new(binary: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { folder, binary: binary.into(), database_url: None }
+        Self { folder, binary: binary.into(), database_url: None, environment: Vec::new() }
     }
 
     /// Puts the store on a PostgreSQL server.
     #[must_use]
     pub fn on_postgres(mut self, url: &str) -> Self {
         self.database_url = Some(url.to_owned());
+        self
+    }
+
+    /// Sets an environment variable for everything that is run here.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -91,6 +99,7 @@ impl Home {
         if let Some(url) = &self.database_url {
             command.env("BATON_DATABASE_URL", url);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -183,6 +192,15 @@ impl Home {
     /// When it does not answer.
     #[must_use]
     pub fn mcp(&self) -> McpClient {
+        self.try_mcp().expect("the server shakes hands")
+    }
+
+    /// Starts `baton mcp` and shakes hands with it; an error says that it was gone before.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    pub fn try_mcp(&self) -> io::Result<McpClient> {
         let mut child = self
             .command()
             .arg("mcp")
@@ -194,15 +212,15 @@ impl Home {
         let input = child.stdin.take().expect("its standard input");
         let output = BufReader::new(child.stdout.take().expect("its standard output"));
         let mut client = McpClient { child, input: Some(input), output, next_id: 1 };
-        client.request(
+        client.try_request(
             "initialize",
             &json!({
                 "protocolVersion": "2025-06-18", "capabilities": {},
                 "clientInfo": { "name": "baton-testkit", "version": "1" },
             }),
-        );
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
+        )?;
+        client.try_send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        Ok(client)
     }
 }
 
@@ -324,10 +342,6 @@ impl McpClient {
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
-    }
-
-    fn send(&mut self, message: &Value) {
-        self.try_send(message).expect("the server reads");
     }
 
     fn try_send(&mut self, message: &Value) -> io::Result<()> {
