@@ -48,5 +48,5 @@ fn crash_while_saving_on_postgres_loses_and_tears_nothing() {
 fn saves_went_on(tally: crash_saves::Tally) {
     let load = SAVES.or_as_told();
     assert_eq!(tally.acknowledged, (load.writers * load.saves) as usize, "{tally:?}");
-    assert!(tally.kills > 0, "{tally:?}");
+    assert!(tally.kills >= load.writers, "{tally:?}");
 }
