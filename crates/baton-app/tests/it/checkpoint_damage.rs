@@ -87,8 +87,11 @@ fn all_load(stage: &Stage, saved: &[(String, String)]) {
     }
 }
 
+/// Changes the bytes of a frame.
+type Spoil = fn(&mut Vec<u8>);
+
 /// Every way to spoil the bytes of a frame.
-fn spoilers() -> Vec<(&'static str, fn(&mut Vec<u8>))> {
+fn spoilers() -> Vec<(&'static str, Spoil)> {
     vec![
         ("the first bit", |bytes| bytes[0] ^= 1),
         ("the last bit", |bytes| *bytes.last_mut().unwrap() ^= 0x80),
@@ -134,7 +137,7 @@ fn a_damaged_beginning_takes_its_series_and_saving_goes_on_in_a_new_one() {
         let row = stage.row(&saved.0).unwrap();
         assert_eq!((row.place.series, row.place.position), (2, 0), "nothing leans on what is damaged");
         assert_eq!(stage.row(&late[0].0).unwrap().status, CheckpointStatus::Corrupt, "found on the way");
-        all_load(&stage, &[saved.clone()]);
+        all_load(&stage, std::slice::from_ref(&saved));
         for (checkpoint, _) in late.drain(..) {
             is_damaged(&stage, &checkpoint, Some(&saved.0));
         }
@@ -279,7 +282,7 @@ fn a_blob_that_is_missing_or_changed_is_damage() {
             let early = series(&stage, "w", &mut dice, 2);
             let large = json!({ "s": prose(&mut dice, 500_000) });
             let large = (id(&stage.save("w", &large)), text(&large));
-            all_load(&stage, &[large.clone()]);
+            all_load(&stage, std::slice::from_ref(&large));
             let FrameBody::Blob(name) = frame(&stage, &large.0).body else { unreachable!("it is a blob") };
             spoil(&folder.path().join(&name));
             let body = is_damaged(&stage, &large.0, Some(&early[1].0));
