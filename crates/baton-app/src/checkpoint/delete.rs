@@ -43,13 +43,15 @@ impl Operation for DeleteCheckpoint {
     type Output = DeleteCheckpointOutput;
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let found = checkpoint(context, tx, &params.checkpoint_id)?;
-        let checkpoint = found
+        let missing = || checkpoint_not_found(&params.checkpoint_id);
+        let found = checkpoint(context, tx, &params.checkpoint_id)?.ok_or_else(missing)?;
+        let workflow = tx.lock_workflow(&found.venture, &found.workflow_id).map_err(store_fault)?;
+        let mut workflow = workflow.ok_or_else(|| workflow_not_found(&found.workflow_id))?;
+        // Until the workflow was locked somebody else could drop it.
+        let checkpoint = checkpoint(context, tx, &params.checkpoint_id)?
             .filter(|found| found.status != CheckpointStatus::Archived)
-            .ok_or_else(|| checkpoint_not_found(&params.checkpoint_id))?;
+            .ok_or_else(missing)?;
         let id = checkpoint.id;
-        let workflow = tx.lock_workflow(&checkpoint.venture, &checkpoint.workflow_id).map_err(store_fault)?;
-        let mut workflow = workflow.ok_or_else(|| workflow_not_found(&checkpoint.workflow_id))?;
         let freed_bytes = drop_all(tx, &mut workflow, &[checkpoint], None).map_err(store_fault)?;
         tx.update_workflow(&workflow).map_err(store_fault)?;
         Ok(DeleteCheckpointOutput { checkpoint_id: id, freed_bytes })

@@ -80,27 +80,42 @@ pub(super) fn keep_size(
 }
 
 fn free_some(tx: &mut dyn Tx, current: &mut Workflow, next: &Checkpoint) -> Result<u64, Fault> {
-    let unused = tx.unused_workflows(next.created_at, WORKFLOWS).map_err(store_fault)?;
-    for found in unused.iter().filter(|found| (&found.venture, &found.id) != (&current.venture, &current.id))
-    {
-        let freed = shrink(tx, found, BATCH)?;
-        if freed > 0 {
-            return Ok(freed);
+    loop {
+        let unused = tx.unused_workflows(next.created_at, WORKFLOWS).map_err(store_fault)?;
+        let is_current = |found: &Workflow| (&found.venture, &found.id) == (&current.venture, &current.id);
+        let mut dropped = 0;
+        for found in unused.iter().filter(|found| !is_current(found)) {
+            let shrunk = shrink(tx, found, BATCH)?;
+            if shrunk.freed_bytes > 0 {
+                return Ok(shrunk.freed_bytes);
+            }
+            dropped += shrunk.dropped;
+        }
+        // What was dropped is still leant on. Those workflows have no more to give; others may.
+        if dropped == 0 {
+            break;
         }
     }
     let oldest = tx.droppable_checkpoints(&current.venture, &current.id, BATCH).map_err(store_fault)?;
     drop_all(tx, current, &oldest, next.place.base()).map_err(store_fault)
 }
 
-/// Leaves a workflow its latest checkpoint and those with a name; gives the bytes that this freed.
-fn shrink(tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<u64, Fault> {
+/// What a workflow gave.
+#[derive(Default)]
+struct Shrunk {
+    dropped: u64,
+    freed_bytes: u64,
+}
+
+/// Leaves a workflow its latest checkpoint and those with a name.
+fn shrink(tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<Shrunk, Fault> {
     let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id).map_err(store_fault)? else {
-        return Ok(0);
+        return Ok(Shrunk::default());
     };
     let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
-    let freed = drop_all(tx, &mut workflow, &oldest, None).map_err(store_fault)?;
+    let freed_bytes = drop_all(tx, &mut workflow, &oldest, None).map_err(store_fault)?;
     tx.update_workflow(&workflow).map_err(store_fault)?;
-    Ok(freed)
+    Ok(Shrunk { dropped: oldest.len() as u64, freed_bytes })
 }
 
 /// Shrinks workflows that nobody used for the time that they are kept; gives how many checkpoints were dropped.
@@ -108,9 +123,7 @@ pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u6
     let since = context.now.minus(context.settings.checkpoints.retention);
     let mut dropped = 0;
     for found in tx.unused_workflows(since, WORKFLOWS).map_err(store_fault)? {
-        shrink(tx, &found, BATCH)?;
-        let left = tx.workflow(&found.venture, &found.id).map_err(store_fault)?;
-        dropped += found.checkpoint_count - left.map_or(0, |left| left.checkpoint_count);
+        dropped += shrink(tx, &found, BATCH)?.dropped;
     }
     Ok(dropped)
 }
@@ -173,7 +186,7 @@ impl Operation for MakeRoom {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
         let mut freed_bytes = 0;
         for found in tx.unused_workflows(context.now, 1).map_err(store_fault)? {
-            freed_bytes += shrink(tx, &found, FEW)?;
+            freed_bytes += shrink(tx, &found, FEW)?.freed_bytes;
         }
         Ok(MakeRoomOutput { freed_bytes })
     }

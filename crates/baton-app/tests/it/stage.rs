@@ -66,31 +66,43 @@ impl Stage {
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         [Database::Sqlite, Database::Postgres].into_iter().filter_map(|database| {
             println!("on {database:?}");
-            Some(Self::on(TestStore::open(TestPlace::create(database)?)))
+            Some(Self::on(TestStore::open(TestPlace::create(database)?), settings()))
         })
     }
 
     pub(crate) fn sqlite() -> Self {
-        Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()))
+        Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()), settings())
     }
 
-    fn on(store: TestStore) -> Self {
+    /// Sets one up on each kind of database in turn, with other settings. The store works on the thread of its caller:
+    /// what a call leaves to be written afterwards is written when its answer is there.
+    pub(crate) fn each_with(change: impl Fn(&mut Settings)) -> impl Iterator<Item = Self> {
+        [Database::SqliteOnCaller, Database::PostgresOnCaller].into_iter().filter_map(move |database| {
+            println!("on {database:?}");
+            let mut settings = settings();
+            change(&mut settings);
+            Some(Self::on(TestStore::open(TestPlace::create(database)?), settings))
+        })
+    }
+
+    fn on(store: TestStore, settings: Settings) -> Self {
         let clock = FakeClock(Arc::new(AtomicI64::new(NOW.as_millis())));
         let log = RequestLog::at_end();
-        let app = App::new(store.clone(), settings(), clock.clone(), FixedEntropy::default(), log);
+        let app = App::new(store.clone(), settings, clock.clone(), FixedEntropy::default(), log);
         Self { app, clock, store }
     }
 
     /// Another process on the same store, with the same clock.
     pub(crate) fn another(&self) -> App {
-        let log = RequestLog::at_end();
-        App::new(
-            self.store.another(),
-            settings(),
-            self.clock.clone(),
-            FixedEntropy(AtomicU64::new(1 << 32)),
-            log,
-        )
+        self.beside(|_| {})
+    }
+
+    /// Another process on the same store, with the same clock and other settings.
+    pub(crate) fn beside(&self, change: impl Fn(&mut Settings)) -> App {
+        let mut settings = settings();
+        change(&mut settings);
+        let entropy = FixedEntropy(AtomicU64::new(1 << 32));
+        App::new(self.store.another(), settings, self.clock.clone(), entropy, RequestLog::at_end())
     }
 
     /// Calls an operation at so long after the beginning.

@@ -92,7 +92,7 @@ pub trait CheckpointRows {
         place: Place,
     ) -> Result<Vec<StoredFrame>, StoreError>;
 
-    /// Changes the status of a checkpoint.
+    /// Changes the status of a checkpoint. What was dropped stays so.
     fn set_checkpoint_status(&mut self, id: CheckpointId, status: CheckpointStatus)
     -> Result<(), StoreError>;
 
@@ -316,7 +316,7 @@ impl<S: Sql> CheckpointRows for S {
         status: CheckpointStatus,
     ) -> Result<(), StoreError> {
         self.execute(
-            "UPDATE checkpoints SET status = $1 WHERE id = $2",
+            "UPDATE checkpoints SET status = $1 WHERE id = $2 AND status <> 'archived'",
             &[status.as_str().into(), (&id.to_string()).into()],
         )?;
         Ok(())
@@ -328,18 +328,16 @@ impl<S: Sql> CheckpointRows for S {
         workflow: &WorkflowId,
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError> {
-        let Some(latest) = self.latest_checkpoint(venture, workflow)? else { return Ok(Vec::new()) };
+        // Where nothing can be loaded, the newest damaged one stands for the latest.
         self.query(
             &select(
-                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL \
-                 AND id <> $3 ORDER BY series, position LIMIT $4",
+                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL AND id <> coalesce(\
+                 (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
+                 ORDER BY series DESC, position DESC LIMIT 1), \
+                 (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'corrupt' \
+                 ORDER BY series DESC, position DESC LIMIT 1), '') ORDER BY series, position LIMIT $3",
             ),
-            &[
-                venture.as_str().into(),
-                workflow.as_str().into(),
-                (&latest.id.to_string()).into(),
-                limit.into(),
-            ],
+            &[venture.as_str().into(), workflow.as_str().into(), limit.into()],
             &mut read,
         )
     }

@@ -115,7 +115,7 @@ impl<S: Sql> WorkflowRows for S {
         self.query_one(
             select!(
                 "WHERE venture = $1 AND name = $2 AND coalesce(repo, '') = $3 AND last_saved_at >= $4 \
-                 ORDER BY last_saved_at DESC LIMIT 1"
+                 ORDER BY last_saved_at DESC, id DESC LIMIT 1"
             ),
             &[venture.as_str().into(), name.into(), repo.map_or("", Repo::as_str).into(), since.into()],
             &mut read,
@@ -131,7 +131,7 @@ impl<S: Sql> WorkflowRows for S {
         if let Some(name) = &filter.name {
             query.with(" AND name = $?", name);
         }
-        query.text(" ORDER BY last_saved_at DESC");
+        query.text(" ORDER BY last_saved_at DESC, id DESC");
         query.with(" LIMIT $?", filter.limit);
         query.with(" OFFSET $?", filter.offset);
         self.query(query.sql(), query.params(), &mut read)

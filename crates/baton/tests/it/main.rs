@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod active_http;
+mod checkpoint_cli;
+mod checkpoint_http;
 mod cli;
 mod concurrency_http;
 mod crash;

@@ -49,7 +49,7 @@ impl Face for Http {
             // Only some need a key; the other faces make one of their own for them.
             self.1 += 1;
             self.0.send(
-                "POST",
+                method,
                 &path,
                 &[("idempotency-key", &self.1.to_string())],
                 params.to_string().as_bytes(),
@@ -76,7 +76,9 @@ impl Face for McpOverHttp {
 fn outcome_of(result: &Value) -> Outcome {
     let body = result["structuredContent"].clone();
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(text, body, "text and structured content say the same");
+    // A list of checkpoints is a plain array as text, as its specification has it.
+    let said = if text.is_array() { json!({ "checkpoints": text }) } else { text };
+    assert_eq!(said, body, "text and structured content say the same");
     if result["isError"] != true {
         return Ok(body);
     }
@@ -98,15 +100,26 @@ impl Face for Cli {
             }
             given.insert("payload".into(), handoff.into());
         }
+        // A context comes in on standard input, and its labels have flags of their own.
+        let context = given.remove("context").map(|context| context.to_string()).unwrap_or_default();
+        if let Some(Value::Object(mut labels)) = given.remove("metadata") {
+            given.extend(labels.remove("name").map(|name| ("name".to_owned(), name)));
+            let tags = labels.remove("tags").unwrap_or_default();
+            arguments
+                .extend(tags.as_array().into_iter().flatten().map(|tag| format!("--tag={}", text_of(tag))));
+        }
+        if given.remove("force") == Some(true.into()) {
+            arguments.push("--force".into());
+        }
         for (name, value) in &given {
             if !step.positional.contains(&name.as_str()) {
                 arguments.push(format!("--{}={}", flag(name, step.verb), text_of(value)));
             }
         }
         for name in step.positional {
-            arguments.push(step.params[*name].as_str().unwrap().to_owned());
+            arguments.extend(step.params.get(*name).map(text_of));
         }
-        let finished = self.0.run(&arguments);
+        let finished = self.0.run_with_input(&arguments, context.as_bytes());
         let body = finished.json();
         assert_eq!(body["success"] == true, finished.code == 0, "{body}");
         if finished.code == 0 {
@@ -140,6 +153,11 @@ fn flag(param: &str, verb: &[&str]) -> String {
         "session_id" if verb == ["handoff", "create"] => "session".into(),
         "commit_sha" => "commit".into(),
         "status_label" => "status".into(),
+        "sessionId" => "session".into(),
+        "agentSessionId" => "agent-session".into(),
+        "contextKey" => "key".into(),
+        "maxBytes" => "max-bytes".into(),
+        "maxTokens" => "max-tokens".into(),
         other => other.replace('_', "-"),
     }
 }
@@ -152,7 +170,10 @@ fn masked(value: &Value) -> Value {
             .map(|(name, value)| {
                 let varies = name.ends_with("_at")
                     || name.ends_with("_id")
-                    || ["id", "heartbeat_interval_seconds", "next_cursor"].contains(&name.as_str());
+                    || name.ends_with("At")
+                    || ["id", "heartbeat_interval_seconds", "next_cursor", "agentSessionId", "more"]
+                        .contains(&name.as_str())
+                    || value.as_str().is_some_and(|text| text.starts_with("ckpt_"));
                 let value = if varies && !value.is_null() { json!("<varies>") } else { masked(value) };
                 (name.clone(), value)
             })
@@ -290,12 +311,169 @@ impl Script<'_> {
     }
 }
 
-/// Two scenarios with their happy paths and their errors, as the outcomes that a face gave.
+/// Three scenarios with their happy paths and their errors, as the outcomes that a face gave.
 fn play(face: &mut dyn Face) -> Vec<Outcome> {
     let mut script = Script { face, outcomes: Vec::new() };
     play_sessions(&mut script);
     play_handoffs(&mut script);
+    play_checkpoints(&mut script);
     script.outcomes
+}
+
+fn save(params: Value) -> Step {
+    Step {
+        http: ("POST", "/api/checkpoints"),
+        tool: "workflow_checkpoint_save",
+        verb: &["checkpoint", "save"],
+        params,
+        positional: &[],
+    }
+}
+
+fn load(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints/load"),
+        tool: "workflow_checkpoint_load",
+        verb: &["checkpoint", "load"],
+        params,
+        positional: &["checkpointId"],
+    }
+}
+
+fn load_by_path(checkpoint_id: &str) -> Step {
+    let params = json!({ "checkpointId": checkpoint_id });
+    Step { http: ("GET", "/api/checkpoints/{checkpointId}"), ..load(params) }
+}
+
+fn list_checkpoints(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints"),
+        tool: "workflow_checkpoint_list",
+        verb: &["checkpoint", "list"],
+        params,
+        positional: &[],
+    }
+}
+
+fn mark(session_id: &str, key: &str) -> Step {
+    Step {
+        http: ("POST", "/api/checkpoints/critical"),
+        tool: "workflow_mark_critical",
+        verb: &["checkpoint", "mark-critical"],
+        params: json!({ "sessionId": session_id, "contextKey": key }),
+        positional: &["contextKey"],
+    }
+}
+
+fn diff(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints/diff"),
+        tool: "workflow_checkpoint_diff",
+        verb: &["checkpoint", "diff"],
+        params,
+        positional: &["from", "to"],
+    }
+}
+
+fn explain(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints/explain"),
+        tool: "workflow_explain",
+        verb: &["checkpoint", "explain"],
+        params,
+        positional: &["checkpointId"],
+    }
+}
+
+fn delete(checkpoint_id: &str) -> Step {
+    Step {
+        http: ("DELETE", "/api/checkpoints/{checkpointId}"),
+        tool: "workflow_checkpoint_delete",
+        verb: &["checkpoint", "delete"],
+        params: json!({ "checkpointId": checkpoint_id }),
+        positional: &["checkpointId"],
+    }
+}
+
+fn workflows(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/workflows"),
+        tool: "workflow_list",
+        verb: &["checkpoint", "workflows"],
+        params,
+        positional: &[],
+    }
+}
+
+const UNKNOWN_CHECKPOINT: &str = "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
+
+fn play_checkpoints(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
+    let long: String = (0..400).map(|number| format!("finding {number}; ")).collect();
+    let context =
+        json!({ "goal": "relay ☕", "notes": long, "plan": { "steps": [1, 2.5, null] }, "_contextSize": 1 });
+    let first = call(save(json!({
+        "sessionId": "w", "context": context, "metadata": { "name": "ü first", "tags": ["a", "b"] }, "repo": "o/r",
+        "venture": "checks",
+    })))
+    .unwrap();
+    let first = first["checkpointId"].as_str().unwrap().to_owned();
+    let here = |more: Value| {
+        let mut params = json!({ "sessionId": "w", "venture": "checks" });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    let other = json!({ "goal": "relay ☕", "notes": "short" });
+    let second = call(save(here(json!({ "context": other })))).unwrap();
+    let second = second["checkpointId"].as_str().unwrap().to_owned();
+    assert_eq!(call(save(here(json!({ "context": other })))).unwrap()["status"], "SKIPPED_UNCHANGED");
+    call(save(here(json!({ "context": other, "force": true })))).unwrap();
+    let derived = json!({ "context": { "workflowId": "auth" }, "repo": "o/r", "venture": "checks" });
+    call(save(derived)).unwrap();
+    call(save(json!({ "sessionId": "default", "context": {} }))).unwrap();
+    call(save(json!({ "sessionId": "../x", "context": {} }))).unwrap_err();
+    call(save(json!({ "sessionId": "w", "context": [1] }))).unwrap_err();
+    call(save(json!({ "sessionId": "w", "context": { "n": 9_007_199_254_740_993_u64 } }))).unwrap_err();
+    call(save(json!({ "sessionId": "w", "context": {}, "agentSessionId": UNKNOWN_SESSION }))).unwrap_err();
+    let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
+    call(save(json!({ "sessionId": "w", "context": { "key": aws } }))).unwrap_err();
+    assert_eq!(call(load(json!({ "checkpointId": first }))).unwrap()["context"]["notes"], long);
+    call(load_by_path(&first)).unwrap();
+    call(load(here(json!({})))).unwrap();
+    call(load(json!({ "checkpointId": first, "maxBytes": 1_000 }))).unwrap();
+    call(load(json!({ "checkpointId": first, "maxTokens": 300, "level": "aggressive" }))).unwrap();
+    call(load(json!({ "checkpointId": first, "maxBytes": 0 }))).unwrap_err();
+    call(load(json!({ "checkpointId": first, "maxBytes": 9, "maxTokens": 9 }))).unwrap_err();
+    call(load(json!({ "checkpointId": first, "sessionId": "w" }))).unwrap_err();
+    call(load(json!({}))).unwrap_err();
+    call(load(json!({ "checkpointId": UNKNOWN_CHECKPOINT }))).unwrap_err();
+    call(load(json!({ "sessionId": "unknown" }))).unwrap_err();
+    call(load_by_path("../x")).unwrap_err();
+    call(list_checkpoints(here(json!({ "limit": 2, "offset": 1 })))).unwrap();
+    call(list_checkpoints(here(json!({ "limit": 0 })))).unwrap_err();
+    call(list_checkpoints(json!({ "sessionId": "w" }))).unwrap_err();
+    assert_eq!(call(mark("default", "goal")).unwrap()["status"], "KEY_NOT_FOUND");
+    call(save(json!({ "sessionId": "default", "context": { "goal": 1, "zebra": long } }))).unwrap();
+    assert_eq!(call(mark("default", "zebra")).unwrap()["status"], "SUCCESS");
+    call(mark("unknown", "zebra")).unwrap_err();
+    call(mark("default", "")).unwrap_err();
+    call(load(json!({ "sessionId": "default", "maxBytes": 100 }))).unwrap();
+    call(explain(json!({ "sessionId": "default" }))).unwrap();
+    call(explain(json!({ "checkpointId": first, "contextKey": "plan" }))).unwrap();
+    call(explain(json!({ "checkpointId": first, "contextKey": "absent" }))).unwrap_err();
+    call(diff(json!({ "from": first, "to": second }))).unwrap();
+    call(diff(here(json!({})))).unwrap();
+    call(diff(json!({ "from": first }))).unwrap_err();
+    call(diff(json!({ "from": first, "to": UNKNOWN_CHECKPOINT }))).unwrap_err();
+    call(workflows(json!({ "venture": "checks" }))).unwrap();
+    call(workflows(json!({ "venture": "checks", "repo": "o/r", "name": "auth", "limit": 1, "offset": 0 })))
+        .unwrap();
+    call(workflows(json!({ "limit": 101 }))).unwrap_err();
+    call(delete(&second)).unwrap();
+    call(delete(&second)).unwrap_err();
+    call(load_by_path(&second)).unwrap_err();
+    call(delete("..")).unwrap_err();
+    call(list_checkpoints(here(json!({})))).unwrap();
 }
 
 fn play_handoffs(script: &mut Script<'_>) {
