@@ -14,6 +14,8 @@ pub(crate) enum Afterthought {
     Used { venture: Venture, workflow: WorkflowId, at: Timestamp },
     /// A checkpoint is damaged.
     Damaged(CheckpointId),
+    /// A checkpoint that was damaged can be read again.
+    Sound(CheckpointId),
 }
 
 /// What a call has left so far. Clones share it.
@@ -42,6 +44,7 @@ impl Afterthought {
     fn write(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
         match self {
             Self::Used { venture, workflow, at } => tx.touch_workflow(venture, workflow, *at),
+            Self::Sound(id) => tx.set_checkpoint_status(*id, CheckpointStatus::Active),
             Self::Damaged(id) => tx.set_checkpoint_status(*id, CheckpointStatus::Corrupt),
         }
     }

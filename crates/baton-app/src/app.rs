@@ -110,7 +110,8 @@ impl App {
     /// Runs a call of its own. It has no fallback, so that one never leads to another.
     async fn submit_internal(&self, internal: &InternalCall) -> Reply {
         let InternalCall { operation, call, params } = internal;
-        let open = self.open(call.clone(), *operation, params);
+        let mut open = self.open(call.clone(), *operation, params);
+        open.is_attempt = true;
         let answer = match operation.submit(&open, params.clone()) {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, _) => pending.await.map_err(|Failed(fault)| fault),
@@ -120,7 +121,8 @@ impl App {
 
     fn submit_internal_blocking(&self, internal: &InternalCall) -> Reply {
         let InternalCall { operation, call, params } = internal;
-        let open = self.open(call.clone(), *operation, params);
+        let mut open = self.open(call.clone(), *operation, params);
+        open.is_attempt = true;
         let answer = match operation.submit(&open, params.clone()) {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, _) => pending.wait().map_err(|Failed(fault)| fault),
@@ -283,6 +285,7 @@ impl App {
             started_at,
             record: Some(record),
             logs_with_effect: false,
+            is_attempt: false,
             afterthoughts: Afterthoughts::default(),
         }
     }
@@ -363,6 +366,8 @@ pub struct OpenCall {
     record: Option<RequestRecord>,
     /// Whether the transaction of its effect writes the log too, which saves a process that does one thing a commit.
     logs_with_effect: bool,
+    /// Whether it is an attempt of our own, which the call that it was made for outlives.
+    is_attempt: bool,
     /// What is written once the answer is there.
     afterthoughts: Afterthoughts,
 }
@@ -425,7 +430,7 @@ impl OpenCall {
                 (Reply { status, error, body, replayed, truncated, correlation_id }, message)
             }
             Err(fault) => {
-                if fault.code.status() >= 500 {
+                if fault.code.status() >= 500 && !self.is_attempt {
                     let source = fault.source.as_ref().map(|source| format!("{source:?}"));
                     tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
                 }

@@ -14,6 +14,7 @@ mod frame;
 mod migration;
 mod page;
 mod postgres;
+mod reopening;
 mod rows;
 mod seal;
 mod spill;

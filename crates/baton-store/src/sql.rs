@@ -171,6 +171,7 @@ pub(crate) enum Lock {
     SessionTuple,
     IdempotencyKey,
     Workflow,
+    WorkflowName,
 }
 
 /// A database inside a transaction, as row files see it.

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::postgres::PostgresEngine;
+use crate::reopening::Reopening;
 use crate::sqlite::SqliteEngine;
 use crate::tx::{Outcome, Tx};
 
@@ -99,27 +100,13 @@ impl Store {
     ///
     /// Blocks. An older schema is backed up before it is migrated; a newer one is refused.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
-        let engine: Arc<dyn Engine> = match config {
-            StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads)?),
-            StoreConfig::Postgres { url, threads, connections } => {
-                Arc::new(PostgresEngine::open(url, *threads, *connections)?)
-            }
-        };
-        Ok(Self { engine })
+        open_engine(config).map(|engine| Self { engine })
     }
 
-    /// A store that could not be opened: all work on it fails, saying why.
-    pub fn unavailable(reason: &StoreError) -> Self {
-        let mut message = match reason {
-            StoreError::Unavailable { message, .. } => message.clone(),
-            reason => reason.to_string(),
-        };
-        let mut cause = std::error::Error::source(reason);
-        while let Some(inner) = cause {
-            message = format!("{message}: {inner}");
-            cause = inner.source();
-        }
-        Self { engine: Arc::new(Unavailable { message }) }
+    /// Takes a store that could not be opened. Work on it fails, saying why, until it can be: it is tried again every few
+    /// seconds.
+    pub fn open_later(config: &StoreConfig, reason: &StoreError) -> Self {
+        Self { engine: Arc::new(Reopening::new(config.clone(), reason)) }
     }
 
     /// Runs work that writes. Its writes are kept when it answers `Ok`, undone when it answers `Err`.
@@ -168,18 +155,13 @@ impl Store {
     }
 }
 
-struct Unavailable {
-    message: String,
-}
-
-impl Engine for Unavailable {
-    fn write(&self, _: Durability, work: Box<dyn Work>) {
-        self.read(work);
-    }
-
-    fn read(&self, work: Box<dyn Work>) {
-        work.finish(Err(StoreError::Unavailable { message: self.message.clone(), source: None }));
-    }
+pub(crate) fn open_engine(config: &StoreConfig) -> Result<Arc<dyn Engine>, StoreError> {
+    Ok(match config {
+        StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads)?),
+        StoreConfig::Postgres { url, threads, connections } => {
+            Arc::new(PostgresEngine::open(url, *threads, *connections)?)
+        }
+    })
 }
 
 /// The answer to submitted work: `.await` it, or [`Pending::wait`] for it where there is no async runtime.

@@ -34,7 +34,7 @@ pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<A
         if let Some(hint) = &failure.hint {
             note(&format!("next: {hint}"));
         }
-        Store::unavailable(&error)
+        Store::open_later(&place, &error)
     });
     app_on(store, config, threads)
 }
@@ -107,6 +107,9 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     };
     Failure::new(Exit::StoreUnavailable, ErrorCode::StoreUnavailable.as_str(), message).hint(hint)
 }
+
+/// The largest answer of a server: a context of 16 MiB, escaped, and what stands around it.
+const MAX_ANSWER_BYTES: u64 = 128 * 1024 * 1024;
 
 /// Where operations run.
 pub(crate) enum Backend {
@@ -262,7 +265,8 @@ impl Remote {
                 Failure::new(Exit::Usage, "invalid_config", format!("server {}: {error}", self.url))
             })?;
         let mut response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
-        let body = response.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
+        let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string();
+        let body = body.map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();
         let code = serde_json::from_str::<Value>(&body).ok();
         let error = code.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));

@@ -1,6 +1,8 @@
 //! Encryption as it is configured: which keys, from where, and what is said when there are none.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_app::checkpoint::{Keys, Sealing};
@@ -20,6 +22,8 @@ const HASTE: Duration = Duration::from_secs(2);
 pub(crate) struct ConfiguredKeys {
     mode: Mode,
     source: KeySource,
+    /// Keys are asked for again and again; a person need not be told as often.
+    has_warned: Arc<AtomicBool>,
 }
 
 impl ConfiguredKeys {
@@ -31,7 +35,7 @@ impl ConfiguredKeys {
                 KeySource::Keychain(Keychain::new(&config.keychain_lock, deadline))
             }
         };
-        Self { mode: config.encryption, source }
+        Self { mode: config.encryption, source, has_warned: Arc::default() }
     }
 
     pub(crate) const fn mode(&self) -> Mode {
@@ -57,15 +61,21 @@ impl Keys for ConfiguredKeys {
             }
         };
         let obtained = obtain(self.mode, &self.source, sealed, fresh);
-        if let Some(warning) = obtained.warning {
+        if let Some(warning) = obtained.warning
+            && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
             warn(&warning.to_string());
         }
         match obtained.decision {
             Decision::Plain { opening } => Sealing::Plain(opening),
             Decision::Use(keys) => Sealing::Sealed(keys),
             Decision::PlainWithWarning { reason, hint } => {
-                warn(&format!("encryption is preferred, but {reason}; contexts are stored in plain"));
-                note(&format!("next: {hint}"));
+                if !self.has_warned.swap(true, Ordering::Relaxed) {
+                    warn(&format!(
+                        "contexts are stored in plain, although encryption is preferred: {reason}"
+                    ));
+                    note(&format!("next: {hint}"));
+                }
                 Sealing::Plain(None)
             }
             Decision::Refuse { reason, hint } => Sealing::Refused { reason, hint },

@@ -34,7 +34,8 @@ pub struct DeleteCheckpointOutput {
 
 impl Operation for DeleteCheckpoint {
     const NAME: &'static str = "checkpoint.delete";
-    const SUMMARY: &'static str = "Delete one checkpoint, named ones included.";
+    const SUMMARY: &'static str =
+        "Delete one checkpoint, named ones included; with its last one a workflow is gone too.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     const DESTRUCTIVE: bool = true;
@@ -53,7 +54,11 @@ impl Operation for DeleteCheckpoint {
             .ok_or_else(missing)?;
         let id = checkpoint.id;
         let freed_bytes = drop_all(tx, &mut workflow, &[checkpoint], None).map_err(store_fault)?;
-        tx.update_workflow(&workflow).map_err(store_fault)?;
+        if workflow.checkpoint_count == 0 {
+            tx.delete_workflow(&workflow.venture, &workflow.id).map_err(store_fault)?;
+        } else {
+            tx.update_workflow(&workflow).map_err(store_fault)?;
+        }
         Ok(DeleteCheckpointOutput { checkpoint_id: id, freed_bytes })
     }
 }

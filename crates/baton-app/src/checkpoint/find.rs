@@ -35,10 +35,17 @@ impl<'a> Wanted<'a> {
         match (checkpoint, workflow) {
             (Some(id), None) => Ok(Self::Checkpoint(id)),
             (None, Some(id)) => Ok(Self::Latest(id)),
-            (Some(_), Some(_)) => Err(Fault::invalid("checkpointId", "excludes sessionId")
-                .hint("give checkpointId for that checkpoint, or sessionId for the latest of the workflow")),
-            (None, None) => Err(Fault::invalid("checkpointId", "or sessionId is needed")
-                .hint("give checkpointId for one checkpoint, or sessionId for the latest of the workflow")),
+            (Some(_), Some(_)) => {
+                Err(Fault::invalid("checkpointId", "cannot be given together with sessionId").hint(
+                    "give checkpointId for that checkpoint, or sessionId for the latest of the workflow",
+                ))
+            }
+            (None, None) => {
+                Err(Fault::invalid("checkpointId", "is missing, and so is sessionId: one of them is needed")
+                    .hint(
+                        "give checkpointId for one checkpoint, or sessionId for the latest of the workflow",
+                    ))
+            }
         }
     }
 }
@@ -71,14 +78,11 @@ pub(super) fn find(
 ) -> Result<Checkpoint, Fault> {
     match wanted {
         Wanted::Checkpoint(name) => {
+            // One that was found damaged is tried again: a file may have been put back.
             let found = checkpoint(context, tx, name)?;
-            match found {
-                Some(found) if found.status == CheckpointStatus::Active => Ok(found),
-                Some(found) if found.status == CheckpointStatus::Corrupt => {
-                    Err(corrupt(context, tx, &found, "it was found damaged before"))
-                }
-                _ => Err(checkpoint_not_found(name)),
-            }
+            found
+                .filter(|found| found.status != CheckpointStatus::Archived)
+                .ok_or_else(|| checkpoint_not_found(name))
         }
         Wanted::Latest(id) => {
             let venture = venture_of(context, venture)?;
@@ -120,6 +124,9 @@ pub(super) fn read(
         .map_err(|broken| broken_fault(context, tx, checkpoint, broken))?;
     let read = PersistableContext::read(&text)
         .map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
+    if checkpoint.status == CheckpointStatus::Corrupt {
+        context.afterwards(Afterthought::Sound(checkpoint.id));
+    }
     note_use(context, tx, checkpoint)?;
     Ok(read)
 }

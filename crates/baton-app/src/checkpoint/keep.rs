@@ -6,7 +6,7 @@ use baton_store::Tx;
 
 use super::find::sealed_fault;
 use super::room;
-use super::series::{Broken, Next, pack_next};
+use super::series::{Broken, Next, pack_next, read_context};
 use super::vault::{Owner, Unkept};
 use crate::operation::{Context, store_fault};
 
@@ -91,6 +91,8 @@ pub(super) fn keep(
         && let Some(latest) = tx.latest_checkpoint(venture, id).map_err(store_fault)?
         && latest.context_hash == new.context_hash
         && latest.labels == new.labels
+        // What cannot be read any more is saved once more.
+        && read_context(&context.settings.checkpoints.vault, tx, &latest).is_ok()
     {
         return Ok(Kept::Unchanged(latest));
     }

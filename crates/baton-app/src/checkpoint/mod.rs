@@ -28,7 +28,7 @@ pub use mark_critical::{MarkCritical, MarkCriticalOutput, MarkCriticalParams, Ma
 pub use reseal::{ResealCheckpoints, ResealCheckpointsOutput, ResealCheckpointsParams};
 pub(crate) use room::{MakeRoom, shrink_unused};
 pub use save::{SaveCheckpoint, SaveCheckpointOutput, SaveCheckpointParams, SaveStatus};
-pub use vault::{Keys, NoKeys, Sealing, Vault};
+pub use vault::{KEYS_USED_FOR, Keys, NoKeys, Sealing, Vault};
 pub use view::{CheckpointMetadata, CheckpointView};
 pub(crate) use waiting::{TakeIn, TakeInOutput};
 pub use workflows::{ListWorkflows, ListWorkflowsOutput, ListWorkflowsParams, WorkflowView};

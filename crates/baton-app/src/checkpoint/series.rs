@@ -62,8 +62,9 @@ pub(super) fn pack_next(
                     return Ok(Next { place, packed, damaged });
                 }
             }
-            Err(broken @ (Broken::Store(_) | Broken::Sealed { .. })) => return Err(broken),
-            Err(Broken::Incomplete) => {}
+            Err(Broken::Store(error)) => return Err(error.into()),
+            // Whether it may be gone on without the key is decided where the new frame is sealed, or not.
+            Err(Broken::Incomplete | Broken::Sealed { .. }) => {}
             Err(Broken::Damaged { at, .. }) => damaged = Some(at),
         }
     }

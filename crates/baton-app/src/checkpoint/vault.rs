@@ -4,7 +4,8 @@
 //! own which checkpoint leans on which (`series`), where keys come from, or what may be dropped (`room`).
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use baton_core::checkpoint::{Checkpoint, WorkflowId};
 use baton_core::{CheckpointId, Sha256Hash, Venture};
@@ -26,8 +27,18 @@ pub struct Vault {
     blobs: Option<BlobFolder>,
     spill: Option<SpillFolder>,
     keys: Arc<dyn Keys>,
-    obtained: Arc<OnceLock<Sealing>>,
+    obtained: Arc<Mutex<Option<Obtained>>>,
 }
+
+/// What was found out about keys, and when.
+struct Obtained {
+    sealing: Sealing,
+    at: Instant,
+}
+
+/// How long keys are used before they are asked for again: so long a process may go on sealing with a key that another
+/// one has replaced.
+pub const KEYS_USED_FOR: Duration = Duration::from_secs(5);
 
 /// Where keys come from.
 pub trait Keys: Send + Sync {
@@ -153,20 +164,35 @@ impl Vault {
         self.spill.as_ref()
     }
 
-    /// What to do about sealing. Asked for once; a refusal is asked for again, since a person may mend it.
+    /// What to do about sealing, as it was found out a moment ago or is now. A refusal is not remembered, since a person
+    /// may mend it.
     fn sealing(
         &self,
         is_anything_sealed: impl FnOnce() -> Result<bool, StoreError>,
     ) -> Result<Sealing, StoreError> {
-        if let Some(sealing) = self.obtained.get() {
-            return Ok(sealing.clone());
+        if let Some(sealing) = self.remembered() {
+            return Ok(sealing);
         }
-        let sealing = self.keys.obtain(is_anything_sealed()?);
+        let is_anything_sealed = is_anything_sealed()?;
+        Ok(self.ask(is_anything_sealed))
+    }
+
+    fn remembered(&self) -> Option<Sealing> {
+        let obtained = self.obtained.lock().unwrap_or_else(PoisonError::into_inner);
+        obtained
+            .as_ref()
+            .filter(|obtained| obtained.at.elapsed() < KEYS_USED_FOR)
+            .map(|found| found.sealing.clone())
+    }
+
+    /// Asks for keys now. Not under the lock: a keychain may take its time, and others have keys already.
+    fn ask(&self, is_anything_sealed: bool) -> Sealing {
+        let sealing = self.keys.obtain(is_anything_sealed);
         if !matches!(sealing, Sealing::Refused { .. }) {
-            // Another thread may have been first; both asked the same keychain.
-            let _ = self.obtained.set(sealing.clone());
+            let found = Obtained { sealing: sealing.clone(), at: Instant::now() };
+            *self.obtained.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         }
-        Ok(sealing)
+        sealing
     }
 
     /// Tells whether a context of so many bytes may be stored as a difference.
@@ -196,7 +222,7 @@ impl Vault {
     pub(super) fn seal_alone(&self, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
         // That something may be sealed already is the careful answer: no first key is made then. It is only a guess, so
         // what comes of it is not remembered.
-        let sealing = self.obtained.get().cloned().unwrap_or_else(|| self.keys.obtain(true));
+        let sealing = self.remembered().unwrap_or_else(|| self.keys.obtain(true));
         seal(&sealing, owner, packed)
     }
 
@@ -256,16 +282,11 @@ impl Vault {
             return Err(Unreadable::Damaged("the stored bytes do not have the recorded hash".into()));
         }
         let Some(key_id) = &frame.key_id else { return Ok(bytes) };
-        let ring = match self.sealing(|| Ok(true))? {
-            Sealing::Sealed(ring) | Sealing::Plain(Some(ring)) => ring,
-            Sealing::Plain(None) | Sealing::Refused { .. } => {
-                return Err(Unreadable::Sealed { key_id: key_id.clone() });
-            }
-        };
-        ring.open(&bytes, &owner.associated()).map_err(|error| match error {
-            SealError::UnknownKey { key_id } => Unreadable::Sealed { key_id: key_id.to_string() },
-            SealError::NotSealed | SealError::Damaged => Unreadable::Damaged(error.to_string()),
-        })
+        match open(&self.sealing(|| Ok(true))?, owner, &bytes, key_id) {
+            // Another process may have made the key since keys were asked for.
+            Err(Unreadable::Sealed { .. }) => open(&self.ask(true), owner, &bytes, key_id),
+            opened => opened,
+        }
     }
 
     fn fetch(&self, frame: &Frame) -> Result<Vec<u8>, Unreadable> {
@@ -279,6 +300,19 @@ impl Vault {
             }
         }
     }
+}
+
+fn open(sealing: &Sealing, owner: Owner<'_>, sealed: &[u8], key_id: &str) -> Result<Vec<u8>, Unreadable> {
+    let ring = match sealing {
+        Sealing::Sealed(ring) | Sealing::Plain(Some(ring)) => ring,
+        Sealing::Plain(None) | Sealing::Refused { .. } => {
+            return Err(Unreadable::Sealed { key_id: key_id.to_owned() });
+        }
+    };
+    ring.open(sealed, &owner.associated()).map_err(|error| match error {
+        SealError::UnknownKey { key_id } => Unreadable::Sealed { key_id: key_id.to_string() },
+        SealError::NotSealed | SealError::Damaged => Unreadable::Damaged(error.to_string()),
+    })
 }
 
 fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {

@@ -30,7 +30,8 @@ pub trait WorkflowRows {
     /// is locked too.
     fn lock_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
 
-    /// Finds the workflow of a name that was saved last in a repository (or in none), if it was saved since then.
+    /// Finds the workflow of a name that was saved last in a repository (or in none), if it was saved since then. Others
+    /// who look for the same one to save to wait until the end of the transaction, so that only one of them makes it.
     fn recent_workflow(
         &mut self,
         venture: &Venture,
@@ -47,6 +48,9 @@ pub trait WorkflowRows {
 
     /// Writes what may change of a workflow.
     fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
+
+    /// Removes a workflow that has no checkpoints any more.
+    fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError>;
 
     /// Notes that a workflow was used. It never moves back.
     fn touch_workflow(&mut self, venture: &Venture, id: &WorkflowId, at: Timestamp)
@@ -112,12 +116,14 @@ impl<S: Sql> WorkflowRows for S {
         repo: Option<&Repo>,
         since: Timestamp,
     ) -> Result<Option<Workflow>, StoreError> {
+        let place = repo.map_or("", Repo::as_str);
+        self.lock(Lock::WorkflowName, &format!("{venture} {place} {name}"))?;
         self.query_one(
             select!(
                 "WHERE venture = $1 AND name = $2 AND coalesce(repo, '') = $3 AND last_saved_at >= $4 \
                  ORDER BY last_saved_at DESC, id DESC LIMIT 1"
             ),
-            &[venture.as_str().into(), name.into(), repo.map_or("", Repo::as_str).into(), since.into()],
+            &[venture.as_str().into(), name.into(), place.into(), since.into()],
             &mut read,
         )
     }
@@ -174,6 +180,14 @@ impl<S: Sql> WorkflowRows for S {
                 workflow.venture.as_str().into(),
                 workflow.id.as_str().into(),
             ],
+        )?;
+        Ok(())
+    }
+
+    fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError> {
+        self.execute(
+            "DELETE FROM workflows WHERE venture = $1 AND id = $2",
+            &[venture.as_str().into(), id.as_str().into()],
         )?;
         Ok(())
     }

@@ -299,6 +299,12 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
                 view.shown_bytes
             ));
         }
+        if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
+            note(&format!(
+                "what is critical alone has {} bytes, more than the budget of {}",
+                overflow.critical_bytes, overflow.budget_bytes
+            ));
+        }
         serde_json::to_string_pretty(&output.context).unwrap_or_default()
     })
 }

@@ -15,6 +15,7 @@ use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
+use crate::verbs::key::keys_in_use;
 
 /// Below this much free space a store is in danger.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
@@ -229,7 +230,7 @@ fn keys(config: &Config) -> Finding {
             warning.to_string(),
             "make the key file readable for you alone",
         ),
-        Err(error) if error.is_missing() => {
+        Err(error) if error.is_missing() && !is_anything_sealed(config) => {
             Finding::ok(CHECK, "on; the first key is made with the first context")
         }
         Err(error) => {
@@ -237,6 +238,15 @@ fn keys(config: &Config) -> Finding {
             Finding::bad(CHECK, level, error.to_string(), error.hint())
         }
     }
+}
+
+/// Whether something in the database needs a key. One that cannot be read has its own finding.
+fn is_anything_sealed(config: &Config) -> bool {
+    let is_there = match store_config(config, Threads::Caller) {
+        StoreConfig::Sqlite { path, .. } => path.exists(),
+        StoreConfig::Postgres { .. } => true,
+    };
+    is_there && keys_in_use(config).is_ok_and(|used| !used.is_empty())
 }
 
 /// Checkpoints that wait beside a database which could not be written.

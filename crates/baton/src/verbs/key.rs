@@ -1,8 +1,10 @@
 //! `baton key …`
 
-use baton_app::checkpoint::{ResealCheckpoints, ResealCheckpointsOutput};
+use std::time::Duration;
+
+use baton_app::checkpoint::{KEYS_USED_FOR, ListWorkflows, ResealCheckpoints, ResealCheckpointsOutput};
 use baton_core::CheckpointId;
-use baton_store::{BlobFolder, KeyId, SecretKey, Store, StoreError, Threads};
+use baton_store::{BlobFolder, KeyId, SecretKey, SpillFolder, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -12,7 +14,7 @@ use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::keys::{KeySource, Mode, SourceError};
-use crate::output::{Answer, Failure};
+use crate::output::{Answer, Failure, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
@@ -37,6 +39,7 @@ pub(crate) fn run(command: &KeyCommand, config: &Config) -> Result<Answer, Failu
 }
 
 fn status(config: &Config) -> Result<Answer, Failure> {
+    refuse_server(config)?;
     let keys = ConfiguredKeys::of(config);
     let (place, mode) = (place(keys.source()), mode(keys.mode()));
     let used = keys_in_use(config)?;
@@ -66,6 +69,8 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         return Err(Failure::new(Exit::Usage, "usage", "encryption is off: there is no key to rotate")
             .hint("set BATON_ENCRYPTION=preferred or required first"));
     }
+    refuse_server(config)?;
+    take_in(config)?;
     let fresh =
         SecretKey::random().map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
     // Where nothing was ever encrypted the first key is made, in place of a second one.
@@ -75,9 +80,13 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         Err(error) => Err(error),
     };
     let ring = rotated.map_err(|error| source_failure(&error))?;
-    let (resealed, damaged) = reseal_all(config)?;
+    let (mut resealed, damaged) = reseal_all(config)?;
     let mut dropped = 0;
     if args.drop_old {
+        // Processes that run use the keys that they have for a moment longer. What they saved meanwhile is sealed again.
+        note("waiting for other processes to take up the new key");
+        std::thread::sleep(KEYS_USED_FOR + Duration::from_secs(1));
+        resealed += reseal_all(config)?.0;
         let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
         let left = keys.source().drop_old(&used).map_err(|error| source_failure(&error))?;
         dropped = ring.ids().count() - left.ids().count();
@@ -94,6 +103,24 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let data =
         json!({ "key_id": current, "resealed": resealed, "damaged": damaged, "dropped_keys": dropped });
     Ok(Answer::new(data, text))
+}
+
+fn refuse_server(config: &Config) -> Result<(), Failure> {
+    Backend::local(config, "looking after keys").map(|_| ())
+}
+
+/// Takes in what waits beside the database: it may be sealed with a key that is about to be forgotten.
+fn take_in(config: &Config) -> Result<(), Failure> {
+    Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
+    if !SpillFolder::at(DataDir::at(&config.data_dir).spill()).is_empty() {
+        return Err(Failure::new(
+            Exit::Conflict,
+            "checkpoints_waiting",
+            "checkpoints wait in spill/ that could not be taken into the database",
+        )
+        .hint("mend the database (baton doctor), or move files away that cannot be read; then rotate"));
+    }
+    Ok(())
 }
 
 /// Encrypts portion after portion. Broken off, it is gone on with by rotating once more; both keys are there.
@@ -117,7 +144,7 @@ fn reseal_all(config: &Config) -> Result<(u64, Vec<CheckpointId>), Failure> {
 }
 
 /// Which keys the store needs, and for how many checkpoints.
-fn keys_in_use(config: &Config) -> Result<Vec<(String, u64)>, Failure> {
+pub(crate) fn keys_in_use(config: &Config) -> Result<Vec<(String, u64)>, Failure> {
     let store = Store::open(&store_config(config, Threads::Caller)).map_err(|error| store_failure(&error))?;
     let used: Result<_, StoreError> = store.read(|tx| tx.keys_in_use()).wait();
     used.map_err(|error| store_failure(&error))

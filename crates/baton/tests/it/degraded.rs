@@ -108,6 +108,33 @@ fn everything_else_is_refused_with_the_way_forward() {
 }
 
 #[test]
+fn a_process_that_began_without_the_database_takes_it_up_when_it_is_mended() {
+    let home = home();
+    save(&home, "s", &json!({ "step": 1 }));
+    let mend = break_database(&home);
+    let mut client = home.mcp();
+    let saved =
+        client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": { "step": 2 } }));
+    assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");
+    mend();
+    let mut number = 3;
+    loop {
+        let context = json!({ "step": number });
+        let saved = client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": context }));
+        if saved["structuredContent"]["degraded"] == false {
+            break;
+        }
+        number += 1;
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let steps: Vec<Value> =
+        ids(&home, "s").iter().map(|id| loaded(&home, &[id])["context"]["step"].clone()).collect();
+    let newest_first: Vec<Value> = (1..=number).rev().map(Value::from).collect();
+    assert_eq!(steps.as_slice(), &newest_first[..steps.len()]);
+    assert!(std::fs::read_dir(home.data_dir().join("spill")).unwrap().next().is_none());
+}
+
+#[test]
 fn a_workflow_without_an_id_is_found_again_meanwhile() {
     let home = home();
     save(&home, "s", &json!({}));

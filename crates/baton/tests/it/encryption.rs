@@ -279,3 +279,62 @@ fn a_bus_that_never_answers_holds_nobody_up() {
     assert_eq!(refused.code, 9, "{refused:?}");
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains("did not answer"), "{refused:?}");
 }
+
+#[test]
+fn a_running_process_takes_up_a_rotated_key_before_the_old_one_is_forgotten() {
+    let encrypted = Encrypted::with_key_file("required");
+    let key_file = encrypted.key_file.clone().unwrap();
+    let server = encrypted.home.serve_with(&[
+        ("BATON_ENCRYPTION", "required"),
+        ("BATON_ENCRYPTION_KEY_FILE", key_file.to_str().unwrap()),
+    ]);
+    let save = |session: &str| {
+        let body = json!({ "sessionId": session, "context": context(2_000, 1) });
+        let saved = server.post("/api/checkpoints", &body);
+        assert_eq!(saved.status, 200, "{}", saved.text);
+    };
+    save("before");
+    encrypted.data(&["key", "rotate"]);
+    save("between");
+    let loaded = server.get("/api/checkpoints/load?sessionId=before");
+    assert_eq!(loaded.status, 200, "what was sealed anew is read: {}", loaded.text);
+    encrypted.data(&["key", "rotate", "--drop-old"]);
+    save("after");
+    drop(server);
+    for session in ["before", "between", "after"] {
+        assert_eq!(
+            encrypted.data(&["checkpoint", "load", "--session", session])["context"],
+            context(2_000, 1)
+        );
+    }
+    assert_eq!(encrypted.data(&["key", "status"])["missing"], json!([]));
+}
+
+#[test]
+fn rotating_takes_in_what_waits_beside_the_database() {
+    let encrypted = Encrypted::with_key_file("required");
+    assert_eq!(encrypted.save(&context(10, 1)).code, 0);
+    let (database, away) =
+        (encrypted.home.data_dir().join("baton.db"), encrypted.home.path().join("away.db"));
+    std::fs::rename(&database, &away).unwrap();
+    std::fs::write(&database, "no database").unwrap();
+    assert_eq!(encrypted.save(&context(10, 2)).json()["data"]["degraded"], true);
+    std::fs::rename(&away, &database).unwrap();
+    encrypted.data(&["key", "rotate", "--drop-old"]);
+    assert_eq!(encrypted.loaded(), context(10, 2));
+}
+
+#[test]
+fn without_its_key_a_workflow_goes_on_only_where_plain_is_allowed() {
+    let encrypted = Encrypted::with_key_file("required");
+    assert_eq!(encrypted.save(&context(2_000, 1)).code, 0);
+    std::fs::remove_file(encrypted.key_file.as_ref().unwrap()).unwrap();
+    assert_eq!(encrypted.save(&context(2_000, 2)).code, 9);
+    let told = encrypted.home.command().env("BATON_ENCRYPTION", "required").arg("doctor").output().unwrap();
+    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let preferred = Encrypted { mode: "preferred", ..encrypted };
+    let saved = preferred.save(&context(2_000, 3));
+    assert_eq!((saved.code, &saved.json()["data"]["degraded"]), (0, &json!(false)), "{saved:?}");
+    assert!(saved.stderr.contains("stored in plain"), "{saved:?}");
+    assert_eq!(preferred.loaded(), context(2_000, 3));
+}
