@@ -4,15 +4,16 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
-use baton_store::{Durability, Pending, SpillFolder, Store, StoreError, Tx};
+use baton_store::{SpillFolder, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::afterthought::Afterthoughts;
 use crate::call::{Call, Face, Reply};
 use crate::checkpoint::{MakeRoom, TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
-use crate::operation::{AnyOperation, Effect, Operation, operation as typed, request_id};
-use crate::prepare::{MAX_MESSAGE, Prepared, clip, prepare};
+use crate::open_call::{Answered, OpenCall, store_error};
+use crate::operation::{AnyOperation, operation as typed, request_id};
+use crate::prepare::{MAX_MESSAGE, clip};
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
 use crate::transact::{Failed, Stored, Surroundings};
@@ -20,30 +21,14 @@ use crate::transact::{Failed, Stored, Surroundings};
 /// Baton, ready to be called. Clones share it.
 #[derive(Clone)]
 pub struct App {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
-    store: Store,
+pub(crate) struct Inner {
+    pub(crate) store: Store,
     clock: Box<dyn Clock>,
-    surroundings: Arc<Surroundings>,
+    pub(crate) surroundings: Arc<Surroundings>,
     log: RequestLog,
-}
-
-/// A call under way: refused before it reached the store, or waiting for it.
-#[doc(hidden)]
-pub enum Answered {
-    Refused(Fault),
-    Waiting(Pending<Stored, Failed>, Fallback),
-}
-
-/// What a call can still do when the store failed it.
-#[doc(hidden)]
-pub struct Fallback {
-    /// The same work once more.
-    again: Box<dyn FnOnce() -> Pending<Stored, Failed> + Send>,
-    /// An answer without the store.
-    rescue: Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send>,
 }
 
 impl fmt::Debug for App {
@@ -248,7 +233,7 @@ impl App {
         reply
     }
 
-    fn log(&self, now: Timestamp, record: impl FnOnce(baton_core::RequestId) -> RequestRecord) {
+    pub(crate) fn log(&self, now: Timestamp, record: impl FnOnce(baton_core::RequestId) -> RequestRecord) {
         let Surroundings { entropy, sequence, .. } = self.inner.surroundings.as_ref();
         match request_id(sequence, entropy.as_ref(), now) {
             Ok(id) => self.inner.log.record(&self.inner.store, record(id)),
@@ -291,54 +276,6 @@ impl App {
     }
 }
 
-/// The store's part of a call, which can be handed to it more than once.
-struct Submission<O: Operation> {
-    store: Store,
-    surroundings: Arc<Surroundings>,
-    call: Call,
-    now: Timestamp,
-    prepared: Arc<Prepared<O::Params>>,
-    afterthoughts: Afterthoughts,
-    log: Option<RequestRecord>,
-}
-
-impl<O: Operation> Clone for Submission<O> {
-    fn clone(&self) -> Self {
-        Self {
-            store: self.store.clone(),
-            surroundings: self.surroundings.clone(),
-            call: self.call.clone(),
-            now: self.now,
-            prepared: self.prepared.clone(),
-            afterthoughts: self.afterthoughts.clone(),
-            log: self.log.clone(),
-        }
-    }
-}
-
-impl<O: Operation> Submission<O> {
-    fn enqueue(&self) -> Pending<Stored, Failed> {
-        let Self { store, surroundings, call, now, prepared, afterthoughts, log } = self.clone();
-        let work = move |tx: &mut dyn Tx| {
-            let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
-            if let Some(record) = &log {
-                tx.log_request(&surroundings.filled_in(record, &stored)?)?;
-                stored.logged = true;
-            }
-            Ok(stored)
-        };
-        match O::EFFECT {
-            Effect::Read => store.read(work),
-            Effect::Write => store.write(Durability::Full, work),
-        }
-    }
-}
-
-/// The failure of the store behind a fault; none when something else was the matter, such as a key that is missing.
-fn store_error(fault: &Fault) -> Option<&StoreError> {
-    fault.source.as_ref()?.downcast_ref()
-}
-
 /// A call that nobody from outside made.
 struct InternalCall {
     operation: &'static dyn AnyOperation,
@@ -355,105 +292,6 @@ pub struct RefusedCall {
     pub correlation_id: CorrelationId,
     /// The credential, when there was a valid one.
     pub actor_key_id: Option<baton_core::ActorKeyId>,
-}
-
-/// A call between its start and its answer. It is logged however it ends, also when the client goes away.
-#[doc(hidden)]
-pub struct OpenCall {
-    app: App,
-    call: Call,
-    started_at: Timestamp,
-    record: Option<RequestRecord>,
-    /// Whether the transaction of its effect writes the log too, which saves a process that does one thing a commit.
-    logs_with_effect: bool,
-    /// Whether it is an attempt of our own, which the call that it was made for outlives.
-    is_attempt: bool,
-    /// What is written once the answer is there.
-    afterthoughts: Afterthoughts,
-}
-
-impl OpenCall {
-    /// The pipeline of one operation, up to handing it to the store.
-    pub(crate) fn submit<O: Operation>(&self, params: Value) -> Answered {
-        let prepared = match prepare::<O>(&self.call, params) {
-            Ok(prepared) => prepared,
-            Err(fault) => return Answered::Refused(fault),
-        };
-        let prepared = Arc::new(prepared);
-        let (submission, rescued) = (self.submission::<O>(prepared.clone()), self.rescue::<O>(prepared));
-        let fallback = Fallback {
-            again: Box::new({
-                let submission = submission.clone();
-                move || submission.enqueue()
-            }),
-            rescue: rescued,
-        };
-        Answered::Waiting(submission.enqueue(), fallback)
-    }
-
-    fn submission<O: Operation>(&self, prepared: Arc<Prepared<O::Params>>) -> Submission<O> {
-        Submission {
-            store: self.app.inner.store.clone(),
-            surroundings: self.app.inner.surroundings.clone(),
-            call: self.call.clone(),
-            now: self.started_at,
-            prepared,
-            afterthoughts: self.afterthoughts.clone(),
-            log: self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write),
-        }
-    }
-
-    /// What the operation can do when the store cannot be used. A full disk is not that: nothing more fits anywhere.
-    fn rescue<O: Operation>(
-        &self,
-        prepared: Arc<Prepared<O::Params>>,
-    ) -> Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send> {
-        let (surroundings, call, now) =
-            (self.app.inner.surroundings.clone(), self.call.clone(), self.started_at);
-        Box::new(move |fault| match store_error(&fault) {
-            Some(error)
-                if fault.code == ErrorCode::StoreUnavailable && !matches!(error, StoreError::Full) =>
-            {
-                surroundings.rescue::<O>(&call, now, &prepared).unwrap_or(Err(fault))
-            }
-            _ => Err(fault),
-        })
-    }
-
-    fn close(mut self, answer: Result<Stored, Fault>) -> Reply {
-        self.afterthoughts.write(&self.app.inner.store);
-        let correlation_id = self.call.correlation_id.clone();
-        let (reply, message) = match answer {
-            Ok(stored) => {
-                let Stored { status, error, body, replayed, truncated, message, logged } = stored;
-                self.record = self.record.take().filter(|_| !logged);
-                (Reply { status, error, body, replayed, truncated, correlation_id }, message)
-            }
-            Err(fault) => {
-                if fault.code.status() >= 500 && !self.is_attempt {
-                    let source = fault.source.as_ref().map(|source| format!("{source:?}"));
-                    tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
-                }
-                (Reply::fault(&fault, correlation_id), Some(fault.to_string()))
-            }
-        };
-        if let Some(record) = &mut self.record {
-            record.status_code = reply.status;
-            record.error_message = message.map(|message| clip(&message, MAX_MESSAGE));
-            record.idempotency_hit = reply.replayed;
-        }
-        reply
-    }
-}
-
-impl Drop for OpenCall {
-    fn drop(&mut self) {
-        if let Some(mut record) = self.record.take() {
-            let now = self.app.now();
-            record.duration_ms = (now.as_millis() - self.started_at.as_millis()).max(0);
-            self.app.log(now, |id| RequestRecord { id, ..record });
-        }
-    }
 }
 
 fn endpoint_of(face: &Face, operation: &str) -> (String, String) {

@@ -12,6 +12,7 @@ pub mod checkpoint;
 mod clock;
 pub mod handoff;
 pub mod maintenance;
+mod open_call;
 mod operation;
 mod page;
 mod prepare;

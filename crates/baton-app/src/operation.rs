@@ -14,8 +14,8 @@ use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
 use crate::afterthought::{Afterthought, Afterthoughts};
-use crate::app::{Answered, OpenCall};
 use crate::clock::Entropy;
+use crate::open_call::{Answered, OpenCall};
 use crate::settings::Settings;
 
 /// What an operation does to the store.

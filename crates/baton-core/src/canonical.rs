@@ -14,6 +14,8 @@ use subtle::ConstantTimeEq;
 
 use crate::json::{prepend_index, prepend_key};
 
+/// Where the text of a value begins to grow.
+const INITIAL_BYTES: usize = 256;
 /// Every integer up to this magnitude is a 64-bit float and is written with its own digits.
 const MAX_SAFE_INTEGER: u64 = 1 << 53;
 
@@ -53,7 +55,68 @@ pub fn canonicalize(value: &Value) -> Result<String, CanonicalError> {
     if let Some(RoundedInteger { path, number }) = find_rounded_integer(value)? {
         return Err(CanonicalError::IntegerWouldRound { path, number });
     }
-    write_canonical(value)
+    let mut text = Vec::with_capacity(INITIAL_BYTES);
+    write_value(&mut text, value)?;
+    String::from_utf8(text)
+        .map_err(|error| CanonicalError::Write { source: serde::ser::Error::custom(error) })
+}
+
+/// Writes a value. Only what needs care goes through the general serializer, which buffers every entry of every object.
+fn write_value(text: &mut Vec<u8>, value: &Value) -> Result<(), CanonicalError> {
+    match value {
+        Value::Null => text.extend_from_slice(b"null"),
+        Value::Bool(true) => text.extend_from_slice(b"true"),
+        Value::Bool(false) => text.extend_from_slice(b"false"),
+        Value::Number(number) if number.is_f64() => {
+            text.extend_from_slice(write_canonical(number)?.as_bytes());
+        }
+        // Integers were checked: their digits are those of the float.
+        Value::Number(number) => text.extend_from_slice(number.to_string().as_bytes()),
+        Value::String(string) => write_string(text, string)?,
+        Value::Array(elements) => {
+            text.push(b'[');
+            for (index, element) in elements.iter().enumerate() {
+                if index > 0 {
+                    text.push(b',');
+                }
+                write_value(text, element)?;
+            }
+            text.push(b']');
+        }
+        Value::Object(members) => {
+            text.push(b'{');
+            let mut is_first = true;
+            let mut write = |(key, member): (&String, &Value)| {
+                if !std::mem::take(&mut is_first) {
+                    text.push(b',');
+                }
+                write_string(text, key)?;
+                text.push(b':');
+                write_value(text, member)
+            };
+            if members.keys().all(|key| is_below_surrogates(key)) {
+                members.iter().try_for_each(&mut write)?;
+            } else {
+                let mut sorted: Vec<_> = members.iter().collect();
+                sorted.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+                sorted.into_iter().try_for_each(&mut write)?;
+            }
+            text.push(b'}');
+        }
+    }
+    Ok(())
+}
+
+/// The general serializer escapes strings as RFC 8785 does.
+fn write_string(text: &mut Vec<u8>, string: &str) -> Result<(), CanonicalError> {
+    serde_json::to_writer(text, string).map_err(|source| CanonicalError::Write { source })
+}
+
+/// Tells whether a key sorts by its UTF-8 bytes, as maps have it, like it does by its UTF-16 units, as RFC 8785 wants:
+/// the two differ only from the surrogates on.
+fn is_below_surrogates(key: &str) -> bool {
+    // U+E000 and all after it begin with 0xEE or more.
+    key.bytes().all(|byte| byte < 0xEE)
 }
 
 struct RoundedInteger {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use schemars::schema_for;
 use serde_json::{Value, json};
 
-use super::{Canonical, CanonicalError, HashError, Sha256Hash, canonicalize};
+use super::{Canonical, CanonicalError, HashError, Sha256Hash, canonicalize, write_canonical};
 use crate::json::read_strict;
 
 macro_rules! vector {
@@ -227,6 +227,11 @@ proptest! {
         let text = canonicalize(&value).expect("canonical text");
         let again = read_strict(text.as_bytes()).expect("canonical text is strict JSON");
         prop_assert_eq!(canonicalize(&again).expect("canonical again"), text);
+    }
+
+    #[test]
+    fn the_text_is_that_of_the_general_serializer(value in any_value()) {
+        prop_assert_eq!(canonicalize(&value).unwrap(), write_canonical(&value).unwrap());
     }
 
     #[test]

@@ -4,11 +4,11 @@
 //! it is gone: a crash leaves a file that nobody names, never a row without its file.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::error::StoreError;
-use crate::files::{make_folder, write_durably};
+use crate::files::{file_error, make_folder, write_durably};
 
 /// How long a blob that nobody names is left alone: the transaction that will name it may still be under way.
 const GRACE: Duration = Duration::from_secs(3600);
@@ -27,9 +27,9 @@ impl BlobFolder {
 
     /// Writes a blob durably. The name must be a plain file name.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        make_folder(&self.path).map_err(|source| failed(&self.path, source))?;
+        make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
         let path = self.file(name)?;
-        write_durably(&path, bytes).map_err(|source| failed(&path, source))
+        write_durably(&path, bytes).map_err(|source| file_error(&path, source))
     }
 
     /// Reads a blob; none when it is missing.
@@ -38,7 +38,7 @@ impl BlobFolder {
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(failed(&path, source)),
+            Err(source) => Err(file_error(&path, source)),
         }
     }
 
@@ -47,7 +47,7 @@ impl BlobFolder {
         let entries = match std::fs::read_dir(&self.path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(failed(&self.path, source)),
+            Err(source) => return Err(file_error(&self.path, source)),
         };
         let now = SystemTime::now();
         let is_old = |entry: &std::fs::DirEntry| {
@@ -67,7 +67,7 @@ impl BlobFolder {
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.file(name)?;
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path, error)),
             _ => Ok(()),
         }
     }
@@ -81,17 +81,12 @@ impl BlobFolder {
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> StoreError {
-    if source.kind() == io::ErrorKind::StorageFull {
-        return StoreError::Full;
-    }
-    StoreError::Folder { path: path.to_owned(), source }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
+
+    use std::path::Path;
 
     use super::*;
 

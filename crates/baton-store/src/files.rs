@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use crate::error::StoreError;
+
 /// Makes a folder (0700), with those above it, when it is missing.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
@@ -26,6 +28,14 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return written;
     }
     File::open(folder)?.sync_all()
+}
+
+/// Says what a failure with a file or folder means to a caller.
+pub(crate) fn file_error(path: &Path, source: io::Error) -> StoreError {
+    if source.kind() == io::ErrorKind::StorageFull {
+        return StoreError::Full;
+    }
+    StoreError::Folder { path: path.to_owned(), source }
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -11,7 +11,7 @@ use baton_core::{Agent, CheckpointId, Repo, SessionId, Sha256Hash, Timestamp, Ve
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::files::{make_folder, write_durably};
+use crate::files::{file_error, make_folder, write_durably};
 use crate::frame::Encoding;
 use crate::rows::{Frame, FrameBody, StoredFrame};
 
@@ -77,12 +77,12 @@ impl SpillFolder {
         let FrameBody::Row(frame) = &spilled.frame.body else {
             return Err(StoreError::corrupt("spill", "a spilled frame is kept in its own file"));
         };
-        make_folder(&self.path).map_err(|source| failed(&self.path, source))?;
+        make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
         let head = serde_json::to_string(&Head::of(spilled))
             .map_err(|problem| StoreError::corrupt("spill", problem))?;
         let path = self.path.join(format!("{}{ENDING}", spilled.checkpoint.id));
         let bytes = [head.as_bytes(), b"\n", frame].concat();
-        write_durably(&path, &bytes).map_err(|source| failed(&path, source))
+        write_durably(&path, &bytes).map_err(|source| file_error(&path, source))
     }
 
     /// Reads everything that waits, oldest first. What cannot be read is left where it is and logged.
@@ -104,7 +104,7 @@ impl SpillFolder {
     pub fn remove(&self, id: CheckpointId) -> Result<(), StoreError> {
         let path = self.path.join(format!("{id}{ENDING}"));
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path, error)),
             _ => Ok(()),
         }
     }
@@ -113,7 +113,7 @@ impl SpillFolder {
         let entries = match std::fs::read_dir(&self.path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(failed(&self.path, source)),
+            Err(source) => return Err(file_error(&self.path, source)),
         };
         let mut names: Vec<String> = entries
             .flatten()
@@ -205,13 +205,6 @@ fn read(path: &Path) -> Result<Spilled, String> {
             body: FrameBody::Row(frame),
         },
     })
-}
-
-fn failed(path: &Path, source: io::Error) -> StoreError {
-    if source.kind() == io::ErrorKind::StorageFull {
-        return StoreError::Full;
-    }
-    StoreError::Folder { path: path.to_owned(), source }
 }
 
 #[cfg(test)]

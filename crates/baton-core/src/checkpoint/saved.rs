@@ -26,11 +26,12 @@ impl SavedContext {
     /// # Errors
     ///
     /// Fails when the context holds an integer that canonical JSON cannot carry without rounding.
-    pub fn of(context: &Map<String, Value>) -> Result<Self, CanonicalError> {
+    pub fn of(context: Map<String, Value>) -> Result<Self, CanonicalError> {
+        let had_size = context.contains_key(CONTEXT_SIZE);
         let stored = prepare_for_persistence(context).into_inner();
         let workflow_name = workflow_name(&stored, None).map(str::to_owned);
         let canonical = Canonical::of(&Value::Object(stored))?;
-        Ok(Self { canonical, workflow_name, had_size: context.contains_key(CONTEXT_SIZE) })
+        Ok(Self { canonical, workflow_name, had_size })
     }
 
     /// Gives the canonical text.
@@ -64,7 +65,7 @@ impl fmt::Debug for SavedContext {
 impl<'de> Deserialize<'de> for SavedContext {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let context = Map::deserialize(deserializer)?;
-        Self::of(&context).map_err(D::Error::custom)
+        Self::of(context).map_err(D::Error::custom)
     }
 }
 

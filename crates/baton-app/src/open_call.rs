@@ -1,0 +1,177 @@
+//! A call between its start and its answer: prepared, handed to the store, rescued where it can be, logged in any case.
+
+use std::sync::Arc;
+
+use baton_core::{ErrorCode, Fault, RequestRecord, Timestamp};
+use baton_store::{Durability, Pending, Store, StoreError, Tx};
+use serde_json::Value;
+
+use crate::afterthought::Afterthoughts;
+use crate::app::App;
+use crate::call::{Call, Reply};
+use crate::operation::{Effect, Operation};
+use crate::prepare::{MAX_MESSAGE, Prepared, clip, prepare};
+use crate::transact::{Failed, Stored, Surroundings};
+
+/// A call under way: refused before it reached the store, or waiting for it.
+#[doc(hidden)]
+pub enum Answered {
+    Refused(Fault),
+    Waiting(Pending<Stored, Failed>, Fallback),
+}
+
+/// What a call can still do when the store failed it.
+#[doc(hidden)]
+pub struct Fallback {
+    /// The same work once more.
+    pub(crate) again: Box<dyn FnOnce() -> Pending<Stored, Failed> + Send>,
+    /// An answer without the store.
+    pub(crate) rescue: Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send>,
+}
+
+/// A call between its start and its answer. It is logged however it ends, also when the client goes away.
+#[doc(hidden)]
+pub struct OpenCall {
+    pub(crate) app: App,
+    pub(crate) call: Call,
+    pub(crate) started_at: Timestamp,
+    pub(crate) record: Option<RequestRecord>,
+    /// Whether the transaction of its effect writes the log too, which saves a process that does one thing a commit.
+    pub(crate) logs_with_effect: bool,
+    /// Whether it is an attempt of our own, which the call that it was made for outlives.
+    pub(crate) is_attempt: bool,
+    /// What is written once the answer is there.
+    pub(crate) afterthoughts: Afterthoughts,
+}
+
+impl OpenCall {
+    /// The pipeline of one operation, up to handing it to the store.
+    pub(crate) fn submit<O: Operation>(&self, params: Value) -> Answered {
+        let prepared = match prepare::<O>(&self.call, params) {
+            Ok(prepared) => prepared,
+            Err(fault) => return Answered::Refused(fault),
+        };
+        let prepared = Arc::new(prepared);
+        let (submission, rescued) = (self.submission::<O>(prepared.clone()), self.rescue::<O>(prepared));
+        let fallback = Fallback {
+            again: Box::new({
+                let submission = submission.clone();
+                move || submission.enqueue()
+            }),
+            rescue: rescued,
+        };
+        Answered::Waiting(submission.enqueue(), fallback)
+    }
+
+    fn submission<O: Operation>(&self, prepared: Arc<Prepared<O::Params>>) -> Submission<O> {
+        Submission {
+            store: self.app.inner.store.clone(),
+            surroundings: self.app.inner.surroundings.clone(),
+            call: self.call.clone(),
+            now: self.started_at,
+            prepared,
+            afterthoughts: self.afterthoughts.clone(),
+            log: self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write),
+        }
+    }
+
+    /// What the operation can do when the store cannot be used. A full disk is not that: nothing more fits anywhere.
+    fn rescue<O: Operation>(
+        &self,
+        prepared: Arc<Prepared<O::Params>>,
+    ) -> Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send> {
+        let (surroundings, call, now) =
+            (self.app.inner.surroundings.clone(), self.call.clone(), self.started_at);
+        Box::new(move |fault| match store_error(&fault) {
+            Some(error)
+                if fault.code == ErrorCode::StoreUnavailable && !matches!(error, StoreError::Full) =>
+            {
+                surroundings.rescue::<O>(&call, now, &prepared).unwrap_or(Err(fault))
+            }
+            _ => Err(fault),
+        })
+    }
+
+    pub(crate) fn close(mut self, answer: Result<Stored, Fault>) -> Reply {
+        self.afterthoughts.write(&self.app.inner.store);
+        let correlation_id = self.call.correlation_id.clone();
+        let (reply, message) = match answer {
+            Ok(stored) => {
+                let Stored { status, error, body, replayed, truncated, message, logged } = stored;
+                self.record = self.record.take().filter(|_| !logged);
+                (Reply { status, error, body, replayed, truncated, correlation_id }, message)
+            }
+            Err(fault) => {
+                if fault.code.status() >= 500 && !self.is_attempt {
+                    let source = fault.source.as_ref().map(|source| format!("{source:?}"));
+                    tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
+                }
+                (Reply::fault(&fault, correlation_id), Some(fault.to_string()))
+            }
+        };
+        if let Some(record) = &mut self.record {
+            record.status_code = reply.status;
+            record.error_message = message.map(|message| clip(&message, MAX_MESSAGE));
+            record.idempotency_hit = reply.replayed;
+        }
+        reply
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if let Some(mut record) = self.record.take() {
+            let now = self.app.now();
+            record.duration_ms = (now.as_millis() - self.started_at.as_millis()).max(0);
+            self.app.log(now, |id| RequestRecord { id, ..record });
+        }
+    }
+}
+
+/// The store's part of a call, which can be handed to it more than once.
+struct Submission<O: Operation> {
+    store: Store,
+    surroundings: Arc<Surroundings>,
+    call: Call,
+    now: Timestamp,
+    prepared: Arc<Prepared<O::Params>>,
+    afterthoughts: Afterthoughts,
+    log: Option<RequestRecord>,
+}
+
+impl<O: Operation> Clone for Submission<O> {
+    fn clone(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            surroundings: self.surroundings.clone(),
+            call: self.call.clone(),
+            now: self.now,
+            prepared: self.prepared.clone(),
+            afterthoughts: self.afterthoughts.clone(),
+            log: self.log.clone(),
+        }
+    }
+}
+
+impl<O: Operation> Submission<O> {
+    fn enqueue(&self) -> Pending<Stored, Failed> {
+        let Self { store, surroundings, call, now, prepared, afterthoughts, log } = self.clone();
+        let work = move |tx: &mut dyn Tx| {
+            let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
+            if let Some(record) = &log {
+                tx.log_request(&surroundings.filled_in(record, &stored)?)?;
+                stored.logged = true;
+            }
+            Ok(stored)
+        };
+        match O::EFFECT {
+            Effect::Read => store.read(work),
+            Effect::Write => store.write(Durability::Full, work),
+        }
+    }
+}
+
+/// The failure of the store behind a fault; none when something else was the matter, such as a key that is missing.
+pub(crate) fn store_error(fault: &Fault) -> Option<&StoreError> {
+    fault.source.as_ref()?.downcast_ref()
+}
