@@ -75,10 +75,17 @@ fn step(context: &mut Map<String, Value>, dice: &mut Dice, number: u32) {
     }
 }
 
+/// Calls a tool. The clock runs from the first byte of the request to the last of the answer: what a client needs to write
+/// the one and read the other is its own.
 fn call(client: &mut McpClient, tool: &str, arguments: &Value) -> (Value, Duration) {
+    let params = json!({ "name": tool, "arguments": arguments });
+    let request = json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params }).to_string();
     let started = Instant::now();
-    let result = client.call(tool, arguments);
+    client.send_line(request.as_bytes());
+    let line = client.try_receive_line().expect("an answer");
     let took = started.elapsed();
+    let answer: Value = serde_json::from_str(&line).expect("JSON on the wire");
+    let result = &answer["result"];
     assert_ne!(result["isError"], true, "{result}");
     (result["structuredContent"].clone(), took)
 }

@@ -393,12 +393,18 @@ impl McpClient {
     }
 
     fn try_receive(&mut self) -> io::Result<Value> {
+        Ok(serde_json::from_str(&self.try_receive_line()?).expect("JSON on the wire"))
+    }
+
+    /// Waits for the next line, and leaves it unread.
+    ///
+    /// # Errors
+    ///
+    /// When the connection ends before it.
+    pub fn try_receive_line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        if !line.ends_with('\n') {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(serde_json::from_str(&line).expect("JSON on the wire"))
+        if line.ends_with('\n') { Ok(line) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
     /// Sends a request and waits for its answer.

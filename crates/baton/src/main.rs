@@ -17,10 +17,6 @@ mod verbs;
 
 use std::process::ExitCode;
 
-/// Contexts and answers are trees of many small pieces: taking and giving those back is most of the work on a large one.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     cli::run().into()
 }

@@ -4,8 +4,8 @@
 //! keys and drop in silence what it cannot parse.
 
 use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, read_strict_within};
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, RequestId};
-use serde_json::json;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
+use serde_json::{Map, Value, json};
 
 /// The largest message.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
@@ -40,7 +40,7 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
     if bytes.len() > MAX_MESSAGE_BYTES {
         return Err(Refusal::too_large(bytes));
     }
-    let value = read_strict_within(bytes, MAX_MESSAGE_DEPTH).map_err(|error| {
+    let mut value = read_strict_within(bytes, MAX_MESSAGE_DEPTH).map_err(|error| {
         let (message, place) = (error.to_string(), json!({ "path": error.path, "column": error.column }));
         let answer = match error.kind {
             // It is JSON, but not everyone would read it the same way.
@@ -59,10 +59,34 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
         Refusal::new(request_id(bytes), ErrorCode::InvalidJson, answer)
     })?;
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-    serde_json::from_value(value).map_err(|_| {
+    // The SDK copies a message several times to find out what it is; the arguments, which may be a whole context, need
+    // not go along.
+    let arguments = take_arguments(&mut value);
+    let mut message = serde_json::from_value(value).map_err(|_| {
         let answer = ErrorData::invalid_request("this is not a JSON-RPC 2.0 request or notification", None);
         Refusal::new(id, ErrorCode::InvalidRequest, answer)
-    })
+    })?;
+    if let (Some(arguments), ClientJsonRpcMessage::Request(request)) = (arguments, &mut message)
+        && let ClientRequest::CallToolRequest(call) = &mut request.request
+    {
+        call.params.arguments = Some(arguments);
+    }
+    Ok(message)
+}
+
+/// Takes the arguments out of a call of a tool.
+fn take_arguments(message: &mut Value) -> Option<Map<String, Value>> {
+    if message.get("method").and_then(Value::as_str) != Some("tools/call") {
+        return None;
+    }
+    let params = message.get_mut("params")?.as_object_mut()?;
+    match params.remove("arguments")? {
+        Value::Object(arguments) => Some(arguments),
+        other => {
+            params.insert("arguments".into(), other);
+            None
+        }
+    }
 }
 
 /// Finds the id of a request that cannot be read as a whole: the one `id` of the outermost object.
