@@ -14,6 +14,7 @@ mod reseal;
 mod room;
 mod save;
 mod series;
+mod usage;
 mod vault;
 mod view;
 mod waiting;

@@ -14,6 +14,8 @@ use baton_store::{
     StoredFrame, Tx, random_nonce,
 };
 
+use super::usage::Usage;
+
 /// Larger frames are blobs, where there is a folder for them.
 const MAX_ROW_BYTES: usize = 256 * 1024;
 /// A difference is worth it below this part of the context; a larger one says that it is another context, which a series
@@ -28,6 +30,7 @@ pub struct Vault {
     spill: Option<SpillFolder>,
     keys: Arc<dyn Keys>,
     obtained: Arc<Mutex<Option<Obtained>>>,
+    usage: Usage,
 }
 
 /// What was found out about keys, and when.
@@ -130,7 +133,14 @@ impl<'a> Owner<'a> {
 impl Vault {
     /// Keeps frames in rows.
     pub fn new(packing: Packing) -> Self {
-        Self { packing, blobs: None, spill: None, keys: Arc::new(NoKeys), obtained: Arc::default() }
+        Self {
+            packing,
+            blobs: None,
+            spill: None,
+            keys: Arc::new(NoKeys),
+            obtained: Arc::default(),
+            usage: Usage::default(),
+        }
     }
 
     /// Keeps large frames in a folder.
@@ -152,6 +162,11 @@ impl Vault {
     pub fn with_keys(mut self, keys: impl Keys + 'static) -> Self {
         self.keys = Arc::new(keys);
         self
+    }
+
+    /// About how much is kept.
+    pub(super) const fn usage(&self) -> &Usage {
+        &self.usage
     }
 
     /// The folder of large frames.
