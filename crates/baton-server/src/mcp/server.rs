@@ -160,6 +160,12 @@ fn retry(code: ErrorCode) -> Value {
         | ErrorCode::NotFound
         | ErrorCode::SessionNotFound
         | ErrorCode::HandoffNotFound
+        | ErrorCode::TaskNotFound
+        | ErrorCode::TaskExists
+        | ErrorCode::TaskConflict
+        | ErrorCode::DriftDetected
+        | ErrorCode::TaskBlocked
+        | ErrorCode::TaskCorrupt
         | ErrorCode::MethodNotAllowed
         | ErrorCode::SessionEnded
         | ErrorCode::HandoffConflict
