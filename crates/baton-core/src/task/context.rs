@@ -75,8 +75,6 @@ pub struct GitBase {
     pub branch: Option<String>,
     /// The commit that differences are counted from.
     pub base_commit: Option<String>,
-    /// The tree of that commit.
-    pub base_tree: String,
     /// The SHA-256 of the task file.
     pub task_file_sha: Sha256Hash,
     /// Whether tracked files were modified when the task began.

@@ -38,7 +38,6 @@ pub(crate) fn sample() -> TaskContext {
             head: Some("c1".into()),
             branch: Some("main".into()),
             base_commit: Some("c1".into()),
-            base_tree: "t0".into(),
             task_file_sha: Sha256Hash::of(b"task"),
             dirty_at_init: false,
         },

@@ -111,7 +111,7 @@ pub fn compare(
                 "working tree was committed, delta tracking invalidated",
             ));
         }
-    } else if !same_tree && actual.tree == snapshot.base_tree {
+    } else if !same_tree && actual.clean {
         let (kind, text) = if snapshot.stash == actual.stash {
             (DifferenceKind::Reset, "working tree is clean: the changes were reset")
         } else {

@@ -8,7 +8,8 @@ fn state(snapshot: &WorktreeSnapshot) -> TreeState {
         tree: snapshot.tree.clone(),
         stash: snapshot.stash.clone(),
         status_report: snapshot.status_report.clone(),
-        modified_tracked: true,
+        record: serde_json::Value::Null,
+        clean: false,
         submodules: Vec::new(),
     }
 }
@@ -93,17 +94,24 @@ fn commits_stashes_and_resets_are_told_apart() {
     let committed = verdict(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
     assert_eq!(kinds(&committed.differences), [DifferenceKind::BaseCommitMoved, DifferenceKind::Committed]);
     assert!(committed.differences[1].message.contains("was committed, delta tracking invalidated"));
-    let base = sample().base_tree;
     let stashed = verdict(
         |tree| {
-            tree.tree = base.clone();
+            tree.tree = "t0".into();
+            tree.clean = true;
             tree.stash = Some("s1".into());
         },
         &[change("src/x", ChangeStatus::Deleted)],
         &[],
     );
     assert_eq!(kinds(&stashed.differences), [DifferenceKind::Stashed, DifferenceKind::Removed]);
-    let reset = verdict(|tree| tree.tree = base.clone(), &[], &[]);
+    let reset = verdict(
+        |tree| {
+            tree.tree = "t0".into();
+            tree.clean = true;
+        },
+        &[],
+        &[],
+    );
     assert_eq!(kinds(&reset.differences), [DifferenceKind::Reset, DifferenceKind::ContentChanged]);
 }
 

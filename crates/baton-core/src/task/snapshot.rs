@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::name::Role;
 use super::tree::{ChangeStatus, Submodule, TreeChange};
@@ -83,12 +84,12 @@ pub struct WorktreeSnapshot {
     pub actor: String,
     /// The commit that the task began from; `null` before the first commit.
     pub base_commit: Option<String>,
-    /// The tree of that commit.
-    pub base_tree: String,
     /// HEAD when it was taken.
     pub head: Option<String>,
     /// The exact tree.
     pub tree: String,
+    /// What whoever took it needs to compare it with another later.
+    pub record: Value,
     /// The newest stash when it was taken.
     pub stash: Option<String>,
     /// When it was taken.
@@ -193,9 +194,9 @@ pub(crate) fn sample() -> WorktreeSnapshot {
         kind: SnapshotKind::Work,
         actor: "me".into(),
         base_commit: Some("c1".into()),
-        base_tree: "t0".into(),
         head: Some("c1".into()),
         tree: "t1".into(),
+        record: Value::Null,
         stash: None,
         snapshot_time: Timestamp::EPOCH,
         diff_from_base: "d".into(),

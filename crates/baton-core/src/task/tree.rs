@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Where HEAD points.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,12 +20,14 @@ pub struct TreeState {
     pub head: Head,
     /// The id of the exact tree: every file that is not ignored, untracked ones too.
     pub tree: String,
+    /// What whoever took it needs to compare it with another later.
+    pub record: Value,
+    /// Whether tree, index and HEAD are the same.
+    pub clean: bool,
     /// The newest stash, if there is one.
     pub stash: Option<String>,
     /// `git status --porcelain -z`, with what is no UTF-8 written so that no two reports look the same.
     pub status_report: String,
-    /// Whether a tracked file differs from HEAD.
-    pub modified_tracked: bool,
     /// Submodules and repositories inside this one.
     pub submodules: Vec<Submodule>,
 }

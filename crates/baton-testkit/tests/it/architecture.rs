@@ -11,7 +11,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton-store", &["baton-core"]),
     ("baton-app", &["baton-core", "baton-store"]),
     ("baton-server", &["baton-app", "baton-core"]),
-    ("baton", &["baton-app", "baton-core", "baton-server", "baton-store"]),
+    ("baton-task", &["baton-core"]),
+    ("baton", &["baton-app", "baton-core", "baton-server", "baton-store", "baton-task"]),
     ("baton-testkit", &["baton-core", "baton-store"]),
     ("baton-benches", &["baton-core", "baton-store", "baton-testkit"]),
 ];
@@ -26,6 +27,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("tokio", &["baton-store", "baton-server", "baton"]),
     ("getrandom", &["baton-app", "baton", "baton-testkit"]),
     ("ureq", &["baton", "baton-testkit"]),
+    ("serde-saphyr", &["baton-task"]),
+    ("flate2", &["baton-task"]),
 ];
 
 /// The direct, non-development dependencies of every crate of ours.
