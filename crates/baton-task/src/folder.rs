@@ -154,11 +154,22 @@ impl<'a> Draft<'a> {
         bytes: &[u8],
         compress: Compress,
     ) -> Result<Artifact, Fault> {
+        self.scan.bytes(&format!("{name}.{extension}"), bytes);
+        self.keep_known(name, extension, bytes, compress)
+    }
+
+    /// The same for what was looked through when it was written first.
+    pub(crate) fn keep_known(
+        &mut self,
+        name: &str,
+        extension: &str,
+        bytes: &[u8],
+        compress: Compress,
+    ) -> Result<Artifact, Fault> {
         self.context.artifact_count += 1;
         let (stored, encoding) = encode(bytes, compress)?;
         let suffix = if encoding == Encoding::Gzip { ".gz" } else { "" };
         let file = format!("{:04}-{name}.{extension}{suffix}", self.context.artifact_count);
-        self.scan.bytes(&format!("{name}.{extension}"), bytes);
         let artifact = Artifact {
             path: format!("{OUTPUT_FOLDER}/{}/{file}", self.context.task_id),
             sha256: Sha256Hash::of(bytes),

@@ -144,7 +144,7 @@ pub(crate) fn replace_immutable(
     let number = draft.context.immutable_revision.number;
     let value = serde_json::to_value(&draft.context.immutable)
         .map_err(|error| Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error))?;
-    let past = draft.keep(
+    let past = draft.keep_known(
         &format!("immutable-r{number}"),
         "json",
         canonical_line(&value)?.as_bytes(),

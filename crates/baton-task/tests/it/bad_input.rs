@@ -210,6 +210,9 @@ fn secrets_in_a_task_file_or_a_note() {
     assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::SecretFound);
     assert!(!checkout.root().join(".agent-output/TASK-0824").exists());
     checkout.call("init_context", json!({ "task_id": TASK, "force_secrets": true }));
+    // What was overruled once is not asked about again when its revision becomes a past one.
+    checkout
+        .call("record_qa", json!({ "task_id": TASK, "agent": "implementer", "content": "1 passed in 0.1s" }));
     checkout.work("implementer", "src/main.rs", "x\n");
     checkout.write("src/main.rs", "y\n");
     checkout.code("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
