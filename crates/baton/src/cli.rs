@@ -48,6 +48,9 @@ enum Command {
     /// Read, list, write and take handoffs
     #[command(subcommand)]
     Handoff(verbs::handoff::HandoffCommand),
+    /// Hand a task from role to role: what it is about, whose turn it is, what changed
+    #[command(subcommand)]
+    Task(verbs::task::TaskCommand),
     /// Make, list and revoke credentials of single agents
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
@@ -92,6 +95,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
+        Command::Task(command) => verbs::task::run(command, &config),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
         Command::Serve(_) => verbs::serve::run(&config),

@@ -14,5 +14,6 @@ mod served;
 mod session_end_http;
 mod session_http;
 mod snapshots;
+mod task_cli;
 mod text_http;
 mod tokens_http;
