@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use baton_core::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::checkout::{Checkout, TASK, TASK_FILE, context_at, find, place_at};
+use crate::checkout::{Checkout, TASK, TASK_FILE, find, place_at, read_whole};
 
 const SCRIPT: &str = "BATON_TEST_TASK_SCRIPT";
 
@@ -71,7 +71,7 @@ fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<String> {
         let reader = scope.spawn(|| {
             let mut reads = 0;
             while !over.load(Ordering::Relaxed) {
-                context_at(checkout.root(), TASK);
+                read_whole(checkout.root(), TASK);
                 reads += 1;
             }
             reads
