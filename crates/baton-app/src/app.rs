@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use baton_core::{CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
-use baton_store::{Durability, Pending, Store, Tx};
-use serde_json::Value;
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
+use baton_store::{Durability, Pending, SpillFolder, Store, StoreError, Tx};
+use serde_json::{Value, json};
 
+use crate::afterthought::Afterthoughts;
 use crate::call::{Call, Face, Reply};
+use crate::checkpoint::{MakeRoom, TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
-use crate::operation::{AnyOperation, Effect, Operation, request_id};
-use crate::prepare::{MAX_MESSAGE, clip, prepare};
+use crate::operation::{AnyOperation, Effect, Operation, operation as typed, request_id};
+use crate::prepare::{MAX_MESSAGE, Prepared, clip, prepare};
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
 use crate::transact::{Failed, Stored, Surroundings};
@@ -32,7 +34,16 @@ struct Inner {
 #[doc(hidden)]
 pub enum Answered {
     Refused(Fault),
-    Waiting(Pending<Stored, Failed>),
+    Waiting(Pending<Stored, Failed>, Fallback),
+}
+
+/// What a call can still do when the store failed it.
+#[doc(hidden)]
+pub struct Fallback {
+    /// The same work once more.
+    again: Box<dyn FnOnce() -> Pending<Stored, Failed> + Send>,
+    /// An answer without the store.
+    rescue: Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send>,
 }
 
 impl fmt::Debug for App {
@@ -90,23 +101,124 @@ impl App {
 
     /// Calls an operation and awaits its durable answer.
     pub async fn call(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
+        if let Some(take_in) = self.taking_in(operation) {
+            self.taken_in(&self.submit_internal(&take_in).await);
+        }
+        self.run(operation, call, params).await
+    }
+
+    /// Runs a call of its own. It has no fallback, so that one never leads to another.
+    async fn submit_internal(&self, internal: &InternalCall) -> Reply {
+        let InternalCall { operation, call, params } = internal;
+        let mut open = self.open(call.clone(), *operation, params);
+        open.is_attempt = true;
+        let answer = match operation.submit(&open, params.clone()) {
+            Answered::Refused(fault) => Err(fault),
+            Answered::Waiting(pending, _) => pending.await.map_err(|Failed(fault)| fault),
+        };
+        open.close(answer)
+    }
+
+    fn submit_internal_blocking(&self, internal: &InternalCall) -> Reply {
+        let InternalCall { operation, call, params } = internal;
+        let mut open = self.open(call.clone(), *operation, params);
+        open.is_attempt = true;
+        let answer = match operation.submit(&open, params.clone()) {
+            Answered::Refused(fault) => Err(fault),
+            Answered::Waiting(pending, _) => pending.wait().map_err(|Failed(fault)| fault),
+        };
+        open.close(answer)
+    }
+
+    async fn run(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let open = self.open(call, operation, &params);
         let answer = match operation.submit(&open, params) {
             Answered::Refused(fault) => Err(fault),
-            Answered::Waiting(pending) => pending.await.map_err(|Failed(fault)| fault),
+            Answered::Waiting(pending, fallback) => {
+                let mut answer = pending.await;
+                if let Some(make_room) = self.making_room(operation, &answer) {
+                    self.submit_internal(&make_room).await;
+                    answer = (fallback.again)().await;
+                }
+                answer.or_else(|Failed(fault)| (fallback.rescue)(fault))
+            }
         };
         open.close(answer)
     }
 
     /// Calls an operation and blocks until its durable answer is there.
     pub fn call_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
+        if let Some(take_in) = self.taking_in(operation) {
+            self.taken_in(&self.submit_internal_blocking(&take_in));
+        }
+        self.run_blocking(operation, call, params)
+    }
+
+    fn run_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let mut open = self.open(call, operation, &params);
         open.logs_with_effect = self.inner.log.goes_with_effects();
         let answer = match operation.submit(&open, params) {
             Answered::Refused(fault) => Err(fault),
-            Answered::Waiting(pending) => pending.wait().map_err(|Failed(fault)| fault),
+            Answered::Waiting(pending, fallback) => {
+                let mut answer = pending.wait();
+                if let Some(make_room) = self.making_room(operation, &answer) {
+                    self.submit_internal_blocking(&make_room);
+                    answer = (fallback.again)().wait();
+                }
+                answer.or_else(|Failed(fault)| (fallback.rescue)(fault))
+            }
         };
         open.close(answer)
+    }
+
+    /// The call that takes checkpoints in which wait beside the database, if there are any and the operation could meet
+    /// one of them.
+    fn taking_in(&self, operation: &'static dyn AnyOperation) -> Option<InternalCall> {
+        let spill = self.settings().checkpoints.vault.spill();
+        if !operation.meets_waiting() || spill.is_none_or(SpillFolder::is_empty) {
+            return None;
+        }
+        self.internal(typed::<TakeIn>())
+    }
+
+    /// The call that makes room on a full disk, if that is what the operation failed by.
+    fn making_room(
+        &self,
+        operation: &'static dyn AnyOperation,
+        answer: &Result<Stored, Failed>,
+    ) -> Option<InternalCall> {
+        match answer {
+            Err(Failed(fault))
+                if operation.makes_room() && matches!(store_error(fault), Some(StoreError::Full)) =>
+            {
+                self.internal(typed::<MakeRoom>())
+            }
+            _ => None,
+        }
+    }
+
+    fn internal(&self, operation: &'static dyn AnyOperation) -> Option<InternalCall> {
+        let correlation_id = self.correlation_id().ok()?;
+        let call =
+            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+        Some(InternalCall { operation, call, params: json!({}) })
+    }
+
+    /// Removes the files of what is in the database now. One that stays is found to be there already the next time.
+    fn taken_in(&self, reply: &Reply) {
+        let (Some(spill), Ok(output)) =
+            (self.settings().checkpoints.vault.spill(), serde_json::from_str::<TakeInOutput>(&reply.body))
+        else {
+            return;
+        };
+        for id in output.taken {
+            match spill.remove(id) {
+                Ok(()) => {
+                    tracing::info!(checkpoint = %id, "took in a checkpoint that waited beside the database")
+                }
+                Err(error) => tracing::warn!(%error, checkpoint = %id, "the file of a checkpoint stays"),
+            }
+        }
     }
 
     /// Answers and logs a call that never reached an operation: no credential, no such path.
@@ -167,8 +279,71 @@ impl App {
             idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
             idempotency_hit: false,
         };
-        OpenCall { app: self.clone(), call, started_at, record: Some(record), logs_with_effect: false }
+        OpenCall {
+            app: self.clone(),
+            call,
+            started_at,
+            record: Some(record),
+            logs_with_effect: false,
+            is_attempt: false,
+            afterthoughts: Afterthoughts::default(),
+        }
     }
+}
+
+/// The store's part of a call, which can be handed to it more than once.
+struct Submission<O: Operation> {
+    store: Store,
+    surroundings: Arc<Surroundings>,
+    call: Call,
+    now: Timestamp,
+    prepared: Arc<Prepared<O::Params>>,
+    afterthoughts: Afterthoughts,
+    log: Option<RequestRecord>,
+}
+
+impl<O: Operation> Clone for Submission<O> {
+    fn clone(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            surroundings: self.surroundings.clone(),
+            call: self.call.clone(),
+            now: self.now,
+            prepared: self.prepared.clone(),
+            afterthoughts: self.afterthoughts.clone(),
+            log: self.log.clone(),
+        }
+    }
+}
+
+impl<O: Operation> Submission<O> {
+    fn enqueue(&self) -> Pending<Stored, Failed> {
+        let Self { store, surroundings, call, now, prepared, afterthoughts, log } = self.clone();
+        let work = move |tx: &mut dyn Tx| {
+            let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
+            if let Some(record) = &log {
+                tx.log_request(&surroundings.filled_in(record, &stored)?)?;
+                stored.logged = true;
+            }
+            Ok(stored)
+        };
+        match O::EFFECT {
+            Effect::Read => store.read(work),
+            Effect::Write => store.write(Durability::Full, work),
+        }
+    }
+}
+
+/// The failure of the store behind a fault; none when something else was the matter, such as a key that is missing.
+fn store_error(fault: &Fault) -> Option<&StoreError> {
+    fault.source.as_ref()?.downcast_ref()
+}
+
+/// A call that nobody from outside made.
+struct InternalCall {
+    operation: &'static dyn AnyOperation,
+    call: Call,
+    params: Value,
 }
 
 /// A call that is refused before it is known what it would have done.
@@ -191,6 +366,10 @@ pub struct OpenCall {
     record: Option<RequestRecord>,
     /// Whether the transaction of its effect writes the log too, which saves a process that does one thing a commit.
     logs_with_effect: bool,
+    /// Whether it is an attempt of our own, which the call that it was made for outlives.
+    is_attempt: bool,
+    /// What is written once the answer is there.
+    afterthoughts: Afterthoughts,
 }
 
 impl OpenCall {
@@ -200,24 +379,49 @@ impl OpenCall {
             Ok(prepared) => prepared,
             Err(fault) => return Answered::Refused(fault),
         };
-        let inner = &self.app.inner;
-        let (surroundings, call, now) = (inner.surroundings.clone(), self.call.clone(), self.started_at);
-        let log = self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write);
-        let work = move |tx: &mut dyn Tx| {
-            let mut stored = surroundings.transact::<O>(&call, now, &prepared, tx)?;
-            if let Some(record) = &log {
-                tx.log_request(&surroundings.filled_in(record, &stored)?)?;
-                stored.logged = true;
-            }
-            Ok(stored)
+        let prepared = Arc::new(prepared);
+        let (submission, rescued) = (self.submission::<O>(prepared.clone()), self.rescue::<O>(prepared));
+        let fallback = Fallback {
+            again: Box::new({
+                let submission = submission.clone();
+                move || submission.enqueue()
+            }),
+            rescue: rescued,
         };
-        Answered::Waiting(match O::EFFECT {
-            Effect::Read => inner.store.read(work),
-            Effect::Write => inner.store.write(Durability::Full, work),
+        Answered::Waiting(submission.enqueue(), fallback)
+    }
+
+    fn submission<O: Operation>(&self, prepared: Arc<Prepared<O::Params>>) -> Submission<O> {
+        Submission {
+            store: self.app.inner.store.clone(),
+            surroundings: self.app.inner.surroundings.clone(),
+            call: self.call.clone(),
+            now: self.started_at,
+            prepared,
+            afterthoughts: self.afterthoughts.clone(),
+            log: self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write),
+        }
+    }
+
+    /// What the operation can do when the store cannot be used. A full disk is not that: nothing more fits anywhere.
+    fn rescue<O: Operation>(
+        &self,
+        prepared: Arc<Prepared<O::Params>>,
+    ) -> Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send> {
+        let (surroundings, call, now) =
+            (self.app.inner.surroundings.clone(), self.call.clone(), self.started_at);
+        Box::new(move |fault| match store_error(&fault) {
+            Some(error)
+                if fault.code == ErrorCode::StoreUnavailable && !matches!(error, StoreError::Full) =>
+            {
+                surroundings.rescue::<O>(&call, now, &prepared).unwrap_or(Err(fault))
+            }
+            _ => Err(fault),
         })
     }
 
     fn close(mut self, answer: Result<Stored, Fault>) -> Reply {
+        self.afterthoughts.write(&self.app.inner.store);
         let correlation_id = self.call.correlation_id.clone();
         let (reply, message) = match answer {
             Ok(stored) => {
@@ -226,7 +430,7 @@ impl OpenCall {
                 (Reply { status, error, body, replayed, truncated, correlation_id }, message)
             }
             Err(fault) => {
-                if fault.code.status() >= 500 {
+                if fault.code.status() >= 500 && !self.is_attempt {
                     let source = fault.source.as_ref().map(|source| format!("{source:?}"));
                     tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
                 }

@@ -1,5 +1,9 @@
 //! Everything that Baton can do, in one list.
 
+use crate::checkpoint::{
+    DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
+    MarkCritical, SaveCheckpoint,
+};
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use crate::maintenance::Cleanup;
 use crate::operation::{AnyOperation, operation};
@@ -20,6 +24,14 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ShowHandoff>(),
         operation::<CreateHandoff>(),
         operation::<AckHandoff>(),
+        operation::<SaveCheckpoint>(),
+        operation::<LoadCheckpoint>(),
+        operation::<ListCheckpoints>(),
+        operation::<MarkCritical>(),
+        operation::<DiffCheckpoints>(),
+        operation::<ExplainContext>(),
+        operation::<DeleteCheckpoint>(),
+        operation::<ListWorkflows>(),
         operation::<CreateToken>(),
         operation::<ListTokens>(),
         operation::<RevokeToken>(),

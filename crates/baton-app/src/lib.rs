@@ -4,9 +4,11 @@
 //! MCP, CLI, hooks, worker) enters through [`App::call`], which does once what each call needs. Nothing here knows
 //! of HTTP, MCP, a command line, SQL or git.
 
+mod afterthought;
 mod app;
 mod call;
 mod catalog;
+pub mod checkpoint;
 mod clock;
 pub mod handoff;
 pub mod maintenance;
@@ -26,4 +28,4 @@ pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use operation::{AnyOperation, Context, Effect, KeyUse, Operation, operation};
 pub use page::Pagination;
 pub use request_log::RequestLog;
-pub use settings::Settings;
+pub use settings::{CheckpointSettings, Settings};

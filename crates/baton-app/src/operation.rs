@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use baton_core::{
-    Actor, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId, Timestamp,
-    UlidSequence,
+    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId,
+    Timestamp, UlidSequence,
 };
 use baton_store::{StoreError, Tx};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
+use crate::afterthought::{Afterthought, Afterthoughts};
 use crate::app::{Answered, OpenCall};
 use crate::clock::Entropy;
 use crate::settings::Settings;
@@ -47,6 +48,14 @@ pub trait Operation: Send + Sync + 'static {
     const KEY: KeyUse = KeyUse::Optional;
     /// Whether doing it twice with the same parameters comes to the same as doing it once, also without a key.
     const IDEMPOTENT: bool = true;
+    /// Whether it takes something away that was kept.
+    const DESTRUCTIVE: bool = false;
+    /// Whether checkpoints that wait beside the database are taken in before it runs.
+    const MEETS_WAITING: bool = false;
+    /// Whether checkpoints may be dropped for it when the disk is full.
+    const MAKES_ROOM: bool = false;
+    /// How many bytes a request for it may have.
+    const MAX_REQUEST_BYTES: usize = 1024 * 1024;
     /// What it is told.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// What it answers.
@@ -59,6 +68,11 @@ pub trait Operation: Send + Sync + 'static {
 
     /// Does it: reads, a decision, writes. May be run again from the start.
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault>;
+
+    /// Answers without the store, which cannot be used; none when there is no way to.
+    fn rescue(_context: &Context<'_>, _params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        None
+    }
 
     /// Gives what is kept of an answer that is too large to be stored for replays: ids and status.
     fn compact(_output: &Self::Output) -> Value {
@@ -78,9 +92,15 @@ pub struct Context<'a> {
     pub settings: &'a Settings,
     pub(crate) entropy: &'a dyn Entropy,
     pub(crate) sequence: &'a Mutex<UlidSequence>,
+    pub(crate) afterthoughts: &'a Afterthoughts,
 }
 
 impl Context<'_> {
+    /// Leaves something to be written once the answer is on its way, also by an operation that only reads.
+    pub(crate) fn afterwards(&self, afterthought: Afterthought) {
+        self.afterthoughts.add(afterthought);
+    }
+
     /// Gives 64 random bits.
     pub fn random(&self) -> Result<u64, Fault> {
         Ok((self.entropy.bits()? >> 64) as u64)
@@ -99,6 +119,11 @@ impl Context<'_> {
     /// Makes the id of a new handoff.
     pub fn handoff_id(&self) -> Result<HandoffId, Fault> {
         next_ulid(self.sequence, self.entropy, self.now).map(HandoffId::new)
+    }
+
+    /// Makes the id of a new checkpoint.
+    pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
+        next_ulid(self.sequence, self.entropy, self.now).map(CheckpointId::new)
     }
 
     /// Finds a session that the caller reaches, and locks it. One out of reach is not there for the caller.
@@ -196,6 +221,14 @@ pub trait AnyOperation: Send + Sync {
     fn key(&self) -> KeyUse;
     /// Whether doing it twice comes to the same as doing it once.
     fn idempotent(&self) -> bool;
+    /// Whether it takes something away that was kept.
+    fn destructive(&self) -> bool;
+    /// Whether checkpoints that wait beside the database are taken in before it runs.
+    fn meets_waiting(&self) -> bool;
+    /// Whether checkpoints may be dropped for it when the disk is full.
+    fn makes_room(&self) -> bool;
+    /// How many bytes a request for it may have.
+    fn max_request_bytes(&self) -> usize;
     /// The JSON Schema of its parameters.
     fn params_schema(&self) -> Value;
     /// The JSON Schema of its output.
@@ -221,6 +254,18 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn idempotent(&self) -> bool {
         O::IDEMPOTENT
+    }
+    fn destructive(&self) -> bool {
+        O::DESTRUCTIVE
+    }
+    fn meets_waiting(&self) -> bool {
+        O::MEETS_WAITING
+    }
+    fn makes_room(&self) -> bool {
+        O::MAKES_ROOM
+    }
+    fn max_request_bytes(&self) -> usize {
+        O::MAX_REQUEST_BYTES
     }
     fn params_schema(&self) -> Value {
         schema_of::<O::Params>(SchemaSettings::draft2020_12().for_deserialize())

@@ -12,6 +12,9 @@ const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
 /// How many characters of an error the request log keeps, and how many an answer repeats of what does not fit.
 pub(crate) const MAX_MESSAGE: usize = 1_000;
 
+/// How many places with a credential a message names; the details have them all.
+const NAMED_FINDINGS: usize = 3;
+
 /// Parameters that passed every check, and the key they came with.
 pub(crate) struct Prepared<P> {
     pub(crate) params: P,
@@ -72,11 +75,20 @@ fn refuse_secrets(params: &Value) -> Result<(), Fault> {
     if findings.is_empty() {
         return Ok(());
     }
+    let named: Vec<String> = findings
+        .iter()
+        .take(NAMED_FINDINGS)
+        .map(|finding| format!("{} ({})", finding.path, finding.rule.id()))
+        .collect();
+    let more = if findings.len() > NAMED_FINDINGS { ", …" } else { "" };
     Err(Fault::new(
         ErrorCode::SecretFound,
-        "what was sent looks like it holds a credential; nothing was stored",
+        format!(
+            "what was sent looks like it holds a credential: {}{more}; nothing was stored",
+            named.join(", ")
+        ),
     )
-    .hint("take it out at the places named in details, then send it again; if it was real, revoke it")
+    .hint("take it out there, then send it again; if it was real, revoke it")
     .details(json!({ "findings": findings })))
 }
 

@@ -8,6 +8,7 @@ use baton_core::{
 use baton_store::{Outcome, StoreError, Tx};
 use serde_json::Value;
 
+use crate::afterthought::Afterthoughts;
 use crate::call::{Call, error_body};
 use crate::clock::Entropy;
 use crate::operation::{Context, Operation, request_id, store_fault};
@@ -49,16 +50,10 @@ impl Surroundings {
         call: &Call,
         now: Timestamp,
         prepared: &Prepared<O::Params>,
+        afterthoughts: &Afterthoughts,
         tx: &mut dyn Tx,
     ) -> Result<Stored, Failed> {
-        let context = Context {
-            actor: &call.actor,
-            correlation_id: &call.correlation_id,
-            now,
-            settings: &self.settings,
-            entropy: self.entropy.as_ref(),
-            sequence: &self.sequence,
-        };
+        let context = self.context(call, now, afterthoughts);
         let Some((scope, request_hash)) = &prepared.key else {
             let output = O::run(&context, tx, &prepared.params).map_err(Failed)?;
             return Ok(Stored::ok(body_of(&output)?));
@@ -84,6 +79,35 @@ impl Surroundings {
         };
         tx.record_key(scope, &self.key_record(&stored, compact, *request_hash, call, now))?;
         Ok(stored)
+    }
+
+    /// Lets an operation answer without the store.
+    pub(crate) fn rescue<O: Operation>(
+        &self,
+        call: &Call,
+        now: Timestamp,
+        prepared: &Prepared<O::Params>,
+    ) -> Option<Result<Stored, Fault>> {
+        let afterthoughts = Afterthoughts::default();
+        let output = O::rescue(&self.context(call, now, &afterthoughts), &prepared.params)?;
+        Some(output.and_then(|output| Ok(Stored::ok(body_of(&output).map_err(|Failed(fault)| fault)?))))
+    }
+
+    fn context<'a>(
+        &'a self,
+        call: &'a Call,
+        now: Timestamp,
+        afterthoughts: &'a Afterthoughts,
+    ) -> Context<'a> {
+        Context {
+            actor: &call.actor,
+            correlation_id: &call.correlation_id,
+            now,
+            settings: &self.settings,
+            entropy: self.entropy.as_ref(),
+            sequence: &self.sequence,
+            afterthoughts,
+        }
     }
 
     /// Fills a record of the request log in with how the call went.

@@ -30,6 +30,10 @@ pub enum ErrorCode {
     SessionNotFound,
     /// There is no such handoff.
     HandoffNotFound,
+    /// There is no such checkpoint.
+    CheckpointNotFound,
+    /// The checkpoint is there, but what is stored of it is damaged.
+    CheckpointCorrupt,
     /// There is no such task, or it has no context.
     TaskNotFound,
     /// The path exists, the method does not.
@@ -48,6 +52,8 @@ pub enum ErrorCode {
     TaskBlocked,
     /// The body or payload is larger than allowed.
     PayloadTooLarge,
+    /// The store holds as much as it may, and nothing can be dropped.
+    StorageQuotaExceeded,
     /// The idempotency key was used before with other parameters.
     IdempotencyMismatch,
     /// What was sent looks like it holds a credential.
@@ -66,7 +72,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of the list above.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::UnsupportedSchemaVersion,
@@ -76,6 +82,8 @@ impl ErrorCode {
         Self::NotFound,
         Self::SessionNotFound,
         Self::HandoffNotFound,
+        Self::CheckpointNotFound,
+        Self::CheckpointCorrupt,
         Self::TaskNotFound,
         Self::MethodNotAllowed,
         Self::SessionEnded,
@@ -85,6 +93,7 @@ impl ErrorCode {
         Self::DriftDetected,
         Self::TaskBlocked,
         Self::PayloadTooLarge,
+        Self::StorageQuotaExceeded,
         Self::IdempotencyMismatch,
         Self::SecretFound,
         Self::RateLimited,
@@ -106,6 +115,8 @@ impl ErrorCode {
             Self::NotFound => "not_found",
             Self::SessionNotFound => "session_not_found",
             Self::HandoffNotFound => "handoff_not_found",
+            Self::CheckpointNotFound => "checkpoint_not_found",
+            Self::CheckpointCorrupt => "checkpoint_corrupt",
             Self::TaskNotFound => "task_not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::SessionEnded => "session_ended",
@@ -115,6 +126,7 @@ impl ErrorCode {
             Self::DriftDetected => "drift_detected",
             Self::TaskBlocked => "task_blocked",
             Self::PayloadTooLarge => "payload_too_large",
+            Self::StorageQuotaExceeded => "storage_quota_exceeded",
             Self::IdempotencyMismatch => "idempotency_mismatch",
             Self::SecretFound => "secret_found",
             Self::RateLimited => "rate_limited",
@@ -139,7 +151,11 @@ impl ErrorCode {
             | Self::MissingIdempotencyKey => 400,
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
-            Self::NotFound | Self::SessionNotFound | Self::HandoffNotFound | Self::TaskNotFound => 404,
+            Self::NotFound
+            | Self::SessionNotFound
+            | Self::HandoffNotFound
+            | Self::CheckpointNotFound
+            | Self::TaskNotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::SessionEnded
             | Self::HandoffConflict
@@ -147,7 +163,8 @@ impl ErrorCode {
             | Self::TaskConflict
             | Self::DriftDetected
             | Self::TaskBlocked => 409,
-            Self::PayloadTooLarge => 413,
+            Self::CheckpointCorrupt => 410,
+            Self::PayloadTooLarge | Self::StorageQuotaExceeded => 413,
             Self::IdempotencyMismatch | Self::SecretFound => 422,
             Self::RateLimited => 429,
             Self::Internal | Self::TaskCorrupt => 500,

@@ -30,7 +30,16 @@ const EXPONENT_FORM_FROM: f64 = 1e21;
 ///
 /// Returns the first failure with its position and path. See [`JsonErrorKind`] for the reasons.
 pub fn read_strict(bytes: &[u8]) -> Result<Value, JsonError> {
-    Reader { bytes, position: 0 }.read_document().map_err(|failure| failure.locate(bytes))
+    read_strict_within(bytes, MAX_DEPTH)
+}
+
+/// Reads like [`read_strict`] with another limit on nesting, for documents that come wrapped in a message.
+///
+/// # Errors
+///
+/// As for [`read_strict`].
+pub fn read_strict_within(bytes: &[u8], max_depth: usize) -> Result<Value, JsonError> {
+    Reader { bytes, position: 0, max_depth }.read_document().map_err(|failure| failure.locate(bytes))
 }
 
 /// A failure whose offset has not been turned into line and column yet.
@@ -70,6 +79,7 @@ impl Failure {
 struct Reader<'a> {
     bytes: &'a [u8],
     position: usize,
+    max_depth: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -92,7 +102,7 @@ impl<'a> Reader<'a> {
     /// Reads the value that starts here, inside `depth` arrays and objects.
     fn read_value(&mut self, depth: usize) -> Result<Value, Failure> {
         match self.peek()? {
-            b'{' | b'[' if depth == MAX_DEPTH => Err(self.fail(JsonErrorKind::TooDeep)),
+            b'{' | b'[' if depth == self.max_depth => Err(self.fail(JsonErrorKind::TooDeep(self.max_depth))),
             b'{' => self.read_object(depth + 1),
             b'[' => self.read_array(depth + 1),
             b'"' => self.read_string().map(Value::String),

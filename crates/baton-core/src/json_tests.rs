@@ -7,7 +7,7 @@ use super::JsonErrorKind::{
     ControlCharacter, DuplicateKey, Empty, IntegerWouldRound, InvalidUtf8, LoneSurrogate, NumberOutOfRange,
     Syntax, TooDeep, TrailingCharacters, Truncated,
 };
-use super::{JsonError, JsonErrorKind, MAX_DEPTH, plain_length, read_strict};
+use super::{JsonError, JsonErrorKind, MAX_DEPTH, plain_length, read_strict, read_strict_within};
 
 fn refusal(document: impl AsRef<[u8]>) -> JsonError {
     let document = document.as_ref();
@@ -112,16 +112,20 @@ fn keys_that_differ_only_by_normalisation_are_not_duplicates() {
 fn nesting_stops_at_the_limit() {
     read_strict(nested_arrays(MAX_DEPTH).as_bytes()).expect("arrays at the limit");
     let error = refusal(nested_arrays(MAX_DEPTH + 1));
-    assert_eq!((error.kind, error.line, error.column), (TooDeep, 1, MAX_DEPTH + 1));
+    assert_eq!((error.kind, error.line, error.column), (TooDeep(MAX_DEPTH), 1, MAX_DEPTH + 1));
     assert_eq!(error.path, "[0]".repeat(MAX_DEPTH));
 
     let objects = |depth: usize| format!("{}1{}", "{\"k\":".repeat(depth), "}".repeat(depth));
     read_strict(objects(MAX_DEPTH).as_bytes()).expect("objects at the limit");
-    assert_eq!(refusal(objects(MAX_DEPTH + 1)).kind, TooDeep);
+    assert_eq!(refusal(objects(MAX_DEPTH + 1)).kind, TooDeep(MAX_DEPTH));
 
-    assert_eq!(refusal("[".repeat(1_000_000)).kind, TooDeep);
+    assert_eq!(refusal("[".repeat(1_000_000)).kind, TooDeep(MAX_DEPTH));
     let wide = format!("[{}]", vec![nested_arrays(MAX_DEPTH - 1); 100].join(","));
     read_strict(wide.as_bytes()).expect("depth does not add up across siblings");
+
+    read_strict_within(nested_arrays(3).as_bytes(), 3).expect("arrays at a limit of one's own");
+    let error = read_strict_within(nested_arrays(4).as_bytes(), 3).expect_err("arrays beyond it");
+    assert_eq!((error.kind, error.column), (TooDeep(3), 4));
 }
 
 #[test]
@@ -328,7 +332,7 @@ fn assert_agrees_with_serde_json(document: &[u8]) {
         (Ok(value), Err(error)) => panic!("{shown:?} was read as {value}; serde_json says {error}"),
         (Err(_), Err(_)) => {}
         (Err(error), Ok(_)) => {
-            let is_documented = matches!(error.kind, DuplicateKey(_) | TooDeep | IntegerWouldRound(_));
+            let is_documented = matches!(error.kind, DuplicateKey(_) | TooDeep(_) | IntegerWouldRound(_));
             assert!(is_documented, "{shown:?} was refused: {error}");
         }
     }

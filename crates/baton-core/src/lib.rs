@@ -31,7 +31,7 @@ pub use error::{ErrorCode, Fault};
 pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};
 pub use id::{CheckpointId, HandoffId, IdError, ObservationId, RequestId, SessionId, UlidSequence};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
-pub use json::{JsonError, JsonErrorKind, MAX_DEPTH, read_strict};
+pub use json::{JsonError, JsonErrorKind, MAX_DEPTH, read_strict, read_strict_within};
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_sound_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::openapi::example;
-use crate::routes::{Route, Verb, routes};
+use crate::routes::{Route, routes};
 
 const HEAD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Baton API</title>\
 <meta name=\"viewport\" content=\"width=device-width\"><style>\
@@ -46,7 +46,7 @@ fn section(route: &Route) -> String {
             write!(section, "<tr><td><code>{name}</code></td><td>{kind}{needed}</td><td>{text}</td></tr>");
     }
     section.push_str("</table>");
-    if let Some(example) = example(operation.name()).filter(|_| route.verb == Verb::Post) {
+    if let Some(example) = example(operation.name()).filter(|_| route.verb.has_body()) {
         let _ = write!(section, "<pre>{}</pre>", escape(&format!("{example:#}")));
     }
     section

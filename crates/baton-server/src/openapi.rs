@@ -4,7 +4,7 @@ use baton_app::{AnyOperation, Effect, KeyUse};
 use baton_core::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use crate::routes::{Route, Verb, routes};
+use crate::routes::{Route, routes};
 
 /// Writes the document.
 pub fn openapi() -> Value {
@@ -67,7 +67,7 @@ fn describe(route: &Route) -> Value {
         "parameters": parameters(route, &schema),
         "responses": responses(operation),
     });
-    if route.verb == Verb::Post {
+    if route.verb.has_body() {
         let mut body = json!({ "schema": without_path_names(route, schema) });
         if let Some(example) = example(operation.name()) {
             body["example"] = example;
@@ -111,7 +111,7 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let place = if in_path.contains(&name.as_str()) {
             "path"
-        } else if route.verb == Verb::Get {
+        } else if !route.verb.has_body() {
             "query"
         } else {
             continue;
@@ -142,6 +142,9 @@ fn without_null(mut schema: Value) -> Value {
 
 fn responses(operation: &dyn AnyOperation) -> Value {
     let mut statuses = vec![400, 401, 403, 404, 405, 413, 429, 500, 503];
+    if operation.name().starts_with("checkpoint.") {
+        statuses.push(ErrorCode::CheckpointCorrupt.status());
+    }
     let mut headers = json!({ "X-Correlation-ID": correlation_header() });
     if operation.effect() == Effect::Write {
         statuses.extend([409, 422]);
@@ -274,6 +277,17 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             "session_id": session_id, "handoff": { "summary": "Please review the schema", "to_agent": "qa-1" },
         }),
         "handoff.ack" => json!({ "agent": "qa-1" }),
+        "checkpoint.save" => json!({
+            "sessionId": "auth-migration", "venture": "dfg",
+            "context": {
+                "goal": "Move the login to the new identity provider", "decisions": ["keep the session cookie"],
+                "plan": ["map accounts", "switch over"], "progress": { "done": 1, "of": 2 },
+            },
+            "metadata": { "name": "before the switch", "tags": ["auth"] },
+        }),
+        "checkpoint.mark_critical" => {
+            json!({ "sessionId": "auth-migration", "contextKey": "goal", "venture": "dfg" })
+        }
         _ => return None,
     })
 }

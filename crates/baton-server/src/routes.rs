@@ -1,5 +1,9 @@
 //! The table of HTTP routes: a line each.
 
+use baton_app::checkpoint::{
+    DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
+    MarkCritical, SaveCheckpoint,
+};
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::{AnyOperation, operation};
@@ -11,6 +15,8 @@ pub enum Verb {
     Get,
     /// Parameters come in a JSON body and the path.
     Post,
+    /// Parameters come in the query and the path.
+    Delete,
 }
 
 impl Verb {
@@ -19,7 +25,13 @@ impl Verb {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Delete => "DELETE",
         }
+    }
+
+    /// Tells whether parameters come in a body.
+    pub const fn has_body(self) -> bool {
+        matches!(self, Self::Post)
     }
 }
 
@@ -38,6 +50,7 @@ pub struct Route {
 pub fn routes() -> Vec<Route> {
     let get = |path, operation| Route { verb: Verb::Get, path, operation };
     let post = |path, operation| Route { verb: Verb::Post, path, operation };
+    let delete = |path, operation| Route { verb: Verb::Delete, path, operation };
     vec![
         post("/sod", operation::<StartSession>()),
         post("/sos", operation::<StartSession>()),
@@ -52,5 +65,14 @@ pub fn routes() -> Vec<Route> {
         post("/handoffs", operation::<CreateHandoff>()),
         get("/handoffs/{handoff_id}", operation::<ShowHandoff>()),
         post("/handoffs/{handoff_id}/ack", operation::<AckHandoff>()),
+        post("/api/checkpoints", operation::<SaveCheckpoint>()),
+        get("/api/checkpoints", operation::<ListCheckpoints>()),
+        get("/api/checkpoints/load", operation::<LoadCheckpoint>()),
+        get("/api/checkpoints/diff", operation::<DiffCheckpoints>()),
+        get("/api/checkpoints/explain", operation::<ExplainContext>()),
+        post("/api/checkpoints/critical", operation::<MarkCritical>()),
+        get("/api/checkpoints/{checkpointId}", operation::<LoadCheckpoint>()),
+        delete("/api/checkpoints/{checkpointId}", operation::<DeleteCheckpoint>()),
+        get("/api/workflows", operation::<ListWorkflows>()),
     ]
 }

@@ -7,22 +7,37 @@
 //! - `rows` has one file per entity: its trait, and its SQL written once for both databases.
 //! - `sqlite` and `postgres` run transactions and statements, with the same file names.
 
+mod blobs;
 mod error;
+mod files;
+mod frame;
 mod migration;
 mod page;
 mod postgres;
+mod reopening;
 mod rows;
+mod seal;
+mod spill;
 mod sql;
 mod sqlite;
 mod store;
 mod tx;
 
+pub use blobs::BlobFolder;
 pub use error::StoreError;
+pub use files::{make_folder, write_durably};
+pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;
 pub use rows::{
-    HandoffFilter, HandoffRows, KeyRows, NewQueueItem, QueueClaim, QueueItem, QueueRows, RequestRows,
-    SessionFilter, SessionRows, TokenRows, TurnRows,
+    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem, QueueClaim,
+    QueueItem, QueueRows, RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, TokenRows,
+    TurnRows, WorkflowFilter, WorkflowRows,
 };
+pub use seal::{
+    KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,
+    is_sealed, random_nonce, sealed_with,
+};
+pub use spill::{SpillFolder, Spilled};
 pub use store::{Durability, Health, Pending, Store, StoreConfig, Threads};
 pub use tx::{Outcome, Tx};

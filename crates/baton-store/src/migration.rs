@@ -30,6 +30,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(5, "0005_queue"),
     migration!(6, "0006_turns"),
     migration!(7, "0007_tokens"),
+    migration!(8, "0008_checkpoints"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -6,6 +6,7 @@
 use std::str::FromStr;
 
 use baton_core::{Sha256Hash, Timestamp};
+use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
 
@@ -46,6 +47,19 @@ impl From<i64> for Param<'_> {
 impl From<u32> for Param<'_> {
     fn from(number: u32) -> Self {
         Self::Int(i64::from(number))
+    }
+}
+
+impl From<u64> for Param<'_> {
+    /// Counts and sizes; what no column could hold is held at the largest that one can.
+    fn from(number: u64) -> Self {
+        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Param<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Bytes(bytes)
     }
 }
 
@@ -92,6 +106,18 @@ impl RowReader<'_> {
 
     pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
         self.columns.opt_int(column)?.ok_or_else(|| self.missing(column))
+    }
+
+    pub(crate) fn unsigned(&self, column: usize) -> Result<u64, StoreError> {
+        u64::try_from(self.int(column)?).map_err(|problem| self.wrong(column, problem))
+    }
+
+    pub(crate) fn small(&self, column: usize) -> Result<u32, StoreError> {
+        u32::try_from(self.int(column)?).map_err(|problem| self.wrong(column, problem))
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
+        serde_json::from_str(&self.text(column)?).map_err(|problem| self.wrong(column, problem))
     }
 
     pub(crate) fn bool(&self, column: usize) -> Result<bool, StoreError> {
@@ -144,6 +170,8 @@ impl RowReader<'_> {
 pub(crate) enum Lock {
     SessionTuple,
     IdempotencyKey,
+    Workflow,
+    WorkflowName,
 }
 
 /// A database inside a transaction, as row files see it.
@@ -195,6 +223,19 @@ impl<'a> QueryBuilder<'a> {
         self.params.push(param.into());
         self.sql.push_str(&text.replace("$?", &format!("${}", self.params.len())));
         self
+    }
+
+    /// Adds that an expression is one of these values.
+    pub(crate) fn among(
+        &mut self,
+        expression: &str,
+        values: impl IntoIterator<Item: Into<Param<'a>>>,
+    ) -> &mut Self {
+        self.text(expression).text(" IN (");
+        for (index, value) in values.into_iter().enumerate() {
+            self.with(if index == 0 { "$?" } else { ", $?" }, value);
+        }
+        self.text(")")
     }
 
     /// Adds plain text.

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::postgres::PostgresEngine;
+use crate::reopening::Reopening;
 use crate::sqlite::SqliteEngine;
 use crate::tx::{Outcome, Tx};
 
@@ -99,13 +100,13 @@ impl Store {
     ///
     /// Blocks. An older schema is backed up before it is migrated; a newer one is refused.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
-        let engine: Arc<dyn Engine> = match config {
-            StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads)?),
-            StoreConfig::Postgres { url, threads, connections } => {
-                Arc::new(PostgresEngine::open(url, *threads, *connections)?)
-            }
-        };
-        Ok(Self { engine })
+        open_engine(config).map(|engine| Self { engine })
+    }
+
+    /// Takes a store that could not be opened. Work on it fails, saying why, until it can be: it is tried again every few
+    /// seconds.
+    pub fn open_later(config: &StoreConfig, reason: &StoreError) -> Self {
+        Self { engine: Arc::new(Reopening::new(config.clone(), reason)) }
     }
 
     /// Runs work that writes. Its writes are kept when it answers `Ok`, undone when it answers `Err`.
@@ -152,6 +153,15 @@ impl Store {
             StoreConfig::Postgres { url, .. } => crate::postgres::inspect(url),
         }
     }
+}
+
+pub(crate) fn open_engine(config: &StoreConfig) -> Result<Arc<dyn Engine>, StoreError> {
+    Ok(match config {
+        StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads)?),
+        StoreConfig::Postgres { url, threads, connections } => {
+            Arc::new(PostgresEngine::open(url, *threads, *connections)?)
+        }
+    })
 }
 
 /// The answer to submitted work: `.await` it, or [`Pending::wait`] for it where there is no async runtime.

@@ -1,7 +1,10 @@
 //! The seam: what an operation can do inside one transaction.
 
 use crate::error::StoreError;
-use crate::rows::{HandoffRows, KeyRows, QueueRows, RequestRows, SessionRows, TokenRows, TurnRows};
+use crate::rows::{
+    CheckpointRows, HandoffRows, KeyRows, QueueRows, RequestRows, SessionRows, TokenRows, TurnRows,
+    WorkflowRows,
+};
 
 /// Whether the writes of a piece of work are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +19,17 @@ pub enum Outcome {
 ///
 /// Work on it is a plain function: reads, a decision, writes. It may be run again from its start when the database
 /// asks for it, so it has no effect outside the transaction.
-pub trait Tx: SessionRows + HandoffRows + KeyRows + RequestRows + QueueRows + TokenRows + TurnRows {
+pub trait Tx:
+    SessionRows
+    + HandoffRows
+    + WorkflowRows
+    + CheckpointRows
+    + KeyRows
+    + RequestRows
+    + QueueRows
+    + TokenRows
+    + TurnRows
+{
     /// Runs a part of the work that can be undone by itself while the rest is kept.
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError>;
 }

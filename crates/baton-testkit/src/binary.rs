@@ -5,7 +5,7 @@
     reason = "a test whose process does not start must fail loudly"
 )]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub struct Home {
     folder: TempDir,
     binary: PathBuf,
     database_url: Option<String>,
+    environment: Vec<(String, String)>,
 }
 
 /// What a command came to.
@@ -57,13 +58,20 @@ impl Home {
     #[must_use]
     pub fn new(binary: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { folder, binary: binary.into(), database_url: None }
+        Self { folder, binary: binary.into(), database_url: None, environment: Vec::new() }
     }
 
     /// Puts the store on a PostgreSQL server.
     #[must_use]
     pub fn on_postgres(mut self, url: &str) -> Self {
         self.database_url = Some(url.to_owned());
+        self
+    }
+
+    /// Sets an environment variable for everything that is run here.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -91,6 +99,7 @@ impl Home {
         if let Some(url) = &self.database_url {
             command.env("BATON_DATABASE_URL", url);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -100,11 +109,29 @@ impl Home {
     ///
     /// When it cannot be started.
     pub fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Finished {
-        let output = self
+        self.run_with_input(arguments, b"")
+    }
+
+    /// Runs a command to its end, with this on its standard input.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    pub fn run_with_input<S: AsRef<str>>(&self, arguments: &[S], input: &[u8]) -> Finished {
+        let mut child = self
             .command()
             .args(arguments.iter().map(AsRef::as_ref))
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("the binary can be started");
+        let mut stdin = child.stdin.take().expect("its standard input");
+        let output = std::thread::scope(|scope| {
+            // It may end without having read all of it.
+            scope.spawn(move || stdin.write_all(input));
+            child.wait_with_output().expect("the binary ends")
+        });
         Finished {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -165,6 +192,28 @@ impl Home {
     /// When it does not answer.
     #[must_use]
     pub fn mcp(&self) -> McpClient {
+        self.try_mcp().expect("the server shakes hands")
+    }
+
+    /// Starts `baton mcp` and shakes hands with it; an error says that it was gone before.
+    ///
+    /// # Errors
+    ///
+    /// When the process goes away before it answered.
+    pub fn try_mcp(&self) -> io::Result<McpClient> {
+        let mut client = self.mcp_before_handshake();
+        client.try_request("initialize", &initialize_params("2025-06-18"))?;
+        client.try_send_line(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+        Ok(client)
+    }
+
+    /// Starts `baton mcp` and says nothing to it yet.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    #[must_use]
+    pub fn mcp_before_handshake(&self) -> McpClient {
         let mut child = self
             .command()
             .arg("mcp")
@@ -175,16 +224,7 @@ impl Home {
             .expect("the binary can be started");
         let input = child.stdin.take().expect("its standard input");
         let output = BufReader::new(child.stdout.take().expect("its standard output"));
-        let mut client = McpClient { child, input: Some(input), output, next_id: 1 };
-        client.request(
-            "initialize",
-            &json!({
-                "protocolVersion": "2025-06-18", "capabilities": {},
-                "clientInfo": { "name": "baton-testkit", "version": "1" },
-            }),
-        );
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
+        McpClient { child, input: Some(input), output, next_id: 1 }
     }
 }
 
@@ -293,6 +333,14 @@ impl Drop for ServerProcess {
     }
 }
 
+/// What a client says of itself when it shakes hands.
+pub fn initialize_params(version: &str) -> Value {
+    json!({
+        "protocolVersion": version, "capabilities": {},
+        "clientInfo": { "name": "baton-testkit", "version": "1" },
+    })
+}
+
 /// A client of a running `baton mcp`, which ends with it.
 #[derive(Debug)]
 pub struct McpClient {
@@ -303,9 +351,54 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    fn send(&mut self, message: &Value) {
-        let input = self.input.as_mut().expect("the connection is open");
-        writeln!(input, "{message}").and_then(|()| input.flush()).expect("the server reads");
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Shakes hands for a revision of the protocol, and gives what the server said of itself.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn initialize(&mut self, version: &str) -> Value {
+        let answer = self.request("initialize", &initialize_params(version));
+        self.send_line(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer["result"].clone()
+    }
+
+    /// Sends bytes as they are, and a line end.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn send_line(&mut self, line: &[u8]) {
+        self.try_send_line(line).expect("the server reads");
+    }
+
+    fn try_send_line(&mut self, line: &[u8]) -> io::Result<()> {
+        let input = self.input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        // One write: a line is never torn by the one who sends it.
+        input.write_all(&[line, b"\n"].concat())?;
+        input.flush()
+    }
+
+    /// Waits for the next message, whatever it is about.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails.
+    pub fn receive(&mut self) -> Value {
+        self.try_receive().expect("the server answers")
+    }
+
+    fn try_receive(&mut self) -> io::Result<Value> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        if !line.ends_with('\n') {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&line).expect("JSON on the wire"))
     }
 
     /// Sends a request and waits for its answer.
@@ -314,18 +407,41 @@ impl McpClient {
     ///
     /// When the connection fails.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.try_request(method, params);
+        answer.unwrap_or_else(|error| panic!("the server went away before it answered {method}: {error}"))
+    }
+
+    /// Sends a request and waits for its answer; an error says that the server is gone.
+    ///
+    /// # Panics
+    ///
+    /// When a whole line is not JSON.
+    pub fn try_request(&mut self, method: &str, params: &Value) -> io::Result<Value> {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.try_send_line(request.to_string().as_bytes())?;
         loop {
-            let mut line = String::new();
-            let read = self.output.read_line(&mut line).expect("the server answers");
-            assert!(read > 0, "the server went away before it answered {method}");
-            let message: Value = serde_json::from_str(&line).expect("JSON on the wire");
+            let message = self.try_receive()?;
             if message["id"] == id {
-                return message;
+                return Ok(message);
             }
         }
+    }
+
+    /// Sends bytes as the last ones, and gives what the server still says and its exit code.
+    ///
+    /// # Panics
+    ///
+    /// When the connection fails, or the server is ended by a signal.
+    pub fn close_after(mut self, last: &[u8]) -> (Vec<Value>, i32) {
+        if let Some(mut input) = self.input.take() {
+            input.write_all(last).expect("the server reads");
+        }
+        let lines = (&mut self.output).lines().map(|line| line.expect("the server answers"));
+        let said = lines.map(|line| serde_json::from_str(&line).expect("JSON on the wire")).collect();
+        let code = self.child.wait().ok().and_then(|status| status.code()).expect("an exit code");
+        (said, code)
     }
 
     /// Calls a tool and gives its result.

@@ -5,4 +5,5 @@
 pub mod binary;
 pub mod contract;
 pub mod crash;
+pub mod crash_saves;
 pub mod postgres;

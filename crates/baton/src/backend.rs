@@ -13,20 +13,39 @@ use serde::Serialize;
 use serde_json::Value;
 use ureq::Agent;
 
+use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure};
+use crate::output::{Answer, Failure, note, warn};
 
 /// Opens the store and puts the application on it.
 pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
-    let store = open_store(config, threads)?;
+    app_on(open_store(config, threads)?, config, threads)
+}
+
+/// Opens the store, or goes on without it when that cannot be done: checkpoints are then kept beside it, everything else
+/// is refused.
+pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<App, Failure> {
+    let place = store_config(config, threads);
+    let store = Store::open(&place).unwrap_or_else(|error| {
+        let failure = store_failure(&error);
+        warn(&format!("{}; checkpoints are kept in spill/ until it can be used", failure.message));
+        if let Some(hint) = &failure.hint {
+            note(&format!("next: {hint}"));
+        }
+        Store::open_later(&place, &error)
+    });
+    app_on(store, config, threads)
+}
+
+fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failure> {
     let log = match threads {
         Threads::Caller => RequestLog::at_end(),
         Threads::Background => RequestLog::behind(store.clone())
             .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the request log: {error}")))?,
     };
-    Ok(App::new(store, settings(config), SystemClock, SystemEntropy, log))
+    Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
 }
 
 /// Opens the store that is configured.
@@ -50,8 +69,8 @@ pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
     }
 }
 
-pub(crate) fn settings(config: &Config) -> Settings {
-    Settings {
+pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
+    Ok(Settings {
         liveness: Liveness {
             stale_after: Duration::from_secs(config.stale_minutes * 60),
             abandon_after: Duration::from_secs(config.abandon_hours * 3_600),
@@ -63,7 +82,8 @@ pub(crate) fn settings(config: &Config) -> Settings {
         idempotency_ttl: Duration::from_secs(config.idempotency_ttl_seconds),
         request_retention: Duration::from_secs(config.request_log_retention_days * 86_400),
         default_venture: config.venture.clone(),
-    }
+        checkpoints: checkpoints::settings(config)?,
+    })
 }
 
 /// Says why a store cannot be opened, and what to do about it. The person at this machine may know the cause.
@@ -88,6 +108,9 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     Failure::new(Exit::StoreUnavailable, ErrorCode::StoreUnavailable.as_str(), message).hint(hint)
 }
 
+/// The largest answer of a server: a context of 16 MiB, escaped, and what stands around it.
+const MAX_ANSWER_BYTES: u64 = 128 * 1024 * 1024;
+
 /// Where operations run.
 pub(crate) enum Backend {
     /// On the local store.
@@ -109,6 +132,14 @@ impl Backend {
         match &config.server {
             Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config)))),
             None => Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?))),
+        }
+    }
+
+    /// Takes the configured server, or opens the local store, going on without it when that cannot be done.
+    pub(crate) fn open_or_degrade(config: &Config) -> Result<Self, Failure> {
+        match &config.server {
+            Some(_) => Self::open(config),
+            None => Ok(Self::Local(Box::new(open_app_or_degrade(config, Threads::Caller)?))),
         }
     }
 
@@ -226,7 +257,7 @@ impl Remote {
             request = request.header("idempotency-key", key);
         }
         let (uri, body) = match route.verb {
-            Verb::Get => (format!("{}{path}{}", self.url, query(&params)), String::new()),
+            Verb::Get | Verb::Delete => (format!("{}{path}{}", self.url, query(&params)), String::new()),
             Verb::Post => (format!("{}{path}", self.url), params.to_string()),
         };
         let request =
@@ -234,7 +265,8 @@ impl Remote {
                 Failure::new(Exit::Usage, "invalid_config", format!("server {}: {error}", self.url))
             })?;
         let mut response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
-        let body = response.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
+        let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string();
+        let body = body.map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();
         let code = serde_json::from_str::<Value>(&body).ok();
         let error = code.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));

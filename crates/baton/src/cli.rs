@@ -48,13 +48,19 @@ enum Command {
     /// Read, list, write and take handoffs
     #[command(subcommand)]
     Handoff(verbs::handoff::HandoffCommand),
+    /// Save, load, list, compare and explain the contexts of workflows
+    #[command(subcommand)]
+    Checkpoint(Box<verbs::checkpoint::CheckpointCommand>),
+    /// Look after the keys that saved contexts are encrypted with
+    #[command(subcommand)]
+    Key(verbs::key::KeyCommand),
     /// Hand a task from role to role: what it is about, whose turn it is, what changed
     #[command(subcommand)]
     Task(verbs::task::TaskCommand),
     /// Make, list and revoke credentials of single agents
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
-    /// Give up silent sessions, drop old logs and expired keys
+    /// Give up silent sessions, drop old logs, expired keys and unused checkpoints
     Cleanup,
     /// Serve the HTTP API
     Serve(verbs::serve::ServeArgs),
@@ -95,6 +101,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Session(command) => verbs::session::run(*command, &config, &Backend::open(&config)?),
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
+        Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
+        Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),

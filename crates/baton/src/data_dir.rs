@@ -42,6 +42,14 @@ impl DataDir {
         self.path.join("baton.db")
     }
 
+    pub(crate) fn blobs(&self) -> PathBuf {
+        self.path.join("blobs")
+    }
+
+    pub(crate) fn spill(&self) -> PathBuf {
+        self.path.join("spill")
+    }
+
     pub(crate) fn relay_key(&self) -> PathBuf {
         self.path.join("relay.key")
     }

@@ -47,6 +47,7 @@ impl From<ErrorCode> for Exit {
             ErrorCode::NotFound
             | ErrorCode::SessionNotFound
             | ErrorCode::HandoffNotFound
+            | ErrorCode::CheckpointNotFound
             | ErrorCode::TaskNotFound => Self::NotFound,
             ErrorCode::SessionEnded
             | ErrorCode::HandoffConflict
@@ -61,6 +62,8 @@ impl From<ErrorCode> for Exit {
             | ErrorCode::Forbidden
             | ErrorCode::MethodNotAllowed
             | ErrorCode::RateLimited
+            | ErrorCode::CheckpointCorrupt
+            | ErrorCode::StorageQuotaExceeded
             | ErrorCode::TaskCorrupt
             | ErrorCode::Internal => Self::Failure,
         }

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Mutex;
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -17,7 +17,7 @@ use crate::output::Failure;
 
 /// Turns logging on as configured.
 pub(crate) fn start(config: &Config) -> Result<(), Failure> {
-    let filter: Targets = config.log_level.parse().map_err(|error| {
+    let filter = filter(&config.log_level).map_err(|error| {
         Failure::new(Exit::Usage, "invalid_config", format!("log.level: {error}"))
             .hint("use error, warn, info, debug or trace, or a filter like `warn,baton_store=debug`")
     })?;
@@ -42,4 +42,28 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
         LogFormat::Json => registry().with(lines.json().with_filter(filter)).try_init(),
     };
     started.map_err(|error| Failure::new(Exit::Failure, "internal", format!("logging: {error}")))
+}
+
+/// Reads which lines are wanted. The library that speaks MCP repeats addresses, arguments and whole answers in its lines:
+/// it is heard only when it fails or is asked for by name.
+fn filter(level: &str) -> Result<Targets, ParseError> {
+    let wanted: Targets = level.parse()?;
+    let is_named = wanted.iter().any(|(target, _)| target.starts_with("rmcp"));
+    Ok(if is_named { wanted } else { wanted.with_target("rmcp", LevelFilter::ERROR) })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn the_protocol_library_is_quiet_unless_named() {
+        let quiet = filter("debug").unwrap();
+        assert!(quiet.would_enable("baton_server::mcp", &Level::DEBUG));
+        assert!(!quiet.would_enable("rmcp::service", &Level::WARN));
+        assert!(quiet.would_enable("rmcp::service", &Level::ERROR));
+        assert!(filter("warn,rmcp=debug").unwrap().would_enable("rmcp::service", &Level::DEBUG));
+    }
 }

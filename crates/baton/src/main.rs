@@ -4,10 +4,13 @@
 //! `baton-app`; how it looks on the network is in `baton-server`.
 
 mod backend;
+mod checkpoints;
 mod cli;
 mod config;
 mod data_dir;
+mod encryption;
 mod exit;
+mod keys;
 mod logging;
 mod output;
 mod verbs;

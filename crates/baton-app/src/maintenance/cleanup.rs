@@ -7,6 +7,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::shrink_unused;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How many rows of a kind one run touches at the most, so that no transaction holds others up for long.
@@ -37,6 +38,10 @@ pub struct CleanupOutput {
     pub requests_deleted: u64,
     /// Idempotency keys that had expired.
     pub keys_deleted: u64,
+    /// Checkpoints without a name that workflows nobody uses no longer need.
+    pub checkpoints_dropped: u64,
+    /// Files of checkpoints that are gone.
+    pub blobs_removed: u64,
     /// Whether there is more to do.
     pub more: bool,
 }
@@ -44,7 +49,7 @@ pub struct CleanupOutput {
 impl Operation for Cleanup {
     const NAME: &'static str = "maintenance.cleanup";
     const SUMMARY: &'static str =
-        "Give up sessions that fell silent, drop old request logs and expired keys.";
+        "Give up sessions that fell silent, drop old request logs, expired keys and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
     type Params = CleanupParams;
     type Output = CleanupOutput;
@@ -68,13 +73,32 @@ impl Operation for Cleanup {
         let oldest = now.minus(context.settings.request_retention);
         let requests_deleted = tx.delete_requests(oldest, BATCH).map_err(store_fault)?;
         let keys_deleted = tx.delete_expired_keys(now, BATCH).map_err(store_fault)?;
+        let checkpoints_dropped = shrink_unused(context, tx)?;
+        let blobs_removed = remove_orphans(context, tx)?;
         let full = u64::from(BATCH);
         Ok(CleanupOutput {
             ran: true,
             sessions_abandoned,
             requests_deleted,
             keys_deleted,
-            more: sessions_abandoned == full || requests_deleted == full || keys_deleted == full,
+            checkpoints_dropped,
+            blobs_removed,
+            more: sessions_abandoned == full
+                || requests_deleted == full
+                || keys_deleted == full
+                || checkpoints_dropped > 0,
         })
     }
+}
+
+/// Removes files that no checkpoint refers to. That they are an hour old and named by no row makes it safe to do so before
+/// the transaction is over, and as often as it is run.
+fn remove_orphans(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
+    let Some(blobs) = context.settings.checkpoints.vault.blobs() else { return Ok(0) };
+    let old = blobs.old_names().map_err(store_fault)?;
+    let orphans = tx.orphans_among(&old).map_err(store_fault)?;
+    for orphan in &orphans {
+        blobs.remove(orphan).map_err(store_fault)?;
+    }
+    Ok(orphans.len() as u64)
 }

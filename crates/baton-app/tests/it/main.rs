@@ -1,9 +1,16 @@
 //! Operations through the application layer, with a clock that tests set.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod checkpoint;
+mod checkpoint_damage;
+mod checkpoint_model;
+mod checkpoint_names;
+mod checkpoint_room;
+mod checkpoint_view;
 mod cleanup;
 mod idempotency;
 mod liveness;
 mod request_log;
+mod saving;
 mod stage;
 mod token;

@@ -8,10 +8,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use baton_app::{AnyOperation, App, Call, Clock, Entropy, Face, Reply, RequestLog, Settings, find};
+use baton_app::checkpoint::Vault;
+use baton_app::{
+    AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, Reply, RequestLog, Settings, find,
+};
+use baton_core::classify::Classifier;
 use baton_core::{
     Actor, Fault, HeartbeatPolicy, IdempotencyKey, Liveness, RequestRecord, SessionId, Timestamp,
 };
+use baton_store::{Effort, Packing};
 use baton_testkit::contract::{Database, TestPlace, TestStore, read};
 use serde_json::{Value, json};
 
@@ -61,31 +66,43 @@ impl Stage {
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         [Database::Sqlite, Database::Postgres].into_iter().filter_map(|database| {
             println!("on {database:?}");
-            Some(Self::on(TestStore::open(TestPlace::create(database)?)))
+            Some(Self::on(TestStore::open(TestPlace::create(database)?), settings()))
         })
     }
 
     pub(crate) fn sqlite() -> Self {
-        Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()))
+        Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()), settings())
     }
 
-    fn on(store: TestStore) -> Self {
+    /// Sets one up on each kind of database in turn, with other settings. The store works on the thread of its caller:
+    /// what a call leaves to be written afterwards is written when its answer is there.
+    pub(crate) fn each_with(change: impl Fn(&mut Settings)) -> impl Iterator<Item = Self> {
+        [Database::SqliteOnCaller, Database::PostgresOnCaller].into_iter().filter_map(move |database| {
+            println!("on {database:?}");
+            let mut settings = settings();
+            change(&mut settings);
+            Some(Self::on(TestStore::open(TestPlace::create(database)?), settings))
+        })
+    }
+
+    fn on(store: TestStore, settings: Settings) -> Self {
         let clock = FakeClock(Arc::new(AtomicI64::new(NOW.as_millis())));
         let log = RequestLog::at_end();
-        let app = App::new(store.clone(), settings(), clock.clone(), FixedEntropy::default(), log);
+        let app = App::new(store.clone(), settings, clock.clone(), FixedEntropy::default(), log);
         Self { app, clock, store }
     }
 
     /// Another process on the same store, with the same clock.
     pub(crate) fn another(&self) -> App {
-        let log = RequestLog::at_end();
-        App::new(
-            self.store.another(),
-            settings(),
-            self.clock.clone(),
-            FixedEntropy(AtomicU64::new(1 << 32)),
-            log,
-        )
+        self.beside(|_| {})
+    }
+
+    /// Another process on the same store, with the same clock and other settings.
+    pub(crate) fn beside(&self, change: impl Fn(&mut Settings)) -> App {
+        let mut settings = settings();
+        change(&mut settings);
+        let entropy = FixedEntropy(AtomicU64::new(1 << 32));
+        App::new(self.store.another(), settings, self.clock.clone(), entropy, RequestLog::at_end())
     }
 
     /// Calls an operation at so long after the beginning.
@@ -133,6 +150,13 @@ fn settings() -> Settings {
         idempotency_ttl: HOUR,
         request_retention: 7 * DAY,
         default_venture: "local".parse().unwrap(),
+        checkpoints: CheckpointSettings {
+            max_checkpoints: 1_000,
+            max_total_bytes: 1 << 30,
+            retention: 30 * DAY,
+            classifier: Arc::new(Classifier::builtin()),
+            vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
+        },
     }
 }
 

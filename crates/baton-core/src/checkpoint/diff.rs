@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::condense::condense;
@@ -28,7 +28,7 @@ impl Default for DiffLimits {
 }
 
 /// What was done to a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum ChangeKind {
@@ -41,7 +41,7 @@ pub enum ChangeKind {
 }
 
 /// One value that differs.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Where it is. The index of an array item is that in the newer context, or in the older one if it was removed.
     pub path: String,
@@ -54,7 +54,7 @@ pub struct Change {
 }
 
 /// How two contexts differ.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Diff {
     /// The changes, in the order of the keys.
     pub changes: Vec<Change>,

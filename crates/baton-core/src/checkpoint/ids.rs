@@ -1,4 +1,4 @@
-//! The ids of workflows, and how a workflow without one gets one.
+//! The ids of workflows, how a workflow without one gets one, and the names of checkpoints in requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::canonical::Sha256Hash;
+use crate::id::CheckpointId;
 
 /// How many hexadecimal digits of a hash a derived id has.
 const DERIVED_DIGITS: usize = 32;
@@ -17,6 +18,59 @@ const DERIVED_DIGITS: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 128 letters, digits, `_` or `-`")]
 pub struct WorkflowIdError;
+
+/// Names a checkpoint in a request. What could be the name of one in another store is one that is not there; anything else
+/// is no name at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct CheckpointRef(String);
+
+impl CheckpointRef {
+    /// Gives the id, if this store could have given it.
+    pub fn id(&self) -> Option<CheckpointId> {
+        self.0.parse().ok()
+    }
+}
+
+impl TryFrom<String> for CheckpointRef {
+    type Error = WorkflowIdError;
+
+    fn try_from(text: String) -> Result<Self, WorkflowIdError> {
+        if is_name(&text) { Ok(Self(text)) } else { Err(WorkflowIdError) }
+    }
+}
+
+impl From<CheckpointRef> for String {
+    fn from(name: CheckpointRef) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for CheckpointRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for CheckpointRef {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "CheckpointRef".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        WorkflowId::json_schema(generator)
+    }
+}
+
+/// Letters, digits, dash and underscore alone: nothing that could lead out of a folder.
+fn is_name(text: &str) -> bool {
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=WorkflowId::MAX_BYTES).contains(&text.len()) && text.bytes().all(is_name_byte)
+}
 
 /// Names a series of checkpoints; on the wire of the checkpoint tools it is called `sessionId`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,9 +113,7 @@ impl TryFrom<String> for WorkflowId {
     type Error = WorkflowIdError;
 
     fn try_from(text: String) -> Result<Self, WorkflowIdError> {
-        let is_id_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        let is_id = (1..=Self::MAX_BYTES).contains(&text.len()) && text.bytes().all(is_id_byte);
-        if is_id { Ok(Self(text)) } else { Err(WorkflowIdError) }
+        if is_name(&text) { Ok(Self(text)) } else { Err(WorkflowIdError) }
     }
 }
 

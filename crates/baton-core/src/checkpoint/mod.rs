@@ -1,7 +1,7 @@
 //! Checkpoints: saved contexts, what is kept of them in a small view, and how two of them differ.
 //!
-//! Owns the ids of workflows, the run-time keys that are never saved, budgeted views and structural differences. Does
-//! not own where checkpoints are kept or how they are compressed.
+//! Owns the ids of workflows, what is known of a checkpoint, which one leans on which, the run-time keys that are never
+//! saved, budgeted views and structural differences. Does not own where checkpoints are kept or how they are compressed.
 
 mod allot;
 mod condense;
@@ -9,9 +9,15 @@ mod diff;
 mod ids;
 mod layout;
 mod runtime;
+mod saved;
+mod series;
+mod stored;
 mod view;
 
 pub use diff::{Change, ChangeKind, Diff, DiffLimits};
-pub use ids::{WorkflowId, WorkflowIdError, workflow_name};
+pub use ids::{CheckpointRef, WorkflowId, WorkflowIdError, workflow_name};
 pub use runtime::{PersistableContext, RestoredContext, prepare_for_persistence, restore_from_persistence};
+pub use saved::SavedContext;
+pub use series::{Place, SERIES_LENGTH, needed_positions};
+pub use stored::{Checkpoint, CheckpointStatus, Labels, Workflow};
 pub use view::{Budget, Level, Omission, OmissionKind, Overflow, View, ViewOptions};

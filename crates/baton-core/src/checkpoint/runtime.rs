@@ -10,7 +10,7 @@ use crate::classify::object_size;
 /// Where a running loop keeps its place; never stored.
 const CURRENT_LOOP: &str = "_currentLoop";
 /// How large the context was when it was loaded; never stored.
-const CONTEXT_SIZE: &str = "_contextSize";
+pub(super) const CONTEXT_SIZE: &str = "_contextSize";
 
 /// A context without its run-time keys: what is hashed, compared and stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,17 @@ pub fn restore_from_persistence(stored: PersistableContext) -> RestoredContext {
     let size = object_size(&context);
     context.insert(CONTEXT_SIZE.to_owned(), size.into());
     RestoredContext(context)
+}
+
+impl PersistableContext {
+    /// Reads a context back from its canonical text.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the text is not one JSON object, which no stored context is.
+    pub fn read(text: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(text).map(Self)
+    }
 }
 
 macro_rules! read_only {

@@ -97,7 +97,7 @@ pub struct View {
 }
 
 /// A part of a context that a view does not show whole. The checkpoint has it under this path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Omission {
     /// Where it is.
@@ -113,7 +113,7 @@ pub struct Omission {
 }
 
 /// What was done to a part of a context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum OmissionKind {
@@ -124,7 +124,7 @@ pub enum OmissionKind {
 }
 
 /// By how much the critical part of a context exceeds a budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct Overflow {

@@ -74,7 +74,7 @@ impl Default for Shares {
 }
 
 /// Bytes of JSON in each layer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
 pub struct LayerBytes {

@@ -3,8 +3,6 @@
 //! Owns what an error says and how much of the document it may repeat. It does not decide what an
 //! error is; the reader does.
 
-use super::MAX_DEPTH;
-
 /// How much of a key or number an error repeats, in characters.
 const MAX_ECHO_CHARS: usize = 64;
 
@@ -36,9 +34,9 @@ pub enum JsonErrorKind {
     /// An object has this key twice.
     #[error("duplicate key {0:?}")]
     DuplicateKey(String),
-    /// Arrays and objects are nested deeper than [`MAX_DEPTH`].
-    #[error("nesting is deeper than {MAX_DEPTH} levels")]
-    TooDeep,
+    /// Arrays and objects are nested deeper than this limit.
+    #[error("nesting is deeper than {0} levels")]
+    TooDeep(usize),
     /// Something follows the document.
     #[error("unexpected characters after the document")]
     TrailingCharacters,

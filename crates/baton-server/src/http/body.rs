@@ -10,31 +10,47 @@ use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::time::timeout;
 
-/// The largest request body.
-const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// How much of a body is read in all, so that a client hears why it was refused.
-const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
+const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How much room is made for a body on the word of its head alone.
+const MAX_TRUSTED_BYTES: usize = 1024 * 1024;
 
 /// What arrived of a body.
-struct Received {
-    bytes: Vec<u8>,
+pub(super) struct Received {
+    /// The first of it, within the limit.
+    pub(super) bytes: Vec<u8>,
     size: usize,
 }
 
-/// Reads the body, up to the limit.
-pub(super) async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Fault> {
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let keep = announced.unwrap_or(0).min(MAX_BODY_BYTES);
-    let received = timeout(PATIENCE, receive(body, Vec::with_capacity(keep), MAX_BODY_BYTES)).await;
+impl Received {
+    /// Tells whether it is all there.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.bytes.len() == self.size
+    }
+}
+
+/// Reads the body, up to a limit.
+pub(super) async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Fault> {
+    let received = receive_body(headers, body, limit).await?;
+    if received.is_whole() { Ok(received.bytes) } else { Err(too_large(announced(headers), limit)) }
+}
+
+/// Reads a body, and keeps up to `limit` bytes of it.
+pub(super) async fn receive_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Received, Fault> {
+    let room = announced(headers).unwrap_or(0).min(limit).min(MAX_TRUSTED_BYTES);
+    let received = timeout(PATIENCE, receive(body, Vec::with_capacity(room), limit)).await;
     let broken_off = || Fault::new(ErrorCode::InvalidRequest, "the body broke off before its end");
     match received {
-        Ok(Ok(received)) if received.size > MAX_BODY_BYTES => Err(too_large(announced)),
-        Ok(Ok(received)) => Ok(received.bytes),
+        Ok(Ok(received)) => Ok(received),
         Ok(Err(error)) => Err(broken_off().caused_by(error)),
         Err(_) => Err(broken_off().hint("send the whole body within 30 s")),
     }
+}
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
 /// Reads a body that nobody wants: a client that is still sending it then gets to see the answer, and can go on with the
@@ -60,8 +76,8 @@ async fn receive(mut body: Body, mut bytes: Vec<u8>, keep: usize) -> Result<Rece
     Ok(Received { bytes, size })
 }
 
-fn too_large(actual: Option<usize>) -> Fault {
-    Fault::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {MAX_BODY_BYTES} bytes"))
+fn too_large(actual: Option<usize>, limit: usize) -> Fault {
+    Fault::new(ErrorCode::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
         .hint("send what the next agent needs and refer to the rest by path or link")
-        .details(json!({ "actual_bytes": actual, "allowed_bytes": MAX_BODY_BYTES }))
+        .details(json!({ "actual_bytes": actual, "allowed_bytes": limit }))
 }

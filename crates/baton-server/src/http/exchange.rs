@@ -17,8 +17,8 @@ use serde_json::{Map, Value};
 use crate::http::body::{discard, read_body};
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
-use crate::http::params::{add_path, from_body, from_query, integer_params};
 use crate::http::respond::{allow, respond};
+use crate::params::{add_path, from_body, from_query, integer_params};
 use crate::routes::{Route, Verb};
 
 /// What every exchange needs.
@@ -71,7 +71,7 @@ impl Endpoint {
             }
             Err(fault) => self.shared.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault),
         };
-        self.shared.metrics.record(&self.route, reply.status, started.elapsed());
+        self.shared.metrics.record(self.route.path, reply.status, started.elapsed());
         respond(reply)
     }
 
@@ -81,11 +81,14 @@ impl Endpoint {
         body: Body,
     ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), Fault> {
         let sent = match self.route.verb {
-            Verb::Get => {
+            Verb::Get | Verb::Delete => {
                 discard(body).await;
-                from_query(&parts.uri, &self.integers)
+                from_query(parts.uri.query().unwrap_or_default(), &self.integers)
             }
-            Verb::Post => read_body(&parts.headers, body).await.and_then(|body| from_body(&body)),
+            Verb::Post => {
+                let body = read_body(&parts.headers, body, self.route.operation.max_request_bytes()).await;
+                body.and_then(|body| from_body(&body))
+            }
         };
         let key = idempotency_key(&parts.headers)?;
         let mut params = sent?;

@@ -5,8 +5,6 @@ use std::time::Duration;
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::routes::Route;
-
 const BUCKETS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 const METADATA: Metadata<'static> = Metadata::new("baton", Level::INFO, None);
 
@@ -25,9 +23,9 @@ impl Metrics {
         Self { recorder, handle }
     }
 
-    /// Counts an exchange on a route.
-    pub(super) fn record(&self, route: &Route, status: u16, took: Duration) {
-        let endpoint = Label::from_static_parts("endpoint", route.path);
+    /// Counts an exchange on a path.
+    pub(super) fn record(&self, path: &'static str, status: u16, took: Duration) {
+        let endpoint = Label::from_static_parts("endpoint", path);
         let labels = vec![endpoint.clone(), Label::new("status", status.to_string())];
         let count = Key::from_parts("baton_requests_total", labels);
         self.recorder.register_counter(&count, &METADATA).increment(1);

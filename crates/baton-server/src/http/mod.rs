@@ -3,8 +3,8 @@
 mod body;
 mod exchange;
 mod limit;
+mod mcp;
 mod metrics;
-mod params;
 mod respond;
 mod server;
 mod service;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use axum::routing::{MethodRouter, any};
+use axum::routing::{MethodRouter, any, post};
 use axum::serve::ListenerExt;
 use baton_app::App;
 use baton_app::token::Authenticator;
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::http::exchange::{Endpoint, Shared};
 use crate::http::limit::Limiter;
+use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
 use crate::http::service;
 use crate::routes::{Verb, routes};
@@ -33,6 +34,8 @@ pub struct ServerConfig {
     pub relay_key: String,
     /// How many requests a minute one credential may make; none is no limit.
     pub requests_per_minute: Option<u32>,
+    /// What clients of MCP are told of the version.
+    pub version: String,
 }
 
 /// Why a server could not be started or broke off.
@@ -70,9 +73,9 @@ impl Server {
             app,
             limiter: Limiter::per_minute(config.requests_per_minute),
             metrics: Metrics::new(),
-            hosts: host_names(address, config.allowed_hosts),
+            hosts: host_names(address, config.allowed_hosts.clone()),
         });
-        Ok(Self { listener, address, router: router(&shared) })
+        Ok(Self { listener, address, router: router(&shared, &config.version) })
     }
 
     /// Where it listens.
@@ -91,7 +94,7 @@ impl Server {
     }
 }
 
-fn router(shared: &Arc<Shared>) -> Router {
+fn router(shared: &Arc<Shared>, version: &str) -> Router {
     let mut paths: BTreeMap<&'static str, (MethodRouter, Vec<&'static str>)> = BTreeMap::new();
     for route in routes() {
         let endpoint = Arc::new(Endpoint::new(shared.clone(), route));
@@ -103,9 +106,16 @@ fn router(shared: &Arc<Shared>) -> Router {
         *methods = match route.verb {
             Verb::Get => std::mem::take(methods).get(handler),
             Verb::Post => std::mem::take(methods).post(handler),
+            Verb::Delete => std::mem::take(methods).delete(handler),
         };
         names.push(route.verb.as_str());
     }
+    let endpoint = Arc::new(McpEndpoint::new(shared.clone(), version));
+    let handler = move |request: Request<Body>| {
+        let endpoint = endpoint.clone();
+        async move { endpoint.exchange(request).await }
+    };
+    paths.insert(mcp::PATH, (post(handler), vec!["POST"]));
     let mut router = Router::new();
     for (path, (methods, names)) in paths {
         let (shared, names) = (shared.clone(), names.join(", "));

@@ -1,7 +1,17 @@
 //! The MCP face.
 
+mod briefing;
+mod message;
+mod prompts;
+mod resources;
+mod result;
 mod server;
+mod stdio;
 mod tools;
 
-pub use server::{McpError, serve_stdio};
+pub(crate) use message::{MAX_MESSAGE_BYTES, Refusal, read_message};
+pub use prompts::{PromptBinding, prompts};
+pub use resources::{ResourceBinding, resources};
+pub(crate) use server::{Caller, McpServer};
+pub use stdio::{McpError, serve_stdio};
 pub use tools::{ToolBinding, tools};

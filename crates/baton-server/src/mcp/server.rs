@@ -1,77 +1,117 @@
-//! The MCP server: tools are operations, results are replies.
+//! The MCP server: tools, resources and prompts are operations, results are replies.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use baton_app::{App, Call, Face, KeyUse, Reply};
-use baton_core::{Actor, ErrorCode, Fault, IdempotencyKey};
+use axum::http::request::Parts;
+use baton_app::{AnyOperation, App, Call, Face, KeyUse, Reply};
+use baton_core::{Actor, CorrelationId, Fault, IdempotencyKey};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, Role,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use serde_json::{Map, Value, json};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value};
 
+use crate::mcp::prompts::{Desk, PromptBinding, prompts};
+use crate::mcp::resources::{ResourceBinding, find_resource, resources};
+use crate::mcp::result::{error_of, resource_error, tool_result};
 use crate::mcp::tools::{IDEMPOTENCY_KEY, ToolBinding, tools};
 
 const INSTRUCTIONS: &str = "Baton keeps the context of coding agents alive across chats, agents, crashes and \
     machines. Call session_start when you begin: it tells you what the last agent handed over and who else is at \
     work. Call session_end with a handoff when you stop.";
 
-/// Why the MCP server broke off.
-#[derive(Debug, thiserror::Error)]
-#[error("the MCP connection broke off: {0}")]
-pub struct McpError(String);
+/// The revisions of the protocol that are spoken, oldest first.
+const VERSIONS: &[ProtocolVersion] =
+    &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
-/// Serves one client on standard input and output until it goes away.
-pub async fn serve_stdio(app: App, version: &str) -> Result<(), McpError> {
-    let server = McpServer::new(app, Actor::local(), version);
-    let running = match server.serve(rmcp::transport::io::stdio_pipes()).await {
-        Ok(running) => running,
-        // A client that closes its end before it says anything just changed its mind.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(McpError(error.to_string())),
-    };
-    running.waiting().await.map_err(|error| McpError(error.to_string()))?;
-    Ok(())
+/// The requests that are understood when their parameters fit, in every revision.
+const METHODS: [&str; 7] = [
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+];
+
+/// Who calls, and the name of the exchange in which they do. Over HTTP it comes with each request.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    /// The credential behind the request.
+    pub(crate) actor: Actor,
+    /// The correlation id of the exchange.
+    pub(crate) correlation_id: CorrelationId,
 }
 
+/// The server, for one client or for many. Clones share it.
 #[derive(Clone)]
-struct McpServer {
+pub(crate) struct McpServer {
     app: App,
-    actor: Actor,
-    version: String,
+    /// Who calls when a request does not say.
+    sole_actor: Option<Actor>,
+    version: Arc<str>,
     bindings: Arc<[ToolBinding]>,
     descriptions: Arc<[Tool]>,
 }
 
 impl McpServer {
-    fn new(app: App, actor: Actor, version: &str) -> Self {
-        let bindings = tools();
-        let descriptions = bindings.iter().map(ToolBinding::describe).collect();
-        Self { app, actor, version: version.to_owned(), bindings: bindings.into(), descriptions }
+    /// Serves one client, whose every request is by the same actor.
+    pub(crate) fn for_one(app: App, actor: Actor, version: &str) -> Self {
+        Self { sole_actor: Some(actor), ..Self::for_callers(app, version) }
     }
 
-    async fn call(&self, binding: ToolBinding, mut arguments: Map<String, Value>) -> Result<Reply, Fault> {
-        let key = self.idempotency_key(binding, arguments.remove(IDEMPOTENCY_KEY))?;
-        let call = Call {
-            actor: self.actor.clone(),
-            face: Face::Mcp,
-            correlation_id: self.app.correlation_id()?,
-            idempotency_key: key,
-        };
-        Ok(self.app.call(binding.operation, call, Value::Object(arguments)).await)
+    /// Serves requests that each bring their [`Caller`]; one without is refused.
+    pub(crate) fn for_callers(app: App, version: &str) -> Self {
+        let bindings = tools();
+        let descriptions = bindings.iter().map(ToolBinding::describe).collect();
+        Self { app, sole_actor: None, version: version.into(), bindings: bindings.into(), descriptions }
+    }
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let from_http =
+            context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>()).cloned();
+        match (from_http, &self.sole_actor) {
+            (Some(caller), _) => Ok(caller),
+            (None, Some(actor)) => Ok(Caller {
+                actor: actor.clone(),
+                correlation_id: self.app.correlation_id().map_err(internal)?,
+            }),
+            (None, None) => Err(ErrorData::internal_error("the request came without its caller", None)),
+        }
+    }
+
+    async fn call(
+        &self,
+        caller: Caller,
+        operation: &'static dyn AnyOperation,
+        mut arguments: Map<String, Value>,
+    ) -> Reply {
+        let Caller { actor, correlation_id } = caller;
+        match self.idempotency_key(operation, arguments.remove(IDEMPOTENCY_KEY)) {
+            Ok(idempotency_key) => {
+                let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key };
+                self.app.call(operation, call, Value::Object(arguments)).await
+            }
+            Err(fault) => Reply::fault(&fault, correlation_id),
+        }
     }
 
     /// The client's own key; a fresh one where the operation cannot do without.
     fn idempotency_key(
         &self,
-        binding: ToolBinding,
+        operation: &dyn AnyOperation,
         argument: Option<Value>,
     ) -> Result<Option<IdempotencyKey>, Fault> {
         match argument {
             Some(Value::String(text)) => IdempotencyKey::parse(&text).map(Some),
-            None | Some(Value::Null) if binding.operation.key() == KeyUse::Required => {
+            None | Some(Value::Null) if operation.key() == KeyUse::Required => {
                 IdempotencyKey::parse(self.app.correlation_id()?.as_str()).map(Some)
             }
             None | Some(Value::Null) => Ok(None),
@@ -82,17 +122,23 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        info.server_info = Implementation::new("baton", self.version.clone());
+        let offers = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let mut info = ServerConfig::new(offers);
+        info.server_info = Implementation::new("baton", &*self.version);
         info.instructions = Some(INSTRUCTIONS.to_owned());
         info
     }
 
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        first_page(request)?;
         Ok(ListToolsResult::with_all_items(self.descriptions.to_vec()))
     }
 
@@ -103,74 +149,108 @@ impl ServerHandler for McpServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(binding) = self.bindings.iter().find(|binding| binding.tool == request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
-        let reply = match self.call(*binding, request.arguments.unwrap_or_default()).await {
-            Ok(reply) => reply,
-            Err(fault) => match self.app.correlation_id() {
-                Ok(correlation_id) => Reply::fault(&fault, correlation_id),
-                Err(fault) => return Err(ErrorData::internal_error(fault.message, None)),
-            },
+        let caller = self.caller(&context)?;
+        let reply = self.call(caller, binding.operation, request.arguments.unwrap_or_default()).await;
+        Ok(tool_result(&reply, binding.text).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        first_page(request)?;
+        let items = resources().iter().filter_map(ResourceBinding::describe).collect();
+        Ok(ListResourcesResult::with_all_items(items))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        first_page(request)?;
+        let items = resources().iter().map(ResourceBinding::describe_template).collect();
+        Ok(ListResourceTemplatesResult::with_all_items(items))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        let reply = match find_resource(&request.uri, &self.app.settings().default_venture) {
+            Ok((binding, params)) => self.call(caller, binding.operation, params).await,
+            Err(fault) => Reply::fault(&fault, caller.correlation_id),
         };
-        Ok(result_of(&reply).into())
+        if let (Some(code), Some(error)) = (reply.error, error_of(&reply)) {
+            return Err(resource_error(&request.uri, code, error));
+        }
+        let contents = ResourceContents::text(reply.body, request.uri).with_mime_type("application/json");
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        first_page(request)?;
+        Ok(ListPromptsResult::with_all_items(prompts().iter().map(PromptBinding::describe).collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let Some(binding) = prompts().into_iter().find(|binding| binding.name == request.name) else {
+            return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None));
+        };
+        let caller = self.caller(&context)?;
+        let correlation_id = caller.correlation_id.clone();
+        let desk = Desk { app: self.app.clone(), caller, given: request.arguments.unwrap_or_default() };
+        let text = (binding.write)(&desk).await.map_err(|fault| {
+            let error = error_of(&Reply::fault(&fault, correlation_id));
+            match fault.code.status() {
+                status if status < 500 => ErrorData::invalid_params(fault.message, error),
+                _ => ErrorData::internal_error(fault.message, error),
+            }
+        })?;
+        let message = PromptMessage::new_text(Role::User, text);
+        Ok(GetPromptResult::new(vec![message]).with_description(binding.description).into())
+    }
+
+    /// The SDK brings here what it has no shape for: methods that are unknown, and known ones with other parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // The handshake is gone from requests that say their revision for themselves.
+        let shakes_hands = request.method == "initialize" && context.meta.protocol_version().is_none();
+        if shakes_hands || METHODS.contains(&request.method.as_str()) {
+            let message = format!("the parameters of {} do not fit", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
 }
 
-/// Writes a reply as a tool result. Failures are results too, so that a model can read them and act.
-fn result_of(reply: &Reply) -> CallToolResult {
-    let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
-    match reply.error {
-        None => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(reply.body.clone())]);
-            result.structured_content = Some(body);
-            result
-        }
-        Some(code) => {
-            let error = json!({
-                "code": code,
-                "message": body["message"],
-                "suggestion": body["hint"],
-                "retry": retry(code),
-                "details": body["details"],
-                "correlation_id": body["correlation_id"],
-            });
-            let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
-            result.structured_content = Some(error);
-            result
-        }
+/// Every list is one page, so that no cursor can have come from here.
+fn first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params("this cursor is not known here", None)),
     }
 }
 
-/// Whether the same call may succeed later.
-fn retry(code: ErrorCode) -> Value {
-    match code {
-        ErrorCode::Overloaded | ErrorCode::StoreUnavailable | ErrorCode::RateLimited => {
-            json!({ "kind": "after", "afterMs": 1_000 })
-        }
-        ErrorCode::Internal => json!({ "kind": "once", "afterMs": 0 }),
-        ErrorCode::InvalidJson
-        | ErrorCode::InvalidRequest
-        | ErrorCode::UnsupportedSchemaVersion
-        | ErrorCode::MissingIdempotencyKey
-        | ErrorCode::Unauthorized
-        | ErrorCode::Forbidden
-        | ErrorCode::NotFound
-        | ErrorCode::SessionNotFound
-        | ErrorCode::HandoffNotFound
-        | ErrorCode::TaskNotFound
-        | ErrorCode::TaskExists
-        | ErrorCode::TaskConflict
-        | ErrorCode::DriftDetected
-        | ErrorCode::TaskBlocked
-        | ErrorCode::TaskCorrupt
-        | ErrorCode::MethodNotAllowed
-        | ErrorCode::SessionEnded
-        | ErrorCode::HandoffConflict
-        | ErrorCode::PayloadTooLarge
-        | ErrorCode::IdempotencyMismatch
-        | ErrorCode::SecretFound => json!({ "kind": "never", "afterMs": Value::Null }),
-    }
+fn internal(fault: Fault) -> ErrorData {
+    ErrorData::internal_error(fault.message, None)
 }

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use baton_app::checkpoint::{
+    DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
+    MarkCritical, SaveCheckpoint,
+};
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::{AnyOperation, Effect, operation};
@@ -15,11 +19,13 @@ pub struct ToolBinding {
     pub tool: &'static str,
     /// The operation.
     pub operation: &'static dyn AnyOperation,
+    /// The field of the answer that is shown as text, when it is not the whole.
+    pub text: Option<&'static str>,
 }
 
 /// Gives every tool.
 pub fn tools() -> Vec<ToolBinding> {
-    let tool = |tool, operation| ToolBinding { tool, operation };
+    let tool = |tool, operation| ToolBinding { tool, operation, text: None };
     vec![
         tool("session_start", operation::<StartSession>()),
         tool("session_heartbeat", operation::<Heartbeat>()),
@@ -32,6 +38,14 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("handoff_show", operation::<ShowHandoff>()),
         tool("handoff_create", operation::<CreateHandoff>()),
         tool("handoff_ack", operation::<AckHandoff>()),
+        tool("workflow_checkpoint_save", operation::<SaveCheckpoint>()),
+        tool("workflow_checkpoint_load", operation::<LoadCheckpoint>()),
+        tool("workflow_checkpoint_list", operation::<ListCheckpoints>()).text_from("checkpoints"),
+        tool("workflow_mark_critical", operation::<MarkCritical>()),
+        tool("workflow_checkpoint_diff", operation::<DiffCheckpoints>()),
+        tool("workflow_explain", operation::<ExplainContext>()),
+        tool("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
+        tool("workflow_list", operation::<ListWorkflows>()),
     ]
 }
 
@@ -39,6 +53,12 @@ pub fn tools() -> Vec<ToolBinding> {
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 impl ToolBinding {
+    /// Shows one field of the answer as text; the structured answer stays whole.
+    #[must_use]
+    pub const fn text_from(self, field: &'static str) -> Self {
+        Self { text: Some(field), ..self }
+    }
+
     /// Describes the tool to a client.
     pub(super) fn describe(&self) -> Tool {
         let reads = self.operation.effect() == Effect::Read;
@@ -54,7 +74,7 @@ impl ToolBinding {
         }
         let mut annotations = ToolAnnotations::default();
         annotations.read_only_hint = Some(reads);
-        annotations.destructive_hint = Some(false);
+        annotations.destructive_hint = Some(self.operation.destructive());
         annotations.idempotent_hint = Some(self.operation.idempotent());
         annotations.open_world_hint = Some(false);
         let mut tool = Tool::new(self.tool, self.operation.summary(), Arc::new(input));

@@ -155,6 +155,8 @@ impl Sql for PostgresTx<'_> {
         let space = match lock {
             Lock::SessionTuple => "session",
             Lock::IdempotencyKey => "key",
+            Lock::Workflow => "workflow",
+            Lock::WorkflowName => "workflow name",
         };
         let name = format!("baton {space} {name}");
         self.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &[(&name).into()], &mut |_| {

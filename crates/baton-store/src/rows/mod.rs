@@ -1,5 +1,6 @@
 //! One file per entity: what a transaction can do with it, and the SQL, written once for both databases.
 
+mod checkpoint;
 mod handoff;
 mod idempotency;
 mod queue;
@@ -7,7 +8,9 @@ mod request;
 mod session;
 mod token;
 mod turn;
+mod workflow;
 
+pub use checkpoint::{CheckpointRows, Frame, FrameBody, SeriesMember, StoredFrame};
 pub use handoff::{HandoffFilter, HandoffRows};
 pub use idempotency::KeyRows;
 pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRows};
@@ -15,6 +18,7 @@ pub use request::RequestRows;
 pub use session::{SessionFilter, SessionRows};
 pub use token::TokenRows;
 pub use turn::TurnRows;
+pub use workflow::{WorkflowFilter, WorkflowRows};
 
 #[cfg(test)]
 mod plan_tests;

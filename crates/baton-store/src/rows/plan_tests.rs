@@ -1,10 +1,15 @@
 //! Reads the query plans of every list and look-up: each goes through an index, on both databases.
 
-use baton_core::{HandoffId, SessionId, SessionTuple, Timestamp, Ulid};
+use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
+use baton_core::{CheckpointId, HandoffId, SessionId, SessionTuple, Sha256Hash, Timestamp, Ulid, Venture};
 
 use crate::error::StoreError;
+use crate::frame::Encoding;
 use crate::page::Page;
-use crate::rows::{HandoffFilter, HandoffRows, KeyRows, RequestRows, SessionFilter, SessionRows};
+use crate::rows::{
+    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, RequestRows, SessionFilter,
+    SessionRows, WorkflowFilter, WorkflowRows,
+};
 use crate::sql::{Columns, Lock, Param, Sql};
 
 /// Runs nothing, and keeps the plan of each statement that it is asked to run.
@@ -106,6 +111,44 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
     rows.delete_requests(now, 10).unwrap();
 }
 
+/// Asks for everything that saving, loading and listing may ask for. Adding up all bytes and looking for what is unused
+/// read every workflow, of which there are few, and are not here.
+pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows)) {
+    let now = Timestamp::from_millis(1_760_000_000_000);
+    let (venture, workflow): (Venture, WorkflowId) = ("v".parse().unwrap(), "w".parse().unwrap());
+    let (id, place) = (CheckpointId::new(Ulid(1)), Place { series: 1, position: 7 });
+    rows.workflow(&venture, &workflow).unwrap();
+    rows.lock_workflow(&venture, &workflow).unwrap();
+    rows.touch_workflow(&venture, &workflow, now).unwrap();
+    rows.recent_workflow(&venture, "n", None, now).unwrap();
+    rows.recent_workflow(&venture, "n", Some(&"o/r".parse().unwrap()), now).unwrap();
+    let all = WorkflowFilter { venture: venture.clone(), repo: None, name: None, offset: 2, limit: 10 };
+    let repo = Some("o/r".parse().unwrap());
+    for filter in [
+        WorkflowFilter { repo: repo.clone(), ..all.clone() },
+        WorkflowFilter { name: Some("n".into()), ..all.clone() },
+        WorkflowFilter { name: Some("n".into()), repo, ..all.clone() },
+        all,
+    ] {
+        rows.workflows(&filter).unwrap();
+    }
+    rows.checkpoint(id).unwrap();
+    rows.checkpoints(&venture, &workflow, 2, 10).unwrap();
+    rows.latest_checkpoint(&venture, &workflow).unwrap();
+    rows.last_place(&venture, &workflow).unwrap();
+    rows.chain(&venture, &workflow, place).unwrap();
+    rows.set_checkpoint_status(id, CheckpointStatus::Corrupt).unwrap();
+    rows.droppable_checkpoints(&venture, &workflow, 10).unwrap();
+    rows.series(&venture, &workflow, 1).unwrap();
+    rows.delete_positions(&venture, &workflow, 1, &[1, 2, 3]).unwrap();
+    rows.orphans_among(&["blob".to_owned()]).unwrap();
+    rows.keys_in_use().unwrap();
+    rows.frames_of_other_keys("k", None, 10).unwrap();
+    let hash = Sha256Hash::of(b"");
+    let (encoding, body) = (Encoding::Plain, FrameBody::Row(Vec::new()));
+    rows.replace_frame(id, &Frame { encoding, key_id: None, hash, size_bytes: 0, body }).unwrap();
+}
+
 mod sqlite {
     use rusqlite::Connection;
 
@@ -125,6 +168,7 @@ mod sqlite {
         };
         let mut planner = Planner { postgres: false, explain, plans: Vec::new() };
         ask_everything(&mut planner);
+        ask_for_checkpoints(&mut planner);
         for (sql, plan) in planner.plans {
             let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
             assert!(!plan.is_empty() && !scans, "{sql}\n{plan:#?}");
@@ -157,6 +201,7 @@ mod postgres {
         };
         let mut planner = Planner { postgres: true, explain, plans: Vec::new() };
         ask_everything(&mut planner);
+        ask_for_checkpoints(&mut planner);
         for (sql, plan) in planner.plans {
             assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{sql}\n{plan:#?}");
         }

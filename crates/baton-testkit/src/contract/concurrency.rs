@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
 
+use baton_core::checkpoint::{Place, Workflow};
 use baton_core::{KeyClaim, Session, SessionId};
 use baton_store::{Durability, Page, Pending, QueueClaim, SessionFilter, Store, StoreError};
 
 use super::fixture::{
-    NOW, Refusal, break_off, earlier, key_record, key_scope, later, queue_item, session, tuple,
+    NOW, Refusal, break_off, checkpoint, earlier, frame, key_record, key_scope, later, queue_item, session,
+    tuple, workflow,
 };
 use super::gate::Gate;
 use super::store::{TestStore, read, write};
@@ -112,6 +114,39 @@ pub fn heartbeats_end_at_the_latest(store: &TestStore) {
     });
     let found = read(store, move |tx| tx.session(id)).unwrap();
     assert_eq!(found.last_heartbeat_at, later(15));
+}
+
+/// Two hundred saves of sixteen threads to one workflow, which is not there at first, each get a place of their own.
+pub fn no_place_is_given_twice(store: &TestStore) {
+    let of = workflow("shared");
+    let saved: usize = at_once(store, 16, |_, store| {
+        for _ in 0..12 {
+            let of = of.clone();
+            write(store, move |tx| {
+                let found = tx.lock_workflow(&of.venture, &of.id)?;
+                let last = tx.last_place(&of.venture, &of.id)?;
+                let place =
+                    last.map_or(Place::FIRST, |last| last.next_in_series().unwrap_or(last.next_series()));
+                let next = checkpoint(&of, place.series, place.position);
+                tx.insert_checkpoint(&next, &frame())?;
+                let Some(mut found) = found else {
+                    return tx.insert_workflow(&Workflow { checkpoint_count: 1, ..of.clone() });
+                };
+                found.checkpoint_count += 1;
+                tx.update_workflow(&found)
+            });
+        }
+        12
+    })
+    .into_iter()
+    .sum();
+    let of = read(store, move |tx| tx.workflow(&of.venture, &of.id)).unwrap();
+    assert_eq!(of.checkpoint_count, saved as u64, "no count is lost");
+    let listed = read(store, move |tx| tx.checkpoints(&of.venture, &of.id, 0, 1_000));
+    let places: Vec<Place> = listed.iter().rev().map(|checkpoint| checkpoint.place).collect();
+    let expected: Vec<Place> =
+        (0..saved as u32).map(|n| Place { series: n / 64, position: n % 64 }).collect();
+    assert_eq!(places, expected);
 }
 
 /// A change that reads, decides and writes under a session's lock is never lost to another one, whether the session was

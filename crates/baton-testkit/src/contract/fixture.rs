@@ -4,12 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workflow};
 use baton_core::{
-    ActorKeyId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope, RequestId, RequestRecord,
-    Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash, Timestamp, Track,
-    UlidSequence,
+    ActorKeyId, CheckpointId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope, RequestId,
+    RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash, Timestamp,
+    Track, UlidSequence,
 };
-use baton_store::{NewQueueItem, StoreError};
+use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, StoreError};
 use serde_json::json;
 
 /// The present of every check.
@@ -38,6 +39,11 @@ pub fn session_id() -> SessionId {
 /// Makes an id above every one made before in this process.
 pub fn handoff_id() -> HandoffId {
     HandoffId::new(IDS.lock().unwrap().next(NOW, 0))
+}
+
+/// Makes an id above every one made before in this process.
+pub fn checkpoint_id() -> CheckpointId {
+    CheckpointId::new(IDS.lock().unwrap().next(NOW, 0))
 }
 
 /// Names a tuple without track and client session.
@@ -191,6 +197,53 @@ pub fn queue_item(run_at: Timestamp) -> NewQueueItem {
         raw_output: format!("output {number}").into_bytes(),
         run_at,
         created_at: NOW,
+    }
+}
+
+/// Makes a workflow of `vc` without name and checkpoints.
+pub fn workflow(id: &str) -> Workflow {
+    Workflow {
+        venture: "vc".parse().unwrap(),
+        id: id.parse().unwrap(),
+        name: None,
+        repo: None,
+        created_at: NOW,
+        last_saved_at: NOW,
+        last_accessed_at: NOW,
+        checkpoint_count: 0,
+        unnamed_count: 0,
+        stored_bytes: 0,
+        critical_keys: Vec::new(),
+    }
+}
+
+/// Makes a checkpoint of a workflow that says nothing about itself; it goes with [`frame`].
+pub fn checkpoint(of: &Workflow, series: u32, position: u32) -> Checkpoint {
+    Checkpoint {
+        id: checkpoint_id(),
+        venture: of.venture.clone(),
+        workflow_id: of.id.clone(),
+        place: Place { series, position },
+        status: CheckpointStatus::Active,
+        labels: Labels::default(),
+        session_id: None,
+        agent: None,
+        created_at: NOW,
+        context_bytes: 2,
+        context_hash: Sha256Hash::of(b"{}"),
+        restores_size: false,
+        stored_bytes: 2,
+    }
+}
+
+/// Makes the frame of an empty context.
+pub fn frame() -> Frame {
+    Frame {
+        encoding: Encoding::Plain,
+        key_id: None,
+        hash: Sha256Hash::of(b"{}"),
+        size_bytes: 2,
+        body: FrameBody::Row(b"{}".to_vec()),
     }
 }
 

@@ -7,6 +7,8 @@
 //! [`store_contract!`]: crate::store_contract
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a check fails by panicking")]
 
+pub mod checkpoint;
+pub mod checkpoint_key;
 pub mod concurrency;
 pub mod fixture;
 mod gate;
@@ -21,6 +23,7 @@ mod store;
 pub mod token;
 pub mod transaction;
 pub mod turn;
+pub mod workflow;
 
 pub use store::{Database, TestPlace, TestStore, read, run, try_write, write};
 
@@ -82,6 +85,35 @@ macro_rules! store_contract {
             turn {
                 a_job_is_taken_on_when_it_is_due,
             }
+            workflow {
+                reads_back_every_field,
+                update_writes_only_what_may_change,
+                an_id_is_given_once_in_a_venture,
+                lists_filter_and_order,
+                windows_neither_skip_nor_repeat,
+                a_name_is_gone_on_with_in_its_repository,
+                the_last_use_only_moves_forward,
+                the_bytes_of_all_ventures_add_up,
+                the_unused_come_longest_unused_first,
+            }
+            checkpoint {
+                reads_back_every_field,
+                a_place_is_given_once,
+                an_id_is_given_once,
+                lists_come_latest_first,
+                the_latest_can_be_loaded,
+                the_last_place_is_the_greatest,
+                a_chain_comes_in_its_order,
+                the_oldest_unnamed_are_droppable,
+                positions_are_removed_for_good,
+                what_was_dropped_stays_dropped,
+                blobs_without_a_checkpoint_are_orphans,
+            }
+            checkpoint_key {
+                keys_are_counted,
+                frames_of_other_keys_come_in_portions,
+                a_frame_is_replaced,
+            }
             transaction {
                 refused_work_leaves_nothing,
                 broken_work_leaves_nothing,
@@ -100,6 +132,7 @@ macro_rules! store_contract {
                 a_turn_is_one_callers,
                 heartbeats_end_at_the_latest,
                 locked_changes_are_not_lost,
+                no_place_is_given_twice,
                 no_write_is_lost,
                 a_failing_piece_does_not_disturb_its_neighbours,
             }
@@ -146,6 +179,9 @@ mod tests {
             ("queue", include_str!("queue.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
+            ("workflow", include_str!("workflow.rs")),
+            ("checkpoint", include_str!("checkpoint.rs")),
+            ("checkpoint_key", include_str!("checkpoint_key.rs")),
             ("transaction", include_str!("transaction.rs")),
             ("concurrency", include_str!("concurrency.rs")),
             ("migration", include_str!("migration.rs")),

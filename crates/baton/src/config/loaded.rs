@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use baton_core::{Agent, Venture};
+use baton_store::Effort;
 use serde::Serialize;
 
 use super::layers::Layers;
@@ -10,6 +11,7 @@ use super::problem::{ConfigError, Origin, Warning};
 use super::settings::{SETTINGS, find};
 use super::sources::Sources;
 use super::value::{SecretText, Value};
+use crate::keys::Mode as EncryptionMode;
 
 /// Every setting, checked. The table in `settings.rs` says what each is for.
 #[derive(Debug, Clone)]
@@ -46,6 +48,26 @@ pub(crate) struct Config {
     pub(crate) request_log_retention_days: u64,
     /// `rate_limit.per_minute`; `None` is no limit.
     pub(crate) rate_limit_per_minute: Option<u32>,
+    /// `checkpoint.max_per_workflow`
+    pub(crate) checkpoint_max_per_workflow: u64,
+    /// `checkpoint.max_total_bytes`
+    pub(crate) checkpoint_max_total_bytes: u64,
+    /// `checkpoint.retention_days`
+    pub(crate) checkpoint_retention_days: u64,
+    /// `checkpoint.compression`
+    pub(crate) checkpoint_compression: Effort,
+    /// `checkpoint.min_size_for_compression`
+    pub(crate) checkpoint_min_size_for_compression: usize,
+    /// `checkpoint.rules_file`
+    pub(crate) checkpoint_rules_file: Option<PathBuf>,
+    /// `checkpoint.heuristics`
+    pub(crate) checkpoint_heuristics: bool,
+    /// `encryption.mode`
+    pub(crate) encryption: EncryptionMode,
+    /// `encryption.key_file`
+    pub(crate) encryption_key_file: Option<PathBuf>,
+    /// The file that processes of one person lock while they change the keychain, whatever their data folder.
+    pub(crate) keychain_lock: PathBuf,
     /// `log.level`, a filter directive. Whether it is one is for the logger to say.
     pub(crate) log_level: String,
     /// `log.file`
@@ -105,6 +127,24 @@ impl Config {
             request_log_retention_days: required(&layers, "request_log.retention_days", integer)?,
             rate_limit_per_minute: Some(required(&layers, "rate_limit.per_minute", integer)?)
                 .filter(|limit| *limit > 0),
+            checkpoint_max_per_workflow: required(&layers, "checkpoint.max_per_workflow", integer)?,
+            checkpoint_max_total_bytes: required(&layers, "checkpoint.max_total_bytes", integer)?,
+            checkpoint_retention_days: required(&layers, "checkpoint.retention_days", integer)?,
+            checkpoint_compression: required(&layers, "checkpoint.compression", effort)?,
+            checkpoint_min_size_for_compression: required(
+                &layers,
+                "checkpoint.min_size_for_compression",
+                integer,
+            )?,
+            checkpoint_rules_file: optional(&layers, "checkpoint.rules_file", path)?,
+            checkpoint_heuristics: required(&layers, "checkpoint.heuristics", on_or_off)?,
+            keychain_lock: sources
+                .places
+                .as_ref()
+                .map_or_else(std::env::temp_dir, |places| places.data.clone())
+                .join("keychain.lock"),
+            encryption: required(&layers, "encryption.mode", encryption)?,
+            encryption_key_file: optional(&layers, "encryption.key_file", path)?,
             log_level: required(&layers, "log.level", text)?,
             log_file: optional(&layers, "log.file", path)?,
             log_format: required(&layers, "log.format", log_format)?,
@@ -192,6 +232,33 @@ fn path(value: &Value) -> Option<PathBuf> {
 fn secret(value: &Value) -> Option<SecretText> {
     match value {
         Value::Secret(secret) | Value::DatabaseUrl(secret) => Some(secret.clone()),
+        _ => None,
+    }
+}
+
+fn effort(value: &Value) -> Option<Effort> {
+    match text(value)?.as_str() {
+        "off" => Some(Effort::Off),
+        "basic" => Some(Effort::Basic),
+        "standard" => Some(Effort::Standard),
+        "aggressive" => Some(Effort::Aggressive),
+        _ => None,
+    }
+}
+
+fn encryption(value: &Value) -> Option<EncryptionMode> {
+    match text(value)?.as_str() {
+        "off" | "disabled" => Some(EncryptionMode::Off),
+        "preferred" | "enabled" => Some(EncryptionMode::Preferred),
+        "required" => Some(EncryptionMode::Required),
+        _ => None,
+    }
+}
+
+fn on_or_off(value: &Value) -> Option<bool> {
+    match text(value)?.as_str() {
+        "on" => Some(true),
+        "off" => Some(false),
         _ => None,
     }
 }

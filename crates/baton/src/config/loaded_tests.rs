@@ -58,6 +58,15 @@ fn every_value_reaches_its_field() {
         ("BATON_IDEMPOTENCY_TTL_SECONDS", "13"),
         ("BATON_REQUEST_LOG_RETENTION_DAYS", "14"),
         ("BATON_RATE_LIMIT_PER_MINUTE", "0"),
+        ("BATON_CHECKPOINT_MAX_PER_WORKFLOW", "15"),
+        ("BATON_CHECKPOINT_MAX_TOTAL_BYTES", "16"),
+        ("BATON_CHECKPOINT_RETENTION_DAYS", "17"),
+        ("BATON_CHECKPOINT_COMPRESSION", "aggressive"),
+        ("BATON_CHECKPOINT_MIN_SIZE_FOR_COMPRESSION", "18"),
+        ("BATON_CHECKPOINT_RULES_FILE", "/rules"),
+        ("BATON_CHECKPOINT_HEURISTICS", "off"),
+        ("BATON_ENCRYPTION", "enabled"),
+        ("BATON_ENCRYPTION_KEY_FILE", "/keys"),
         ("BATON_LOG", "debug"),
         ("BATON_LOG_FILE", "/log"),
         ("BATON_LOG_FORMAT", "json"),
@@ -74,6 +83,15 @@ fn every_value_reaches_its_field() {
     assert_eq!((config.heartbeat_interval_seconds, config.heartbeat_jitter_seconds), (12, 0));
     assert_eq!((config.idempotency_ttl_seconds, config.request_log_retention_days), (13, 14));
     assert_eq!((config.rate_limit_per_minute, config.log_level.as_str()), (None, "debug"));
+    assert_eq!((config.checkpoint_max_per_workflow, config.checkpoint_max_total_bytes), (15, 16));
+    assert_eq!((config.checkpoint_retention_days, config.checkpoint_min_size_for_compression), (17, 18));
+    assert_eq!(config.checkpoint_compression, baton_store::Effort::Aggressive);
+    assert_eq!(
+        (config.checkpoint_rules_file.clone(), config.checkpoint_heuristics),
+        (Some("/rules".into()), false)
+    );
+    assert_eq!(config.encryption, crate::keys::Mode::Preferred);
+    assert_eq!(config.encryption_key_file.clone(), Some("/keys".into()));
     assert_eq!((config.log_file.clone(), config.log_format), (Some("/log".into()), LogFormat::Json));
     assert!(config.entries().iter().all(|entry| matches!(entry.origin, Origin::Environment(_))));
 }

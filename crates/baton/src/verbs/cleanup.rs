@@ -15,13 +15,20 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         total.sessions_abandoned += done.sessions_abandoned;
         total.requests_deleted += done.requests_deleted;
         total.keys_deleted += done.keys_deleted;
+        total.checkpoints_dropped += done.checkpoints_dropped;
+        total.blobs_removed += done.blobs_removed;
         if !done.more {
             break;
         }
     }
     let text = format!(
-        "gave up {} silent sessions, dropped {} calls of the request log and {} expired keys",
-        total.sessions_abandoned, total.requests_deleted, total.keys_deleted
+        "gave up {} silent sessions, dropped {} calls of the request log, {} expired keys and {} unused checkpoints, \
+         removed {} files that nothing refers to",
+        total.sessions_abandoned,
+        total.requests_deleted,
+        total.keys_deleted,
+        total.checkpoints_dropped,
+        total.blobs_removed
     );
     Ok(Answer::new(json!(total), text))
 }

@@ -1,6 +1,7 @@
 //! `baton demo`: a whole relay on a throwaway store.
 
 use baton_app::Operation;
+use baton_app::checkpoint::{LoadCheckpoint, MarkCritical, SaveCheckpoint};
 use baton_app::handoff::AckHandoff;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, StartSession};
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use crate::backend::Backend;
 use crate::config::{Config, Flag, Sources};
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::verbs::checkpoint::describe_save;
 use crate::verbs::session::describe_start;
 
 /// Plays and tells.
@@ -73,6 +75,7 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
         &json!({ "repo": repo }),
         |output| output.sessions.iter().map(|session| format!("{}  {}", session.id, session.agent)).collect(),
     )?;
+    save_context(stage, repo)?;
     stage.play::<EndSession>(
         &format!("baton session end {} --summary … --next …", first.session_id),
         &json!({
@@ -96,5 +99,43 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
             |output| format!("{} took the work", output.acknowledged_by),
         )?;
     }
+    stage.play::<LoadCheckpoint>(
+        "baton checkpoint load --session login --max-tokens 60",
+        &json!({ "sessionId": "login", "maxTokens": 60 }),
+        |output| {
+            let omitted = output.view.as_ref().map_or(0, |view| view.omissions.len());
+            let context = serde_json::to_string_pretty(&output.context).unwrap_or_default();
+            format!("{context}\n({omitted} values condensed or left out; without a budget all is shown)")
+        },
+    )?;
+    Ok(())
+}
+
+/// Saves what the agent knows, twice: the second time only the change is stored.
+fn save_context(stage: &mut Stage, repo: &str) -> Result<(), Failure> {
+    let log: Vec<String> = (0..60).map(|line| format!("test login::case_{line} ... ok")).collect();
+    let mut context = json!({
+        "goal": "Customers log in with their e-mail address",
+        "decisions": ["the session cookie lives for a day", "no password hints"],
+        "plan": ["login form", "session cookie", "logout"],
+        "lastTestRun": log.join("\n"),
+        "progress": { "done": 1 },
+    });
+    stage.play::<SaveCheckpoint>(
+        "baton checkpoint save --session login < context.json",
+        &json!({ "sessionId": "login", "repo": repo, "context": context }),
+        describe_save,
+    )?;
+    context["progress"]["done"] = 2.into();
+    stage.play::<SaveCheckpoint>(
+        "baton checkpoint save --session login < context.json     # one number is another now",
+        &json!({ "sessionId": "login", "repo": repo, "context": context }),
+        describe_save,
+    )?;
+    stage.play::<MarkCritical>(
+        "baton checkpoint mark-critical --session login plan",
+        &json!({ "sessionId": "login", "contextKey": "plan" }),
+        |output| output.message.clone(),
+    )?;
     Ok(())
 }

@@ -4,14 +4,18 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use baton_store::{Health, LATEST_VERSION, Store, StoreConfig, Threads};
+use baton_store::{Health, LATEST_VERSION, SpillFolder, Store, StoreConfig, Threads};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::{store_config, store_failure};
 use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
+use crate::keys::Mode;
 use crate::output::{Answer, Failure};
+use crate::verbs::key::keys_in_use;
 
 /// Below this much free space a store is in danger.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
@@ -47,7 +51,8 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     findings.push(free_space(&config.data_dir));
     findings.push(database(config));
     findings.push(worker(&config.data_dir));
-    findings.push(keychain());
+    findings.push(keys(config));
+    findings.push(waiting(config));
     let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
     let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
     let exit = if worst == Some(Level::Error) { Exit::Failure } else { Exit::Ok };
@@ -210,7 +215,50 @@ fn worker(data_dir: &Path) -> Finding {
     }
 }
 
-/// Whether there is a desktop session whose keychain could hold keys. Nothing needs one while encryption is off.
-fn keychain() -> Finding {
-    Finding::ok("keychain", "not needed; encryption is off")
+/// Whether the keys that contexts are to be encrypted with can be had.
+fn keys(config: &Config) -> Finding {
+    const CHECK: &str = "encryption";
+    let keys = ConfiguredKeys::of(config);
+    if keys.mode() == Mode::Off {
+        return Finding::ok(CHECK, "off");
+    }
+    match keys.source().read() {
+        Ok((ring, None)) => Finding::ok(CHECK, format!("on, with key {}", ring.current_id())),
+        Ok((_, Some(warning))) => Finding::bad(
+            CHECK,
+            Level::Warning,
+            warning.to_string(),
+            "make the key file readable for you alone",
+        ),
+        Err(error) if error.is_missing() && !is_anything_sealed(config) => {
+            Finding::ok(CHECK, "on; the first key is made with the first context")
+        }
+        Err(error) => {
+            let level = if keys.mode() == Mode::Required { Level::Error } else { Level::Warning };
+            Finding::bad(CHECK, level, error.to_string(), error.hint())
+        }
+    }
+}
+
+/// Whether something in the database needs a key. One that cannot be read has its own finding.
+fn is_anything_sealed(config: &Config) -> bool {
+    let is_there = match store_config(config, Threads::Caller) {
+        StoreConfig::Sqlite { path, .. } => path.exists(),
+        StoreConfig::Postgres { .. } => true,
+    };
+    is_there && keys_in_use(config).is_ok_and(|used| !used.is_empty())
+}
+
+/// Checkpoints that wait beside a database which could not be written.
+fn waiting(config: &Config) -> Finding {
+    const CHECK: &str = "checkpoints";
+    if SpillFolder::at(DataDir::at(&config.data_dir).spill()).is_empty() {
+        return Finding::ok(CHECK, "none waits outside the database");
+    }
+    Finding::bad(
+        CHECK,
+        Level::Warning,
+        "some wait in spill/ to be taken into the database",
+        "mend the database; the next checkpoint verb, or baton mcp, takes them in",
+    )
 }

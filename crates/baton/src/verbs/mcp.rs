@@ -2,7 +2,7 @@
 
 use baton_store::Threads;
 
-use crate::backend::open_app;
+use crate::backend::open_app_or_degrade;
 use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
@@ -12,7 +12,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     if let Some(url) = &config.server {
         warn(&format!("baton mcp works on the local store; the server {url} is not used"));
     }
-    let app = open_app(config, Threads::Background)?;
+    let app = open_app_or_degrade(config, Threads::Background)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

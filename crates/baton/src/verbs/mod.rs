@@ -1,11 +1,13 @@
 //! One file a noun: its arguments, the operation it calls, how its answer reads.
 
+pub(crate) mod checkpoint;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod handoff;
+pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod serve;
 pub(crate) mod session;

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::open_app;
+use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -42,6 +43,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         allowed_hosts: config.allowed_hosts.clone(),
         relay_key: key,
         requests_per_minute: config.rate_limit_per_minute,
+        version: VERSION.to_owned(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -104,7 +106,7 @@ async fn clean_up_every_minute(app: App) {
                 Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
             let reply = app.call(operation::<Cleanup>(), call, params).await;
             let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
-            if done.sessions_abandoned + done.requests_deleted + done.keys_deleted > 0 {
+            if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {
                 tracing::info!(?done, "cleaned up");
             }
             more = done.more;

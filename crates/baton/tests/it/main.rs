@@ -3,12 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod active_http;
+mod checkpoint_cli;
+mod checkpoint_http;
 mod cli;
 mod concurrency_http;
 mod crash;
+mod degraded;
+mod encryption;
 mod handoff_http;
 mod http;
 mod idempotency_http;
+mod mcp_context;
+mod mcp_http;
+mod mcp_strict;
+mod mcp_versions;
 mod parity;
 mod served;
 mod session_end_http;

@@ -1,5 +1,5 @@
-//! One operation, every face: the same fixture through HTTP, MCP over stdio and `--format json` gives the same output
-//! and the same error code.
+//! One operation, every face: the same fixture through HTTP, MCP over stdio and over HTTP, and `--format json` gives the
+//! same output and the same error code.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use baton_server::{routes, tools};
 use baton_testkit::binary::{Home, McpClient, ServerProcess};
 use serde_json::{Value, json};
 
-use crate::served::encode;
+use crate::mcp_http::call_tool;
+use crate::served::{encode, names};
 
 /// What a face answered: the output, or the error code.
 type Outcome = Result<Value, String>;
@@ -29,6 +30,7 @@ struct Step {
 /// A server, and how many requests it was sent.
 struct Http(ServerProcess, u32);
 struct Mcp(McpClient);
+struct McpOverHttp(ServerProcess);
 struct Cli(Home);
 
 impl Face for Http {
@@ -47,7 +49,7 @@ impl Face for Http {
             // Only some need a key; the other faces make one of their own for them.
             self.1 += 1;
             self.0.send(
-                "POST",
+                method,
                 &path,
                 &[("idempotency-key", &self.1.to_string())],
                 params.to_string().as_bytes(),
@@ -60,12 +62,30 @@ impl Face for Http {
 
 impl Face for Mcp {
     fn call(&mut self, step: &Step) -> Outcome {
-        let result = self.0.call(step.tool, &step.params);
-        let body = result["structuredContent"].clone();
-        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-        assert_eq!(text, body, "text and structured content say the same");
-        if result["isError"] == true { Err(body["code"].as_str().unwrap().to_owned()) } else { Ok(body) }
+        outcome_of(&self.0.call(step.tool, &step.params))
     }
+}
+
+impl Face for McpOverHttp {
+    fn call(&mut self, step: &Step) -> Outcome {
+        outcome_of(&call_tool(&self.0, step.tool, &step.params))
+    }
+}
+
+/// What a tool's result comes to, with the code spelled as on the other faces.
+fn outcome_of(result: &Value) -> Outcome {
+    let body = result["structuredContent"].clone();
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    // A list of checkpoints is a plain array as text, as its specification has it.
+    let said = if text.is_array() { json!({ "checkpoints": text }) } else { text };
+    assert_eq!(said, body, "text and structured content say the same");
+    if result["isError"] != true {
+        return Ok(body);
+    }
+    assert_eq!(names(&body), ["code", "correlation_id", "details", "message", "retry", "suggestion"].into());
+    let code = body["code"].as_str().unwrap();
+    assert_eq!(code, code.to_uppercase(), "MCP has its codes in capitals");
+    Err(code.to_lowercase())
 }
 
 impl Face for Cli {
@@ -80,15 +100,26 @@ impl Face for Cli {
             }
             given.insert("payload".into(), handoff.into());
         }
+        // A context comes in on standard input, and its labels have flags of their own.
+        let context = given.remove("context").map(|context| context.to_string()).unwrap_or_default();
+        if let Some(Value::Object(mut labels)) = given.remove("metadata") {
+            given.extend(labels.remove("name").map(|name| ("name".to_owned(), name)));
+            let tags = labels.remove("tags").unwrap_or_default();
+            arguments
+                .extend(tags.as_array().into_iter().flatten().map(|tag| format!("--tag={}", text_of(tag))));
+        }
+        if given.remove("force") == Some(true.into()) {
+            arguments.push("--force".into());
+        }
         for (name, value) in &given {
             if !step.positional.contains(&name.as_str()) {
                 arguments.push(format!("--{}={}", flag(name, step.verb), text_of(value)));
             }
         }
         for name in step.positional {
-            arguments.push(step.params[*name].as_str().unwrap().to_owned());
+            arguments.extend(step.params.get(*name).map(text_of));
         }
-        let finished = self.0.run(&arguments);
+        let finished = self.0.run_with_input(&arguments, context.as_bytes());
         let body = finished.json();
         assert_eq!(body["success"] == true, finished.code == 0, "{body}");
         if finished.code == 0 {
@@ -122,6 +153,11 @@ fn flag(param: &str, verb: &[&str]) -> String {
         "session_id" if verb == ["handoff", "create"] => "session".into(),
         "commit_sha" => "commit".into(),
         "status_label" => "status".into(),
+        "sessionId" => "session".into(),
+        "agentSessionId" => "agent-session".into(),
+        "contextKey" => "key".into(),
+        "maxBytes" => "max-bytes".into(),
+        "maxTokens" => "max-tokens".into(),
         other => other.replace('_', "-"),
     }
 }
@@ -134,7 +170,10 @@ fn masked(value: &Value) -> Value {
             .map(|(name, value)| {
                 let varies = name.ends_with("_at")
                     || name.ends_with("_id")
-                    || ["id", "heartbeat_interval_seconds", "next_cursor"].contains(&name.as_str());
+                    || name.ends_with("At")
+                    || ["id", "heartbeat_interval_seconds", "next_cursor", "agentSessionId", "more"]
+                        .contains(&name.as_str())
+                    || value.as_str().is_some_and(|text| text.starts_with("ckpt_"));
                 let value = if varies && !value.is_null() { json!("<varies>") } else { masked(value) };
                 (name.clone(), value)
             })
@@ -272,12 +311,169 @@ impl Script<'_> {
     }
 }
 
-/// Two scenarios with their happy paths and their errors, as the outcomes that a face gave.
+/// Three scenarios with their happy paths and their errors, as the outcomes that a face gave.
 fn play(face: &mut dyn Face) -> Vec<Outcome> {
     let mut script = Script { face, outcomes: Vec::new() };
     play_sessions(&mut script);
     play_handoffs(&mut script);
+    play_checkpoints(&mut script);
     script.outcomes
+}
+
+fn save(params: Value) -> Step {
+    Step {
+        http: ("POST", "/api/checkpoints"),
+        tool: "workflow_checkpoint_save",
+        verb: &["checkpoint", "save"],
+        params,
+        positional: &[],
+    }
+}
+
+fn load(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints/load"),
+        tool: "workflow_checkpoint_load",
+        verb: &["checkpoint", "load"],
+        params,
+        positional: &["checkpointId"],
+    }
+}
+
+fn load_by_path(checkpoint_id: &str) -> Step {
+    let params = json!({ "checkpointId": checkpoint_id });
+    Step { http: ("GET", "/api/checkpoints/{checkpointId}"), ..load(params) }
+}
+
+fn list_checkpoints(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints"),
+        tool: "workflow_checkpoint_list",
+        verb: &["checkpoint", "list"],
+        params,
+        positional: &[],
+    }
+}
+
+fn mark(session_id: &str, key: &str) -> Step {
+    Step {
+        http: ("POST", "/api/checkpoints/critical"),
+        tool: "workflow_mark_critical",
+        verb: &["checkpoint", "mark-critical"],
+        params: json!({ "sessionId": session_id, "contextKey": key }),
+        positional: &["contextKey"],
+    }
+}
+
+fn diff(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints/diff"),
+        tool: "workflow_checkpoint_diff",
+        verb: &["checkpoint", "diff"],
+        params,
+        positional: &["from", "to"],
+    }
+}
+
+fn explain(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/checkpoints/explain"),
+        tool: "workflow_explain",
+        verb: &["checkpoint", "explain"],
+        params,
+        positional: &["checkpointId"],
+    }
+}
+
+fn delete(checkpoint_id: &str) -> Step {
+    Step {
+        http: ("DELETE", "/api/checkpoints/{checkpointId}"),
+        tool: "workflow_checkpoint_delete",
+        verb: &["checkpoint", "delete"],
+        params: json!({ "checkpointId": checkpoint_id }),
+        positional: &["checkpointId"],
+    }
+}
+
+fn workflows(params: Value) -> Step {
+    Step {
+        http: ("GET", "/api/workflows"),
+        tool: "workflow_list",
+        verb: &["checkpoint", "workflows"],
+        params,
+        positional: &[],
+    }
+}
+
+const UNKNOWN_CHECKPOINT: &str = "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
+
+fn play_checkpoints(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
+    let long: String = (0..400).map(|number| format!("finding {number}; ")).collect();
+    let context =
+        json!({ "goal": "relay ☕", "notes": long, "plan": { "steps": [1, 2.5, null] }, "_contextSize": 1 });
+    let first = call(save(json!({
+        "sessionId": "w", "context": context, "metadata": { "name": "ü first", "tags": ["a", "b"] }, "repo": "o/r",
+        "venture": "checks",
+    })))
+    .unwrap();
+    let first = first["checkpointId"].as_str().unwrap().to_owned();
+    let here = |more: Value| {
+        let mut params = json!({ "sessionId": "w", "venture": "checks" });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    let other = json!({ "goal": "relay ☕", "notes": "short" });
+    let second = call(save(here(json!({ "context": other })))).unwrap();
+    let second = second["checkpointId"].as_str().unwrap().to_owned();
+    assert_eq!(call(save(here(json!({ "context": other })))).unwrap()["status"], "SKIPPED_UNCHANGED");
+    call(save(here(json!({ "context": other, "force": true })))).unwrap();
+    let derived = json!({ "context": { "workflowId": "auth" }, "repo": "o/r", "venture": "checks" });
+    call(save(derived)).unwrap();
+    call(save(json!({ "sessionId": "default", "context": {} }))).unwrap();
+    call(save(json!({ "sessionId": "../x", "context": {} }))).unwrap_err();
+    call(save(json!({ "sessionId": "w", "context": [1] }))).unwrap_err();
+    call(save(json!({ "sessionId": "w", "context": { "n": 9_007_199_254_740_993_u64 } }))).unwrap_err();
+    call(save(json!({ "sessionId": "w", "context": {}, "agentSessionId": UNKNOWN_SESSION }))).unwrap_err();
+    let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
+    call(save(json!({ "sessionId": "w", "context": { "key": aws } }))).unwrap_err();
+    assert_eq!(call(load(json!({ "checkpointId": first }))).unwrap()["context"]["notes"], long);
+    call(load_by_path(&first)).unwrap();
+    call(load(here(json!({})))).unwrap();
+    call(load(json!({ "checkpointId": first, "maxBytes": 1_000 }))).unwrap();
+    call(load(json!({ "checkpointId": first, "maxTokens": 300, "level": "aggressive" }))).unwrap();
+    call(load(json!({ "checkpointId": first, "maxBytes": 0 }))).unwrap_err();
+    call(load(json!({ "checkpointId": first, "maxBytes": 9, "maxTokens": 9 }))).unwrap_err();
+    call(load(json!({ "checkpointId": first, "sessionId": "w" }))).unwrap_err();
+    call(load(json!({}))).unwrap_err();
+    call(load(json!({ "checkpointId": UNKNOWN_CHECKPOINT }))).unwrap_err();
+    call(load(json!({ "sessionId": "unknown" }))).unwrap_err();
+    call(load_by_path("../x")).unwrap_err();
+    call(list_checkpoints(here(json!({ "limit": 2, "offset": 1 })))).unwrap();
+    call(list_checkpoints(here(json!({ "limit": 0 })))).unwrap_err();
+    call(list_checkpoints(json!({ "sessionId": "w" }))).unwrap_err();
+    assert_eq!(call(mark("default", "goal")).unwrap()["status"], "KEY_NOT_FOUND");
+    call(save(json!({ "sessionId": "default", "context": { "goal": 1, "zebra": long } }))).unwrap();
+    assert_eq!(call(mark("default", "zebra")).unwrap()["status"], "SUCCESS");
+    call(mark("unknown", "zebra")).unwrap_err();
+    call(mark("default", "")).unwrap_err();
+    call(load(json!({ "sessionId": "default", "maxBytes": 100 }))).unwrap();
+    call(explain(json!({ "sessionId": "default" }))).unwrap();
+    call(explain(json!({ "checkpointId": first, "contextKey": "plan" }))).unwrap();
+    call(explain(json!({ "checkpointId": first, "contextKey": "absent" }))).unwrap_err();
+    call(diff(json!({ "from": first, "to": second }))).unwrap();
+    call(diff(here(json!({})))).unwrap();
+    call(diff(json!({ "from": first }))).unwrap_err();
+    call(diff(json!({ "from": first, "to": UNKNOWN_CHECKPOINT }))).unwrap_err();
+    call(workflows(json!({ "venture": "checks" }))).unwrap();
+    call(workflows(json!({ "venture": "checks", "repo": "o/r", "name": "auth", "limit": 1, "offset": 0 })))
+        .unwrap();
+    call(workflows(json!({ "limit": 101 }))).unwrap_err();
+    call(delete(&second)).unwrap();
+    call(delete(&second)).unwrap_err();
+    call(load_by_path(&second)).unwrap_err();
+    call(delete("..")).unwrap_err();
+    call(list_checkpoints(here(json!({})))).unwrap();
 }
 
 fn play_handoffs(script: &mut Script<'_>) {
@@ -368,9 +564,11 @@ fn play_sessions(script: &mut Script<'_>) {
 #[test]
 fn every_face_answers_the_same() {
     let binary = env!("CARGO_BIN_EXE_baton");
-    let (http_home, mcp_home, cli_home) = (Home::new(binary), Home::new(binary), Home::new(binary));
+    let [http_home, mcp_home, mcp_http_home, cli_home] = [(); 4].map(|()| Home::new(binary));
     let over_http = play(&mut Http(http_home.serve(), 0));
     let over_mcp = play(&mut Mcp(mcp_home.mcp()));
+    let over_mcp_http = play(&mut McpOverHttp(mcp_http_home.serve()));
+    assert_eq!(over_mcp, over_mcp_http);
     let on_cli = play(&mut Cli(cli_home));
     for (number, ((http, mcp), cli)) in over_http.iter().zip(&over_mcp).zip(&on_cli).enumerate() {
         assert_eq!(http, mcp, "step {number} over MCP");
@@ -389,7 +587,8 @@ fn every_operation_has_every_face() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     for name in over_http {
         let (noun, verb) = name.split_once('.').unwrap();
-        let help = home.run(&[noun, verb, "--help"]);
+        let verb = verb.replace('_', "-");
+        let help = home.run(&[noun, &verb, "--help"]);
         assert_eq!(help.code, 0, "baton {noun} {verb}: {}", help.stderr);
     }
 }

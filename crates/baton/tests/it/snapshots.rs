@@ -35,6 +35,18 @@ fn the_mcp_tools() {
     insta::assert_json_snapshot!("mcp_tools", tools);
 }
 
+#[test]
+fn the_mcp_resources_and_prompts() {
+    let mut client = home().mcp();
+    let mut list = |method: &str, items: &str| client.request(method, &json!({}))["result"][items].clone();
+    let lists = json!({
+        "resources": list("resources/list", "resources"),
+        "templates": list("resources/templates/list", "resourceTemplates"),
+        "prompts": list("prompts/list", "prompts"),
+    });
+    insta::assert_json_snapshot!("mcp_resources_and_prompts", lists);
+}
+
 /// The verbs that a help text lists.
 fn verbs(help: &str) -> Vec<String> {
     let listed = help.split("Commands:\n").nth(1).unwrap_or_default();

@@ -38,57 +38,81 @@ struct Concerning {
 }
 
 /// What venture `b` holds, in words that are found nowhere else.
-const SECRETS: [&str; 4] = ["b-only-branch", "b-only-summary", "b-only-meta", "b-only-blocker"];
+const SECRETS: [&str; 6] =
+    ["b-only-branch", "b-only-summary", "b-only-meta", "b-only-blocker", "b-only-goal", "b-only-tag"];
 
-/// Puts a session and a handoff into venture `b`, and gives their ids.
-fn fill_venture_b(served: &Served) -> (String, String) {
+/// What was put into venture `b`.
+struct Filled {
+    session_id: String,
+    handoff_id: String,
+    workflow_id: String,
+    checkpoint_ids: [String; 2],
+}
+
+/// Puts a session, a handoff and a workflow with two checkpoints into venture `b`.
+fn fill_venture_b(served: &Served) -> Filled {
+    static WORKFLOWS: AtomicU32 = AtomicU32::new(0);
     let start = json!({
         "agent": "b-agent", "venture": "b", "repo": "b/repo", "branch": "b-only-branch", "meta": { "m": "b-only-meta" },
     });
     let session_id = id(&served.ok("/sod", &start)["session_id"]);
     let handoff = json!({ "summary": "b-only-summary", "blockers": ["b-only-blocker"] });
     let left = served.ok("/handoffs", &json!({ "session_id": session_id, "handoff": handoff }));
-    (session_id, id(&left["handoff_id"]))
+    let workflow_id = format!("flow-{}", WORKFLOWS.fetch_add(1, Ordering::Relaxed));
+    let checkpoint_ids = [1, 2].map(|step| {
+        let saved = served.ok(
+            "/api/checkpoints",
+            &json!({
+                "sessionId": workflow_id, "venture": "b", "context": { "goal": "b-only-goal", "step": step },
+                "metadata": { "tags": ["b-only-tag"] },
+            }),
+        );
+        id(&saved["checkpointId"])
+    });
+    Filled { session_id, handoff_id: id(&left["handoff_id"]), workflow_id, checkpoint_ids }
 }
 
-/// Makes the requests of a documented operation: its example, moved to venture `b`; for lists, every way to ask.
-fn requests(
-    path: &str,
-    method: &str,
-    operation: &Value,
-    session_id: &str,
-    handoff_id: &str,
-) -> Vec<Concerning> {
-    let path = path.replace("{session_id}", session_id).replace("{handoff_id}", handoff_id);
-    assert!(!path.contains('{'), "a new kind of path needs a value here: {path}");
-    if method == "post" {
-        let mut body = operation["requestBody"]["content"]["application/json"]["example"].clone();
-        assert!(body.is_object(), "{path} has no example");
-        for (name, value) in
-            [("session_id", session_id), ("venture", "b"), ("repo", "b/repo"), ("agent", "b-agent")]
-        {
-            if body.get(name).is_some() {
-                body[name] = value.into();
+/// Makes the requests of a documented operation: its example, moved to venture `b`; for questions, every way to ask.
+fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec<Concerning> {
+    let Filled { session_id, handoff_id, workflow_id, checkpoint_ids: [earlier, later] } = filled;
+    let wanted = path
+        .replace("{session_id}", session_id)
+        .replace("{handoff_id}", handoff_id)
+        .replace("{checkpointId}", earlier);
+    assert!(!wanted.contains('{'), "a new kind of path needs a value here: {path}");
+    match method {
+        "post" => {
+            let mut body = operation["requestBody"]["content"]["application/json"]["example"].clone();
+            assert!(body.is_object(), "{path} has no example");
+            for (name, value) in [
+                ("session_id", session_id.as_str()),
+                ("sessionId", workflow_id),
+                ("venture", "b"),
+                ("repo", "b/repo"),
+                ("agent", "b-agent"),
+            ] {
+                if body.get(name).is_some() {
+                    body[name] = value.into();
+                }
             }
+            return vec![Concerning { method: "POST", path: wanted, body: Some(body) }];
         }
-        return vec![Concerning { method: "POST", path, body: Some(body) }];
+        "delete" => return vec![Concerning { method: "DELETE", path: wanted, body: None }],
+        other => assert_eq!(other, "get", "a new kind of method needs a request here"),
     }
-    let asks: Vec<&str> = operation["parameters"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|parameter| parameter["in"] == "query")
-        .filter_map(|parameter| match parameter["name"].as_str().unwrap() {
-            "venture" => Some("venture=b"),
-            // Lists that need a venture are asked for it alone.
-            "repo" if path == "/active" => Some("repo=b/repo"),
-            "agent" if path == "/active" => Some("agent=b-agent"),
-            _ => None,
-        })
-        .collect();
-    let plain = asks.is_empty().then(|| path.clone());
-    let asked = asks.iter().map(|query| format!("{path}?{query}"));
-    asked.chain(plain).map(|path| Concerning { method: "GET", path, body: None }).collect()
+    let latest = format!("sessionId={workflow_id}&venture=b");
+    let queries = match path {
+        "/active" => vec!["venture=b".into(), "repo=b/repo".into(), "agent=b-agent".into()],
+        "/handoffs" | "/handoffs/latest" | "/api/workflows" => vec!["venture=b".into()],
+        "/api/checkpoints" => vec![latest],
+        "/api/checkpoints/load" | "/api/checkpoints/explain" => {
+            vec![format!("checkpointId={earlier}"), latest]
+        }
+        "/api/checkpoints/diff" => vec![format!("from={earlier}&to={later}"), latest],
+        _ => vec![String::new()],
+    };
+    let paths = queries.iter().map(|query| format!("{wanted}?{query}"));
+    paths.map(|path| Concerning { method: "GET", path, body: None }).collect()
 }
 
 /// Every operation of the document that needs a credential and concerns what is stored.
@@ -102,7 +126,7 @@ fn operations(served: &Served) -> Vec<(String, String, Value)> {
             }
         }
     }
-    assert!(found.len() >= 13, "the walk must see every route");
+    assert!(found.len() >= 22, "the walk must see every route");
     found
 }
 
@@ -111,24 +135,24 @@ fn no_route_lets_a_token_see_or_change_another_venture() {
     for served in Served::each() {
         let (outsider, _) = token(&served.home, &["--name", "outsider", "--venture", "a"]);
         for (path, method, operation) in operations(&served) {
-            let (session_id, handoff_id) = fill_venture_b(&served);
+            let filled = fill_venture_b(&served);
             let look = || {
-                let session = served.found(&format!("/sessions/{session_id}"));
-                (
-                    session,
-                    served.found(&format!("/handoffs/{handoff_id}")),
-                    served.found("/handoffs?venture=b"),
-                )
+                [
+                    format!("/sessions/{}", filled.session_id),
+                    format!("/handoffs/{}", filled.handoff_id),
+                    "/handoffs?venture=b".into(),
+                    format!("/api/checkpoints?sessionId={}&venture=b", filled.workflow_id),
+                    "/api/workflows?venture=b".into(),
+                ]
+                .map(|path| served.found(&path))
             };
-            for Concerning { method, path, body } in
-                requests(&path, &method, &operation, &session_id, &handoff_id)
-            {
+            for Concerning { method, path, body } in requests(&path, &method, &operation, &filled) {
                 let before = look();
                 let answer = by(&served, &outsider, method, &path, body.as_ref());
                 for secret in SECRETS {
                     assert!(!answer.text.contains(secret), "{method} {path}: {}", answer.text);
                 }
-                if path.starts_with("/active?") && !path.contains("venture") {
+                if path.starts_with("/active?") && !path.contains("venture=") {
                     assert_eq!(expect(&answer, 200)["sessions"], json!([]), "{path}");
                 } else {
                     assert!([403, 404].contains(&answer.status), "{method} {path}: {}", answer.text);
@@ -148,15 +172,20 @@ fn no_route_lets_a_reading_token_write() {
     for served in Served::each() {
         let (reader, _) = token(&served.home, &["--name", "reader", "--access", "read"]);
         for (path, method, operation) in operations(&served) {
-            let (session_id, handoff_id) = fill_venture_b(&served);
-            for Concerning { method, path, body } in
-                requests(&path, &method, &operation, &session_id, &handoff_id)
-            {
-                let before = served.found(&format!("/sessions/{session_id}"));
+            let filled = fill_venture_b(&served);
+            let look = || {
+                [
+                    format!("/sessions/{}", filled.session_id),
+                    format!("/api/checkpoints?sessionId={}&venture=b", filled.workflow_id),
+                ]
+                .map(|path| served.found(&path))
+            };
+            for Concerning { method, path, body } in requests(&path, &method, &operation, &filled) {
+                let before = look();
                 let answer = by(&served, &reader, method, &path, body.as_ref());
-                if method == "POST" {
+                if method != "GET" {
                     refusal(&answer, 403, "forbidden");
-                    assert_eq!(served.found(&format!("/sessions/{session_id}")), before, "{path}");
+                    assert_eq!(look(), before, "{path}");
                 } else {
                     expect(&answer, 200);
                 }
@@ -172,7 +201,8 @@ fn without_a_credential_only_pages_about_the_server_are_open() {
     let served = Served::sqlite();
     let document = served.found("/openapi.json");
     for (path, item) in document["paths"].as_object().unwrap() {
-        let path = path.replace("{session_id}", "x").replace("{handoff_id}", "x");
+        let path =
+            path.replace("{session_id}", "x").replace("{handoff_id}", "x").replace("{checkpointId}", "x");
         for (method, operation) in item.as_object().unwrap() {
             let method = method.to_uppercase();
             let open = operation["security"] == json!([]);

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use axum::http::Uri;
 use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict};
 use serde_json::{Map, Value};
 
 /// The parameters of an operation that are numbers, which a query carries as text.
-pub(super) fn integer_params(schema: &Value) -> BTreeSet<String> {
+pub(crate) fn integer_params(schema: &Value) -> BTreeSet<String> {
     let is_integer = |kind: &Value| match kind {
         Value::String(kind) => kind == "integer",
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
@@ -23,7 +22,7 @@ pub(super) fn integer_params(schema: &Value) -> BTreeSet<String> {
 }
 
 /// Reads a JSON body.
-pub(super) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     let value = read_strict(body).map_err(|error| {
         let hint = match error.kind {
             JsonErrorKind::Empty => "send a JSON object as the body",
@@ -41,9 +40,10 @@ pub(super) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
 }
 
 /// Reads a query.
-pub(super) fn from_query(uri: &Uri, integers: &BTreeSet<String>) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn from_query(query: &str, integers: &BTreeSet<String>) -> Result<Map<String, Value>, Fault> {
     let mut params = Map::new();
-    for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+    // In a query `+` is a space; one that is meant comes as `%2B`.
+    for pair in query.replace('+', " ").split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (decode(name)?, decode(value)?);
         insert(&mut params, name, value, integers)?;
@@ -52,7 +52,7 @@ pub(super) fn from_query(uri: &Uri, integers: &BTreeSet<String>) -> Result<Map<S
 }
 
 /// Adds the names in the path, which nothing else may give too.
-pub(super) fn add_path(
+pub(crate) fn add_path(
     params: &mut Map<String, Value>,
     path: impl IntoIterator<Item = (String, String)>,
     integers: &BTreeSet<String>,
@@ -80,28 +80,27 @@ fn insert(
     Ok(())
 }
 
-/// Undoes percent-encoding, `+` for a space included.
-fn decode(text: &str) -> Result<String, Fault> {
+/// Undoes percent-encoding.
+pub(crate) fn decode(text: &str) -> Result<String, Fault> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
-            b'+' => b' ',
             b'%' => {
                 let digit = |byte: Option<u8>| byte.and_then(|byte| (byte as char).to_digit(16));
                 match (digit(rest.next()), digit(rest.next())) {
                     (Some(high), Some(low)) => u8::try_from(high * 16 + low).unwrap_or_default(),
-                    _ => return Err(broken_query()),
+                    _ => return Err(broken_encoding()),
                 }
             }
             byte => byte,
         });
     }
-    String::from_utf8(bytes).map_err(|_| broken_query())
+    String::from_utf8(bytes).map_err(|_| broken_encoding())
 }
 
-fn broken_query() -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, "the query is not valid percent-encoded UTF-8")
+fn broken_encoding() -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, "the address is not valid percent-encoded UTF-8")
 }
 
 #[cfg(test)]
@@ -111,8 +110,7 @@ mod tests {
 
     fn query(text: &str) -> Result<Value, ErrorCode> {
         let integers = BTreeSet::from(["track".to_owned()]);
-        let uri: Uri = format!("/x?{text}").parse().unwrap();
-        from_query(&uri, &integers).map(Value::Object).map_err(|fault| fault.code)
+        from_query(text, &integers).map(Value::Object).map_err(|fault| fault.code)
     }
 
     #[test]

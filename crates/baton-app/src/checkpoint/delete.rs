@@ -1,0 +1,64 @@
+//! `checkpoint.delete`: remove one checkpoint for good.
+
+use baton_core::checkpoint::{CheckpointRef, CheckpointStatus};
+use baton_core::{CheckpointId, Fault};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::find::{checkpoint, checkpoint_not_found, workflow_not_found};
+use super::room::drop_all;
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// Deletes a checkpoint.
+#[derive(Debug)]
+pub struct DeleteCheckpoint;
+
+/// Which one.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeleteCheckpointParams {
+    /// The checkpoint.
+    pub checkpoint_id: CheckpointRef,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteCheckpointOutput {
+    /// The checkpoint, which can no longer be loaded.
+    pub checkpoint_id: CheckpointId,
+    /// How many bytes were freed. What later checkpoints lean on stays until they are gone too.
+    pub freed_bytes: u64,
+}
+
+impl Operation for DeleteCheckpoint {
+    const NAME: &'static str = "checkpoint.delete";
+    const SUMMARY: &'static str =
+        "Delete one checkpoint, named ones included; with its last one a workflow is gone too.";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
+    const DESTRUCTIVE: bool = true;
+    const MEETS_WAITING: bool = true;
+    type Params = DeleteCheckpointParams;
+    type Output = DeleteCheckpointOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let missing = || checkpoint_not_found(&params.checkpoint_id);
+        let found = checkpoint(context, tx, &params.checkpoint_id)?.ok_or_else(missing)?;
+        let workflow = tx.lock_workflow(&found.venture, &found.workflow_id).map_err(store_fault)?;
+        let mut workflow = workflow.ok_or_else(|| workflow_not_found(&found.workflow_id))?;
+        // Until the workflow was locked somebody else could drop it.
+        let checkpoint = checkpoint(context, tx, &params.checkpoint_id)?
+            .filter(|found| found.status != CheckpointStatus::Archived)
+            .ok_or_else(missing)?;
+        let id = checkpoint.id;
+        let freed_bytes = drop_all(tx, &mut workflow, &[checkpoint], None).map_err(store_fault)?;
+        if workflow.checkpoint_count == 0 {
+            tx.delete_workflow(&workflow.venture, &workflow.id).map_err(store_fault)?;
+        } else {
+            tx.update_workflow(&workflow).map_err(store_fault)?;
+        }
+        Ok(DeleteCheckpointOutput { checkpoint_id: id, freed_bytes })
+    }
+}

@@ -1,0 +1,129 @@
+//! `checkpoint.diff`: what changed from one checkpoint to another.
+
+use baton_core::checkpoint::{
+    Change, Checkpoint, CheckpointRef, CheckpointStatus, Diff, DiffLimits, WorkflowId,
+};
+use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::find::{Wanted, find, read, venture_of, workflow};
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// How many checkpoints are looked at for the last two that can be read.
+const RECENT: u32 = 50;
+
+/// Compares two checkpoints.
+#[derive(Debug)]
+pub struct DiffCheckpoints;
+
+/// Which two: `from` and `to`, or the last two of a workflow.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DiffCheckpointsParams {
+    /// The earlier checkpoint.
+    #[serde(default)]
+    pub from: Option<CheckpointRef>,
+    /// The later checkpoint.
+    #[serde(default)]
+    pub to: Option<CheckpointRef>,
+    /// In place of both: the last two checkpoints of this workflow.
+    #[serde(default)]
+    pub session_id: Option<WorkflowId>,
+    /// The undertaking of the workflow; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+}
+
+/// What changed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DiffCheckpointsOutput {
+    /// The earlier checkpoint.
+    pub from: CheckpointId,
+    /// The later checkpoint.
+    pub to: CheckpointId,
+    /// How many values were added.
+    pub added: u64,
+    /// How many values were removed.
+    pub removed: u64,
+    /// How many values are others.
+    pub changed: u64,
+    /// The changes, in the order of their paths.
+    pub changes: Vec<Change>,
+    /// How many more there are.
+    pub unlisted: u64,
+}
+
+enum Pair<'a> {
+    Named(&'a CheckpointRef, &'a CheckpointRef),
+    Last(&'a WorkflowId),
+}
+
+impl DiffCheckpointsParams {
+    fn pair(&self) -> Result<Pair<'_>, Fault> {
+        match (&self.from, &self.to, &self.session_id) {
+            (Some(from), Some(to), None) => Ok(Pair::Named(from, to)),
+            (None, None, Some(id)) => Ok(Pair::Last(id)),
+            _ => Err(Fault::invalid("from", "and `to` are needed, or sessionId alone")
+                .hint("give two checkpoint ids, or a sessionId for its last two checkpoints")),
+        }
+    }
+}
+
+impl Operation for DiffCheckpoints {
+    const NAME: &'static str = "checkpoint.diff";
+    const SUMMARY: &'static str =
+        "Compare two checkpoints, or the last two of a session: which keys were added, removed or changed.";
+    const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
+    type Params = DiffCheckpointsParams;
+    type Output = DiffCheckpointsOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        params.pair().map(|_| ())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let pair = match params.pair()? {
+            Pair::Named(from, to) => [
+                find(context, tx, None, Wanted::Checkpoint(from))?,
+                find(context, tx, None, Wanted::Checkpoint(to))?,
+            ],
+            Pair::Last(id) => last_two(context, tx, params.venture.as_ref(), id)?,
+        };
+        let [from, to] = &pair;
+        let (old, new) = (read(context, tx, from)?, read(context, tx, to)?);
+        let Diff { changes, added, removed, changed, unlisted } =
+            Diff::between(old.as_map(), new.as_map(), DiffLimits::default());
+        Ok(DiffCheckpointsOutput {
+            from: from.id,
+            to: to.id,
+            added: added as u64,
+            removed: removed as u64,
+            changed: changed as u64,
+            changes,
+            unlisted: unlisted as u64,
+        })
+    }
+}
+
+fn last_two(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    venture: Option<&Venture>,
+    id: &WorkflowId,
+) -> Result<[Checkpoint; 2], Fault> {
+    let venture = venture_of(context, venture)?;
+    workflow(tx, &venture, id)?;
+    let mut found = tx.checkpoints(&venture, id, 0, RECENT).map_err(store_fault)?;
+    found.retain(|checkpoint| checkpoint.status == CheckpointStatus::Active);
+    match found.as_slice() {
+        [later, earlier, ..] => Ok([earlier.clone(), later.clone()]),
+        _ => Err(Fault::new(
+            ErrorCode::CheckpointNotFound,
+            format!("workflow `{id}` does not have two checkpoints to compare"),
+        )
+        .hint("save another one first")),
+    }
+}

@@ -1,0 +1,100 @@
+//! `checkpoint.explain`: how much each key of a context matters, by which rule, and why.
+
+use baton_core::checkpoint::{CheckpointRef, WorkflowId};
+use baton_core::classify::{Explanation, LayerBytes, find_key};
+use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::find::{Wanted, find, read, workflow};
+use crate::operation::{Context, Effect, Operation};
+
+/// How many keys an answer explains.
+const MAX_KEYS: usize = 1_000;
+
+/// Explains a context.
+#[derive(Debug)]
+pub struct ExplainContext;
+
+/// Of which checkpoint, and which key of it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExplainContextParams {
+    /// This checkpoint. Give either this or `sessionId`.
+    #[serde(default)]
+    pub checkpoint_id: Option<CheckpointRef>,
+    /// The latest checkpoint of this workflow.
+    #[serde(default)]
+    pub session_id: Option<WorkflowId>,
+    /// Only this key, and what is in it.
+    #[serde(default)]
+    pub context_key: Option<String>,
+    /// The undertaking of the workflow; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+}
+
+/// The layers of a context.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainContextOutput {
+    /// The checkpoint.
+    pub checkpoint_id: CheckpointId,
+    /// Its workflow.
+    pub session_id: WorkflowId,
+    /// How many bytes each layer has.
+    pub layers: LayerBytes,
+    /// Each key with its layer, the rule and why.
+    pub keys: Vec<Explanation>,
+    /// How many more keys there are.
+    pub unlisted: u64,
+    /// The keys that were marked as critical.
+    pub critical_keys: Vec<String>,
+}
+
+impl Operation for ExplainContext {
+    const NAME: &'static str = "checkpoint.explain";
+    const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), \
+         the rule and why.";
+    const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
+    type Params = ExplainContextParams;
+    type Output = ExplainContextOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref()).map(|_| ())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
+        let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
+        let stored = read(context, tx, &checkpoint)?;
+        let critical_keys = workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys;
+        let only = params.context_key.as_deref().map(|key| {
+            find_key(stored.as_map(), key).ok_or_else(|| {
+                Fault::new(ErrorCode::NotFound, format!("checkpoint {} has no key `{key}`", checkpoint.id))
+                    .hint("leave contextKey out to see every key")
+            })
+        });
+        let only = only.transpose()?;
+        let classified = context.settings.checkpoints.classifier.classify(stored.as_map(), &critical_keys);
+        let is_wanted = |path: &str| {
+            only.as_deref().is_none_or(|only| {
+                path.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            })
+        };
+        let mut keys: Vec<Explanation> =
+            classified.explanations().into_iter().filter(|key| is_wanted(&key.path)).cloned().collect();
+        let unlisted = keys.len().saturating_sub(MAX_KEYS) as u64;
+        keys.truncate(MAX_KEYS);
+        Ok(ExplainContextOutput {
+            checkpoint_id: checkpoint.id,
+            session_id: checkpoint.workflow_id,
+            layers: classified.bytes(),
+            keys,
+            unlisted,
+            critical_keys,
+        })
+    }
+}

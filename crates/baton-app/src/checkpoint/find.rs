@@ -1,0 +1,210 @@
+//! Finding the checkpoint that a call means, and reading it; what cannot be read names what can.
+
+use std::time::Duration;
+
+use baton_core::checkpoint::{
+    Checkpoint, CheckpointRef, CheckpointStatus, PersistableContext, Workflow, WorkflowId,
+    restore_from_persistence,
+};
+use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
+use baton_store::Tx;
+use serde_json::{Map, Value, json};
+
+use super::series::{Broken, read_context};
+use crate::afterthought::Afterthought;
+use crate::operation::{Context, store_fault};
+
+/// How often at the most it is noted that a workflow was used.
+const TOUCH_EVERY: Duration = Duration::from_secs(60);
+/// How many checkpoints are tried for one that can be read.
+const MAX_TRIED: u32 = 70;
+
+/// Which checkpoint is meant: one of its own id, or the latest of a workflow.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    Checkpoint(&'a CheckpointRef),
+    Latest(&'a WorkflowId),
+}
+
+impl<'a> Wanted<'a> {
+    /// Reads the two arguments that exclude each other.
+    pub(super) fn of(
+        checkpoint: Option<&'a CheckpointRef>,
+        workflow: Option<&'a WorkflowId>,
+    ) -> Result<Self, Fault> {
+        match (checkpoint, workflow) {
+            (Some(id), None) => Ok(Self::Checkpoint(id)),
+            (None, Some(id)) => Ok(Self::Latest(id)),
+            (Some(_), Some(_)) => {
+                Err(Fault::invalid("checkpointId", "cannot be given together with sessionId").hint(
+                    "give checkpointId for that checkpoint, or sessionId for the latest of the workflow",
+                ))
+            }
+            (None, None) => {
+                Err(Fault::invalid("checkpointId", "is missing, and so is sessionId: one of them is needed")
+                    .hint(
+                        "give checkpointId for one checkpoint, or sessionId for the latest of the workflow",
+                    ))
+            }
+        }
+    }
+}
+
+/// The venture of a call: the one it names, or the configured one; within the caller's reach.
+pub(super) fn venture_of(context: &Context<'_>, named: Option<&Venture>) -> Result<Venture, Fault> {
+    let venture = named.unwrap_or(&context.settings.default_venture).clone();
+    context.actor.require_venture(&venture)?;
+    Ok(venture)
+}
+
+/// Finds a workflow.
+pub(super) fn workflow(tx: &mut dyn Tx, venture: &Venture, id: &WorkflowId) -> Result<Workflow, Fault> {
+    let found = tx.workflow(venture, id).map_err(store_fault)?;
+    found.ok_or_else(|| workflow_not_found(id))
+}
+
+pub(super) fn workflow_not_found(id: &WorkflowId) -> Fault {
+    Fault::new(ErrorCode::SessionNotFound, format!("there is no workflow with sessionId `{id}`"))
+        .hint("workflow_list (GET /api/workflows, baton checkpoint workflows) names those that there are")
+        .details(json!({ "sessionId": id }))
+}
+
+/// Finds a checkpoint that can be loaded.
+pub(super) fn find(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    venture: Option<&Venture>,
+    wanted: Wanted<'_>,
+) -> Result<Checkpoint, Fault> {
+    match wanted {
+        Wanted::Checkpoint(name) => {
+            // One that was found damaged is tried again: a file may have been put back.
+            let found = checkpoint(context, tx, name)?;
+            found
+                .filter(|found| found.status != CheckpointStatus::Archived)
+                .ok_or_else(|| checkpoint_not_found(name))
+        }
+        Wanted::Latest(id) => {
+            let venture = venture_of(context, venture)?;
+            workflow(tx, &venture, id)?;
+            let latest = tx.latest_checkpoint(&venture, id).map_err(store_fault)?;
+            latest.ok_or_else(|| {
+                Fault::new(ErrorCode::CheckpointNotFound, format!("workflow `{id}` has no checkpoint that can be loaded"))
+                    .hint("workflow_checkpoint_list (baton checkpoint list) shows what became of them; save a new one")
+                    .details(json!({ "sessionId": id }))
+            })
+        }
+    }
+}
+
+/// Finds a checkpoint that the caller reaches, whatever became of it.
+pub(super) fn checkpoint(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    name: &CheckpointRef,
+) -> Result<Option<Checkpoint>, Fault> {
+    let Some(id) = name.id() else { return Ok(None) };
+    let found = tx.checkpoint(id).map_err(store_fault)?;
+    Ok(found.filter(|found| context.actor.reaches(&found.venture)))
+}
+
+pub(super) fn checkpoint_not_found(id: &CheckpointRef) -> Fault {
+    Fault::new(ErrorCode::CheckpointNotFound, format!("there is no checkpoint {id}"))
+        .hint("list those of a workflow with workflow_checkpoint_list (GET /api/checkpoints, baton checkpoint list)")
+        .details(json!({ "checkpointId": id }))
+}
+
+/// Reads the context of a checkpoint, and notes that its workflow was used.
+pub(super) fn read(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    checkpoint: &Checkpoint,
+) -> Result<PersistableContext, Fault> {
+    let text = read_context(&context.settings.checkpoints.vault, tx, checkpoint)
+        .map_err(|broken| broken_fault(context, tx, checkpoint, broken))?;
+    let read = PersistableContext::read(&text)
+        .map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
+    if checkpoint.status == CheckpointStatus::Corrupt {
+        context.afterwards(Afterthought::Sound(checkpoint.id));
+    }
+    note_use(context, tx, checkpoint)?;
+    Ok(read)
+}
+
+/// Gives a context to whoever asked for it, with the run-time keys that it had.
+pub(super) fn restored(checkpoint: &Checkpoint, stored: PersistableContext) -> Map<String, Value> {
+    if checkpoint.restores_size { restore_from_persistence(stored).into_inner() } else { stored.into_inner() }
+}
+
+fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<(), Fault> {
+    let workflow = tx.workflow(&checkpoint.venture, &checkpoint.workflow_id).map_err(store_fault)?;
+    if workflow.is_some_and(|workflow| workflow.last_accessed_at < context.now.minus(TOUCH_EVERY)) {
+        context.afterwards(Afterthought::Used {
+            venture: checkpoint.venture.clone(),
+            workflow: checkpoint.workflow_id.clone(),
+            at: context.now,
+        });
+    }
+    Ok(())
+}
+
+fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, broken: Broken) -> Fault {
+    match broken {
+        Broken::Store(error) => store_fault(error),
+        Broken::Sealed { key_id } => sealed_fault(&key_id),
+        Broken::Incomplete => corrupt(context, tx, checkpoint, "a part that it leans on is missing"),
+        Broken::Damaged { at, problem } => {
+            if at != checkpoint.id {
+                context.afterwards(Afterthought::Damaged(at));
+            }
+            corrupt(context, tx, checkpoint, &problem)
+        }
+    }
+}
+
+/// Says that a checkpoint is sealed with a key that is not at hand. It is as good as ever.
+pub(super) fn sealed_fault(key_id: &str) -> Fault {
+    Fault::new(ErrorCode::StoreUnavailable, format!("the checkpoint is encrypted with key {key_id}, which is not at hand"))
+        .hint("unlock the keychain, or name the file that has the key in BATON_ENCRYPTION_KEY_FILE; baton key status says more")
+        .details(json!({ "keyId": key_id }))
+}
+
+/// Says that a checkpoint beside the database is damaged.
+pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> Fault {
+    Fault::new(
+        ErrorCode::CheckpointCorrupt,
+        format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id),
+    )
+    .hint("mend the database (baton doctor) to get at earlier checkpoints")
+    .details(
+        json!({ "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "problem": problem }),
+    )
+}
+
+/// Says that a checkpoint is damaged, has it marked, and names the newest one of its workflow that can be read.
+fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, problem: &str) -> Fault {
+    context.afterwards(Afterthought::Damaged(checkpoint.id));
+    tracing::error!(checkpoint = %checkpoint.id, problem, "a checkpoint is damaged");
+    let newest = newest_readable(context, tx, checkpoint);
+    let hint = match newest {
+        Some(id) => format!("load {id}, the newest of this workflow that can be read; or restore a backup"),
+        None => "no other checkpoint of this workflow can be read; restore a backup".to_owned(),
+    };
+    Fault::new(
+        ErrorCode::CheckpointCorrupt,
+        format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id),
+    )
+    .hint(hint)
+    .details(json!({
+        "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "newestReadable": newest,
+        "problem": problem,
+    }))
+}
+
+fn newest_readable(context: &Context<'_>, tx: &mut dyn Tx, damaged: &Checkpoint) -> Option<CheckpointId> {
+    let listed = tx.checkpoints(&damaged.venture, &damaged.workflow_id, 0, MAX_TRIED).ok()?;
+    let others =
+        listed.into_iter().filter(|other| other.id != damaged.id && other.status == CheckpointStatus::Active);
+    let vault = &context.settings.checkpoints.vault;
+    others.into_iter().find(|other| read_context(vault, tx, other).is_ok()).map(|other| other.id)
+}

@@ -1,0 +1,144 @@
+//! Keeping a context: the place in its workflow, its frame, room for it, its row.
+
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Workflow, WorkflowId};
+use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use baton_store::Tx;
+
+use super::find::sealed_fault;
+use super::room;
+use super::series::{Broken, Next, pack_next, read_context};
+use super::vault::{Owner, Unkept};
+use crate::operation::{Context, store_fault};
+
+/// A context to be kept, and what is known of it.
+#[derive(Debug)]
+pub(super) struct NewCheckpoint<'a> {
+    pub(super) id: CheckpointId,
+    pub(super) venture: Venture,
+    pub(super) workflow_id: WorkflowId,
+    pub(super) workflow_name: Option<String>,
+    pub(super) repo: Option<Repo>,
+    pub(super) labels: Labels,
+    pub(super) session_id: Option<SessionId>,
+    pub(super) agent: Option<Agent>,
+    pub(super) created_at: Timestamp,
+    pub(super) context: &'a [u8],
+    pub(super) context_hash: Sha256Hash,
+    pub(super) restores_size: bool,
+}
+
+/// What to do when the latest checkpoint holds the same already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unchanged {
+    Skip,
+    Save,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Saved(Checkpoint),
+    Unchanged(Checkpoint),
+}
+
+impl NewCheckpoint<'_> {
+    /// What will be known of the checkpoint.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            id: self.id,
+            venture: self.venture.clone(),
+            workflow_id: self.workflow_id.clone(),
+            place: baton_core::checkpoint::Place::FIRST,
+            status: CheckpointStatus::Active,
+            labels: self.labels.clone(),
+            session_id: self.session_id,
+            agent: self.agent.clone(),
+            created_at: self.created_at,
+            context_bytes: self.context.len() as u64,
+            context_hash: self.context_hash,
+            restores_size: self.restores_size,
+            stored_bytes: 0,
+        }
+    }
+
+    fn workflow(&self) -> Workflow {
+        Workflow {
+            venture: self.venture.clone(),
+            id: self.workflow_id.clone(),
+            name: self.workflow_name.clone(),
+            repo: self.repo.clone(),
+            created_at: self.created_at,
+            last_saved_at: self.created_at,
+            last_accessed_at: self.created_at,
+            checkpoint_count: 0,
+            unnamed_count: 0,
+            stored_bytes: 0,
+            critical_keys: Vec::new(),
+        }
+    }
+}
+
+/// Keeps a context as the latest checkpoint of its workflow, which is made when it is not there.
+pub(super) fn keep(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    new: &NewCheckpoint<'_>,
+    unchanged: Unchanged,
+) -> Result<Kept, Fault> {
+    let (venture, id) = (&new.venture, &new.workflow_id);
+    let existing = tx.lock_workflow(venture, id).map_err(store_fault)?;
+    if unchanged == Unchanged::Skip
+        && let Some(latest) = tx.latest_checkpoint(venture, id).map_err(store_fault)?
+        && latest.context_hash == new.context_hash
+        && latest.labels == new.labels
+        // What cannot be read any more is saved once more.
+        && read_context(&context.settings.checkpoints.vault, tx, &latest).is_ok()
+    {
+        return Ok(Kept::Unchanged(latest));
+    }
+    let is_new = existing.is_none();
+    let mut workflow = existing.unwrap_or_else(|| new.workflow());
+    room::keep_count(context, tx, &mut workflow)?;
+    let vault = &context.settings.checkpoints.vault;
+    let Next { place, packed, damaged } =
+        pack_next(vault, tx, (venture, id), new.context).map_err(unpackable)?;
+    if let Some(damaged) = damaged {
+        tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt).map_err(store_fault)?;
+    }
+    let mut checkpoint = Checkpoint { place, ..new.checkpoint() };
+    let frame = vault.stow(tx, Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+    checkpoint.stored_bytes = frame.size_bytes;
+    room::keep_size(context, tx, &mut workflow, &checkpoint)?;
+    tx.insert_checkpoint(&checkpoint, &frame).map_err(store_fault)?;
+    workflow.last_saved_at = workflow.last_saved_at.max(new.created_at);
+    workflow.last_accessed_at = workflow.last_accessed_at.max(new.created_at);
+    workflow.checkpoint_count += 1;
+    workflow.unnamed_count += u64::from(checkpoint.labels.name.is_none());
+    workflow.stored_bytes += checkpoint.stored_bytes;
+    if is_new { tx.insert_workflow(&workflow) } else { tx.update_workflow(&workflow) }
+        .map_err(store_fault)?;
+    Ok(Kept::Saved(checkpoint))
+}
+
+fn unpackable(broken: Broken) -> Fault {
+    match broken {
+        Broken::Store(error) => store_fault(error),
+        Broken::Sealed { key_id } => sealed_fault(&key_id),
+        // A series that is not sound is not gone on with, so this does not come up.
+        Broken::Incomplete | Broken::Damaged { .. } => {
+            Fault::new(ErrorCode::Internal, "the series of the workflow could not be gone on with")
+        }
+    }
+}
+
+/// Says why a context could not be kept.
+pub(super) fn unkept_fault(unkept: Unkept) -> Fault {
+    match unkept {
+        Unkept::Store(error) => store_fault(error),
+        Unkept::Refused { reason, hint } => Fault::new(
+            ErrorCode::StoreUnavailable,
+            format!("nothing was stored: encryption is required, and {reason}"),
+        )
+        .hint(hint),
+    }
+}

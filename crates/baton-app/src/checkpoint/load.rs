@@ -1,0 +1,197 @@
+//! `checkpoint.load`: give a saved context back, whole or as a view within a budget.
+
+use baton_core::checkpoint::{
+    Budget, Checkpoint, CheckpointRef, Level, Omission, Overflow, PersistableContext, View, ViewOptions,
+    WorkflowId,
+};
+use baton_core::{CheckpointId, Fault, Venture};
+use baton_store::{SpillFolder, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::find::{Wanted, corrupt_without_store, find, read, restored, venture_of, workflow};
+use super::view::CheckpointMetadata;
+use super::waiting::{Waiting, read_waiting};
+use crate::operation::{Context, Effect, Operation};
+
+/// Loads a checkpoint.
+#[derive(Debug)]
+pub struct LoadCheckpoint;
+
+/// Which checkpoint, and how much of it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LoadCheckpointParams {
+    /// This checkpoint. Give either this or `sessionId`.
+    #[serde(default)]
+    pub checkpoint_id: Option<CheckpointRef>,
+    /// The latest checkpoint of this workflow.
+    #[serde(default)]
+    pub session_id: Option<WorkflowId>,
+    /// Show at most so many bytes of context: what is critical whole, the rest condensed. Left out, all is shown.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_bytes: Option<i64>,
+    /// The same in tokens, of about four bytes each. Give either this or `maxBytes`.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<i64>,
+    /// How short a value may become before it is rather left out.
+    #[serde(default)]
+    pub level: Option<Level>,
+    /// The undertaking of the workflow; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+}
+
+/// A saved context.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadCheckpointOutput {
+    /// The checkpoint.
+    pub checkpoint_id: CheckpointId,
+    /// Its workflow.
+    pub session_id: WorkflowId,
+    /// The context, or what the budget leaves of it.
+    pub context: Map<String, Value>,
+    /// What else is known of the checkpoint.
+    pub metadata: CheckpointMetadata,
+    /// What a budget did to the context; null when all of it is shown.
+    pub view: Option<ViewReport>,
+    /// Whether it was read from a file beside the database, which could not be read.
+    pub degraded: bool,
+}
+
+/// What a budget did to a context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct ViewReport {
+    /// The budget.
+    pub budget_bytes: u64,
+    /// How many bytes of context are shown.
+    pub shown_bytes: u64,
+    /// About how many tokens that is.
+    pub shown_tokens: u64,
+    /// What was shortened or left out.
+    pub omissions: Vec<Omission>,
+    /// Says that what is critical alone is larger than the budget, and is shown all the same.
+    pub overflow: Option<Overflow>,
+    /// How to get at the rest.
+    pub more: Option<String>,
+}
+
+impl LoadCheckpointParams {
+    fn budget(&self) -> Result<Option<Budget>, Fault> {
+        let positive = |field: &str, number: i64| {
+            usize::try_from(number)
+                .ok()
+                .filter(|number| *number > 0)
+                .ok_or_else(|| Fault::invalid(field, "must be a whole number from 1"))
+        };
+        match (self.max_bytes, self.max_tokens) {
+            (None, None) => Ok(None),
+            (Some(bytes), None) => positive("maxBytes", bytes).map(Budget::Bytes).map(Some),
+            (None, Some(tokens)) => positive("maxTokens", tokens).map(Budget::Tokens).map(Some),
+            (Some(_), Some(_)) => {
+                Err(Fault::invalid("maxBytes", "excludes maxTokens").hint("give one of the two"))
+            }
+        }
+    }
+}
+
+impl Operation for LoadCheckpoint {
+    const NAME: &'static str = "checkpoint.load";
+    const SUMMARY: &'static str = "Load a workflow's state and context from persistent storage, by a specific \
+                                   checkpoint ID or the latest of a session. Whole by default; with maxBytes or \
+                                   maxTokens condensed to what matters most.";
+    const EFFECT: Effect = Effect::Read;
+    const MEETS_WAITING: bool = true;
+    type Params = LoadCheckpointParams;
+    type Output = LoadCheckpointOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
+        params.budget().map(|_| ())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        if let Some(found) = load_waiting(context, params)? {
+            return Ok(found);
+        }
+        let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
+        let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
+        let stored = read(context, tx, &checkpoint)?;
+        let marked = match params.budget()? {
+            None => Vec::new(),
+            Some(_) => workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys,
+        };
+        shown(context, params, checkpoint, stored, &marked)
+    }
+
+    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        load_waiting(context, params).transpose()
+    }
+
+    fn compact(output: &Self::Output) -> Value {
+        json!({ "checkpointId": output.checkpoint_id, "sessionId": output.session_id })
+    }
+}
+
+/// A checkpoint that waits beside the database is later than any in it.
+fn load_waiting(
+    context: &Context<'_>,
+    params: &LoadCheckpointParams,
+) -> Result<Option<LoadCheckpointOutput>, Fault> {
+    let vault = &context.settings.checkpoints.vault;
+    if vault.spill().is_none_or(SpillFolder::is_empty) {
+        return Ok(None);
+    }
+    let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
+    let venture = venture_of(context, params.venture.as_ref())?;
+    let waiting = Waiting::read(context)?;
+    let Some(entry) = waiting.find(context, &venture, wanted) else { return Ok(None) };
+    let text = read_waiting(vault, entry)?;
+    let stored = PersistableContext::read(&text)
+        .map_err(|error| corrupt_without_store(&entry.checkpoint, &error.to_string()))?;
+    let found = shown(context, params, entry.checkpoint.clone(), stored, &[])?;
+    Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))
+}
+
+/// Shows a context, whole or within the budget.
+fn shown(
+    context: &Context<'_>,
+    params: &LoadCheckpointParams,
+    checkpoint: Checkpoint,
+    stored: PersistableContext,
+    marked: &[String],
+) -> Result<LoadCheckpointOutput, Fault> {
+    let (shown, view) = match params.budget()? {
+        None => (restored(&checkpoint, stored), None),
+        Some(budget) => {
+            let classifier = &context.settings.checkpoints.classifier;
+            let options =
+                ViewOptions { budget, level: params.level.unwrap_or_default(), shares: classifier.shares() };
+            let view = View::of(&classifier.classify(stored.as_map(), marked), options);
+            let report = ViewReport {
+                budget_bytes: budget.bytes() as u64,
+                shown_bytes: view.size_bytes as u64,
+                shown_tokens: Budget::tokens_of(view.size_bytes) as u64,
+                more: (!view.omissions.is_empty())
+                    .then(|| format!("load {} without a budget for the whole context", checkpoint.id)),
+                omissions: view.omissions,
+                overflow: view.overflow,
+            };
+            (view.context, Some(report))
+        }
+    };
+    Ok(LoadCheckpointOutput {
+        checkpoint_id: checkpoint.id,
+        session_id: checkpoint.workflow_id.clone(),
+        context: shown,
+        metadata: checkpoint.into(),
+        view,
+        degraded: false,
+    })
+}

@@ -1,0 +1,101 @@
+//! `checkpoint.mark_critical`: a key that every view of the workflow shows whole, in every checkpoint, past and future.
+
+use baton_core::checkpoint::WorkflowId;
+use baton_core::classify::find_key;
+use baton_core::{Fault, Venture};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::find::{Wanted, find, read, venture_of, workflow_not_found};
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// How many keys of a workflow may be marked.
+const MAX_MARKED: usize = 200;
+/// How many keys an answer names.
+const NAMED_KEYS: usize = 20;
+/// The longest key.
+const MAX_KEY_BYTES: usize = 1024;
+
+/// Marks a key as critical.
+#[derive(Debug)]
+pub struct MarkCritical;
+
+/// Which key.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MarkCriticalParams {
+    /// The workflow.
+    pub session_id: WorkflowId,
+    /// The key in the context: a top-level key, or a path such as `plan.steps`.
+    #[schemars(length(min = 1, max = 1024))]
+    pub context_key: String,
+    /// The undertaking of the workflow; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+}
+
+/// Whether the key was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum MarkStatus {
+    /// It is marked.
+    #[serde(rename = "SUCCESS")]
+    Success,
+    /// The latest checkpoint has no such key.
+    #[serde(rename = "KEY_NOT_FOUND")]
+    KeyNotFound,
+}
+
+/// How it went.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MarkCriticalOutput {
+    /// Whether the key is marked now.
+    pub status: MarkStatus,
+    /// What that means, or which keys there are.
+    pub message: String,
+}
+
+impl Operation for MarkCritical {
+    const NAME: &'static str = "checkpoint.mark_critical";
+    const SUMMARY: &'static str = "Mark a key of the context as CRITICAL: no view of this session condenses or drops it, \
+                                   in any checkpoint. Use it for essential information like user goals or final answers.";
+    const EFFECT: Effect = Effect::Write;
+    const MEETS_WAITING: bool = true;
+    type Params = MarkCriticalParams;
+    type Output = MarkCriticalOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        if params.context_key.is_empty() || params.context_key.len() > MAX_KEY_BYTES {
+            return Err(Fault::invalid("contextKey", format!("must be 1 to {MAX_KEY_BYTES} bytes")));
+        }
+        Ok(())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let venture = venture_of(context, params.venture.as_ref())?;
+        let id = &params.session_id;
+        let found = tx.lock_workflow(&venture, id).map_err(store_fault)?;
+        let mut workflow = found.ok_or_else(|| workflow_not_found(id))?;
+        let latest = find(context, tx, Some(&venture), Wanted::Latest(id))?;
+        let stored = read(context, tx, &latest)?;
+        let Some(path) = find_key(stored.as_map(), &params.context_key) else {
+            let keys: Vec<&str> = stored.as_map().keys().take(NAMED_KEYS).map(String::as_str).collect();
+            let message = format!(
+                "the latest checkpoint has no key `{}`; it has: {}",
+                params.context_key,
+                keys.join(", ")
+            );
+            return Ok(MarkCriticalOutput { status: MarkStatus::KeyNotFound, message });
+        };
+        let message = format!("`{path}` is critical in every checkpoint of `{id}`, past and future");
+        if !workflow.critical_keys.contains(&path) {
+            if workflow.critical_keys.len() >= MAX_MARKED {
+                return Err(Fault::invalid("contextKey", format!("{MAX_MARKED} keys are marked already")));
+            }
+            workflow.critical_keys.push(path);
+            tx.update_workflow(&workflow).map_err(store_fault)?;
+        }
+        Ok(MarkCriticalOutput { status: MarkStatus::Success, message })
+    }
+}

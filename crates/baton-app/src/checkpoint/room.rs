@@ -1,0 +1,193 @@
+//! Room for checkpoints: what is dropped when a workflow has too many or all together take too much.
+//!
+//! The latest checkpoint of a workflow and those with a name are never dropped. What is dropped is logged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Place, Workflow, needed_positions};
+use baton_core::{ErrorCode, Fault};
+use baton_store::{StoreError, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// How many checkpoints are dropped in one go.
+const BATCH: u32 = 200;
+/// How many are dropped on a full disk, where dropping itself needs room in the log.
+const FEW: u32 = 4;
+/// How many workflows are looked at in one go.
+const WORKFLOWS: u32 = 20;
+
+/// Makes room for one more checkpoint of a workflow, which the caller has locked.
+pub(super) fn keep_count(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    workflow: &mut Workflow,
+) -> Result<(), Fault> {
+    let max = context.settings.checkpoints.max_checkpoints;
+    while workflow.checkpoint_count >= max {
+        let too_many = u32::try_from(workflow.checkpoint_count - max + 1).unwrap_or(BATCH).min(BATCH);
+        // The latest may go here: the one that is about to be saved takes its place.
+        let oldest = oldest_unnamed(tx, workflow, too_many)?;
+        if oldest.is_empty() {
+            return Err(Fault::new(
+                ErrorCode::StorageQuotaExceeded,
+                format!("workflow `{}` has {max} checkpoints, all with a name", workflow.id),
+            )
+            .hint("delete some (baton checkpoint delete ID), or raise checkpoint.max_per_workflow")
+            .details(json!({ "currentCount": workflow.checkpoint_count, "maxCount": max })));
+        }
+        drop_all(tx, workflow, &oldest, None).map_err(store_fault)?;
+    }
+    Ok(())
+}
+
+fn oldest_unnamed(tx: &mut dyn Tx, workflow: &Workflow, limit: u32) -> Result<Vec<Checkpoint>, Fault> {
+    let found = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let latest = tx.latest_checkpoint(&workflow.venture, &workflow.id).map_err(store_fault)?;
+    Ok(latest.filter(|latest| latest.labels.name.is_none()).into_iter().collect())
+}
+
+/// Keeps the bytes of all workflows within the quota with one more checkpoint: those that were not used for longest give
+/// first.
+pub(super) fn keep_size(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    workflow: &mut Workflow,
+    next: &Checkpoint,
+) -> Result<(), Fault> {
+    let max = context.settings.checkpoints.max_total_bytes;
+    let needed = next.stored_bytes;
+    let mut total = tx.stored_bytes().map_err(store_fault)?;
+    while total + needed > max {
+        let freed = free_some(tx, workflow, next)?;
+        if freed == 0 {
+            return Err(Fault::new(
+                ErrorCode::StorageQuotaExceeded,
+                format!("checkpoints take {total} bytes and {needed} more would exceed the quota of {max}"),
+            )
+            .hint("delete checkpoints (baton checkpoint delete ID), or raise checkpoint.max_total_bytes")
+            .details(json!({ "currentSize": total, "neededSize": needed, "maxSize": max })));
+        }
+        total = total.saturating_sub(freed);
+    }
+    Ok(())
+}
+
+fn free_some(tx: &mut dyn Tx, current: &mut Workflow, next: &Checkpoint) -> Result<u64, Fault> {
+    loop {
+        let unused = tx.unused_workflows(next.created_at, WORKFLOWS).map_err(store_fault)?;
+        let is_current = |found: &Workflow| (&found.venture, &found.id) == (&current.venture, &current.id);
+        let mut dropped = 0;
+        for found in unused.iter().filter(|found| !is_current(found)) {
+            let shrunk = shrink(tx, found, BATCH)?;
+            if shrunk.freed_bytes > 0 {
+                return Ok(shrunk.freed_bytes);
+            }
+            dropped += shrunk.dropped;
+        }
+        // What was dropped is still leant on. Those workflows have no more to give; others may.
+        if dropped == 0 {
+            break;
+        }
+    }
+    let oldest = tx.droppable_checkpoints(&current.venture, &current.id, BATCH).map_err(store_fault)?;
+    drop_all(tx, current, &oldest, next.place.base()).map_err(store_fault)
+}
+
+/// What a workflow gave.
+#[derive(Default)]
+struct Shrunk {
+    dropped: u64,
+    freed_bytes: u64,
+}
+
+/// Leaves a workflow its latest checkpoint and those with a name.
+fn shrink(tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<Shrunk, Fault> {
+    let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id).map_err(store_fault)? else {
+        return Ok(Shrunk::default());
+    };
+    let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
+    let freed_bytes = drop_all(tx, &mut workflow, &oldest, None).map_err(store_fault)?;
+    tx.update_workflow(&workflow).map_err(store_fault)?;
+    Ok(Shrunk { dropped: oldest.len() as u64, freed_bytes })
+}
+
+/// Shrinks workflows that nobody used for the time that they are kept; gives how many checkpoints were dropped.
+pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
+    let since = context.now.minus(context.settings.checkpoints.retention);
+    let mut dropped = 0;
+    for found in tx.unused_workflows(since, WORKFLOWS).map_err(store_fault)? {
+        dropped += shrink(tx, &found, BATCH)?.dropped;
+    }
+    Ok(dropped)
+}
+
+/// Drops checkpoints of a workflow, and removes for good what none of the others leans on, nor one at `base` that is about
+/// to be saved. Gives the bytes that this freed; the workflow's own numbers are changed, not yet written.
+pub(super) fn drop_all(
+    tx: &mut dyn Tx,
+    workflow: &mut Workflow,
+    dropped: &[Checkpoint],
+    base: Option<Place>,
+) -> Result<u64, StoreError> {
+    let mut series: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for checkpoint in dropped {
+        tracing::info!(checkpoint = %checkpoint.id, workflow = %workflow.id, "dropped a checkpoint");
+        tx.set_checkpoint_status(checkpoint.id, CheckpointStatus::Archived)?;
+        series.entry(checkpoint.place.series).or_default().insert(checkpoint.place.position);
+    }
+    let mut freed = 0;
+    for number in series.into_keys() {
+        let members = tx.series(&workflow.venture, &workflow.id, number)?;
+        let kept = members.iter().filter(|member| member.status != CheckpointStatus::Archived);
+        let base = base.filter(|base| base.series == number).map(|base| base.position);
+        let needed = needed_positions(kept.map(|member| member.position).chain(base));
+        let gone: Vec<_> = members.iter().filter(|member| !needed.contains(&member.position)).collect();
+        freed += gone.iter().map(|member| member.stored_bytes).sum::<u64>();
+        let positions: Vec<u32> = gone.iter().map(|member| member.position).collect();
+        tx.delete_positions(&workflow.venture, &workflow.id, number, &positions)?;
+    }
+    let unnamed = dropped.iter().filter(|checkpoint| checkpoint.labels.name.is_none()).count() as u64;
+    workflow.checkpoint_count = workflow.checkpoint_count.saturating_sub(dropped.len() as u64);
+    workflow.unnamed_count = workflow.unnamed_count.saturating_sub(unnamed);
+    workflow.stored_bytes = workflow.stored_bytes.saturating_sub(freed);
+    Ok(freed)
+}
+
+/// Drops what may be dropped, when the disk is full.
+#[derive(Debug)]
+pub(crate) struct MakeRoom;
+
+/// Nothing is needed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MakeRoomParams {}
+
+/// What was dropped.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MakeRoomOutput {
+    /// How many bytes are free for others now.
+    pub(crate) freed_bytes: u64,
+}
+
+impl Operation for MakeRoom {
+    const NAME: &'static str = "checkpoint.make_room";
+    const SUMMARY: &'static str =
+        "Drop a few checkpoints without a name of the workflow that was not used for longest.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = MakeRoomParams;
+    type Output = MakeRoomOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+        let mut freed_bytes = 0;
+        for found in tx.unused_workflows(context.now, 1).map_err(store_fault)? {
+            freed_bytes += shrink(tx, &found, FEW)?.freed_bytes;
+        }
+        Ok(MakeRoomOutput { freed_bytes })
+    }
+}

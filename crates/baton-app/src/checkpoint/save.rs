@@ -1,0 +1,231 @@
+//! `checkpoint.save`: keep the context of a workflow.
+
+use std::time::Duration;
+
+use baton_core::checkpoint::{Checkpoint, Labels, SavedContext, WorkflowId};
+use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Venture};
+use baton_store::{MAX_FRAME_BYTES, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::find::venture_of;
+use super::keep::{Kept, NewCheckpoint, Unchanged, keep};
+use super::waiting::Waiting;
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+/// How long a workflow that is not named by its id is gone on with after its last checkpoint.
+const CONTINUED_WITHIN: Duration = Duration::from_secs(24 * 3600);
+/// What a request has beside the context.
+const ENVELOPE_BYTES: usize = 1024 * 1024;
+
+/// Saves a checkpoint.
+#[derive(Debug)]
+pub struct SaveCheckpoint;
+
+/// What to save, and where.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SaveCheckpointParams {
+    /// The workflow to save to, by an id of your own choice. Left out, the workflow is found by the `workflowId` of the
+    /// context or the name in `metadata`, or made anew.
+    #[serde(default)]
+    pub session_id: Option<WorkflowId>,
+    /// The current workflow context, whole: goals, decisions, plan, progress, findings.
+    pub context: SavedContext,
+    /// What the checkpoint is called; those with a name are never dropped by themselves.
+    #[serde(default)]
+    pub metadata: Option<Labels>,
+    /// Save even if nothing changed since the latest checkpoint.
+    #[serde(default)]
+    pub force: Option<bool>,
+    /// The undertaking; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// The repository, `owner/name`.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Your own session (`sess_…`), to be noted with the checkpoint; saving is a sign of life for it.
+    #[serde(default)]
+    pub agent_session_id: Option<SessionId>,
+}
+
+/// Whether there was something to save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum SaveStatus {
+    /// It was saved.
+    #[serde(rename = "SAVED")]
+    Saved,
+    /// The latest checkpoint already holds this context under the same name and tags.
+    #[serde(rename = "SKIPPED_UNCHANGED")]
+    SkippedUnchanged,
+}
+
+/// Where the context is kept.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SaveCheckpointOutput {
+    /// The checkpoint that holds the context.
+    pub checkpoint_id: CheckpointId,
+    /// The workflow, for the next save or load.
+    pub session_id: WorkflowId,
+    /// Whether it was saved by this call.
+    pub status: SaveStatus,
+    /// How many bytes the context has as canonical JSON.
+    pub size_bytes: u64,
+    /// How many bytes it takes where it is stored.
+    pub stored_bytes: u64,
+    /// Whether it lies in a file beside the database, which could not be written; it is taken in later.
+    pub degraded: bool,
+}
+
+impl Operation for SaveCheckpoint {
+    const NAME: &'static str = "checkpoint.save";
+    const SUMMARY: &'static str = "Save the current workflow state and context to persistent storage. Returns a unique \
+                                   checkpoint ID for future resumption. Atomic; skipped if the context is identical \
+                                   to the most recent checkpoint.";
+    const EFFECT: Effect = Effect::Write;
+    const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
+    const MEETS_WAITING: bool = true;
+    const MAKES_ROOM: bool = true;
+    type Params = SaveCheckpointParams;
+    type Output = SaveCheckpointOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        let bytes = params.context.text().len();
+        if bytes > MAX_FRAME_BYTES {
+            return Err(Fault::new(
+                ErrorCode::PayloadTooLarge,
+                format!("the context has {bytes} bytes; a checkpoint may have {MAX_FRAME_BYTES}"),
+            )
+            .hint("leave out what can be made again (logs, file contents) and keep where to find it")
+            .details(json!({ "actual_bytes": bytes, "allowed_bytes": MAX_FRAME_BYTES })));
+        }
+        params.metadata.as_ref().map_or(Ok(()), Labels::require_few)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let venture = venture_of(context, params.venture.as_ref())?;
+        let agent = sign_of_life(context, tx, params.agent_session_id)?;
+        let workflow_id = workflow_id(context, tx, &venture, params)?;
+        let new = NewCheckpoint {
+            id: context.checkpoint_id()?,
+            venture,
+            workflow_id,
+            workflow_name: workflow_name(params).map(str::to_owned),
+            repo: params.repo.clone(),
+            labels: params.metadata.clone().unwrap_or_default(),
+            session_id: params.agent_session_id,
+            agent,
+            created_at: context.now,
+            context: params.context.text().as_bytes(),
+            context_hash: params.context.hash(),
+            restores_size: params.context.had_size(),
+        };
+        let kept = keep(
+            context,
+            tx,
+            &new,
+            if params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip },
+        )?;
+        Ok(match kept {
+            Kept::Saved(checkpoint) => output(&checkpoint, SaveStatus::Saved),
+            Kept::Unchanged(latest) => output(&latest, SaveStatus::SkippedUnchanged),
+        })
+    }
+
+    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
+        Some(spill(context, params).map(|checkpoint| SaveCheckpointOutput {
+            degraded: true,
+            ..output(&checkpoint, SaveStatus::Saved)
+        }))
+    }
+
+    fn compact(output: &Self::Output) -> Value {
+        json!({ "checkpointId": output.checkpoint_id, "status": output.status })
+    }
+}
+
+fn output(checkpoint: &Checkpoint, status: SaveStatus) -> SaveCheckpointOutput {
+    SaveCheckpointOutput {
+        checkpoint_id: checkpoint.id,
+        session_id: checkpoint.workflow_id.clone(),
+        status,
+        size_bytes: checkpoint.context_bytes,
+        stored_bytes: checkpoint.stored_bytes,
+        degraded: false,
+    }
+}
+
+/// Saving is a sign of life for the session that saves. One that is over may still save: nothing is thrown away.
+fn sign_of_life(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    id: Option<SessionId>,
+) -> Result<Option<Agent>, Fault> {
+    let Some(id) = id else { return Ok(None) };
+    let session = context.lock_session(tx, id)?;
+    if session.status == SessionStatus::Active {
+        tx.beat_session(id, context.now).map_err(store_fault)?;
+    }
+    Ok(Some(session.tuple.agent))
+}
+
+/// The workflow that is meant: the named one, else the one of the same name that was saved to within a day, else a new
+/// one whose id says where it began.
+fn workflow_id(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    venture: &Venture,
+    params: &SaveCheckpointParams,
+) -> Result<WorkflowId, Fault> {
+    if let Some(id) = &params.session_id {
+        return Ok(id.clone());
+    }
+    let name = workflow_name(params);
+    if let Some(name) = name {
+        let since = context.now.minus(CONTINUED_WITHIN);
+        let recent = tx.recent_workflow(venture, name, params.repo.as_ref(), since).map_err(store_fault)?;
+        if let Some(recent) = recent {
+            return Ok(recent.id);
+        }
+    }
+    Ok(WorkflowId::derive(name.unwrap_or_default(), params.context.hash()))
+}
+
+fn workflow_name(params: &SaveCheckpointParams) -> Option<&str> {
+    let label = params.metadata.as_ref().and_then(|labels| labels.name.as_ref());
+    params.context.workflow_name().or_else(|| label.map(|name| name.as_str()))
+}
+
+/// Keeps a context beside the database, which cannot be written.
+fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Checkpoint, Fault> {
+    let venture = venture_of(context, params.venture.as_ref())?;
+    let name = workflow_name(params);
+    let waiting = Waiting::read(context)?;
+    let continued = || {
+        let since = context.now.minus(CONTINUED_WITHIN);
+        waiting.recent_workflow(&venture, name?, params.repo.as_ref(), since)
+    };
+    let derived = || WorkflowId::derive(name.unwrap_or_default(), params.context.hash());
+    let workflow_id = params.session_id.clone().or_else(continued).unwrap_or_else(derived);
+    let text = params.context.text().as_bytes();
+    waiting.add(
+        context,
+        NewCheckpoint {
+            id: context.checkpoint_id()?,
+            venture,
+            workflow_id,
+            workflow_name: name.map(str::to_owned),
+            repo: params.repo.clone(),
+            labels: params.metadata.clone().unwrap_or_default(),
+            session_id: params.agent_session_id,
+            agent: None,
+            created_at: context.now,
+            context: text,
+            context_hash: params.context.hash(),
+            restores_size: params.context.had_size(),
+        },
+    )
+}

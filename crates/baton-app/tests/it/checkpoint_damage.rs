@@ -1,0 +1,316 @@
+//! Damage: what is stored was changed behind the store's back. What can be read is read, the rest is said, nothing else is
+//! harmed.
+
+use std::path::Path;
+
+use baton_app::Settings;
+use baton_app::checkpoint::Vault;
+use baton_core::checkpoint::CheckpointStatus;
+use baton_store::{BlobFolder, Effort, Frame, FrameBody, Packing};
+use baton_testkit::contract::fixture::Dice;
+use baton_testkit::contract::{read, write};
+use serde_json::{Value, json};
+
+use crate::checkpoint::as_usual;
+use crate::saving::{context, edit, id, prose, text};
+use crate::stage::{Stage, ok, refused};
+
+/// Two series of a workflow and another workflow, as ids and texts, oldest first.
+struct Scene {
+    early: Vec<(String, String)>,
+    late: Vec<(String, String)>,
+    other: Vec<(String, String)>,
+}
+
+fn series(stage: &Stage, workflow: &str, dice: &mut Dice, count: usize) -> Vec<(String, String)> {
+    let mut current = context(dice, 10_000);
+    let mut saved = Vec::new();
+    for _ in 0..count {
+        saved.push((id(&stage.save(workflow, &current)), text(&current)));
+        edit(dice, &mut current);
+    }
+    saved
+}
+
+fn scene(stage: &Stage) -> Scene {
+    let mut dice = Dice::new(7);
+    let early = series(stage, "w", &mut dice, 4);
+    let late = series(stage, "w", &mut dice, 6);
+    let place = |(id, _): &(String, String)| stage.row(id).unwrap().place;
+    assert_eq!((place(&early[3]).series, place(&late[0]).series, place(&late[5]).position), (0, 1, 5));
+    Scene { early, late, other: series(stage, "other", &mut dice, 3) }
+}
+
+/// The stored frame of a checkpoint.
+fn frame(stage: &Stage, checkpoint: &str) -> Frame {
+    let row = stage.row(checkpoint).unwrap();
+    read(&stage.store, move |tx| tx.chain(&row.venture, &row.workflow_id, row.place)).pop().unwrap().frame
+}
+
+/// Changes the bytes of a checkpoint's frame, and nothing that is recorded of them.
+fn change(stage: &Stage, checkpoint: &str, change: impl Fn(&mut Vec<u8>)) {
+    let mut held = frame(stage, checkpoint);
+    if let FrameBody::Row(bytes) = &mut held.body {
+        change(bytes);
+    }
+    put(stage, checkpoint, held);
+}
+
+fn put(stage: &Stage, checkpoint: &str, held: Frame) {
+    let id = checkpoint.parse().unwrap();
+    write(&stage.store, move |tx| tx.replace_frame(id, &held));
+}
+
+fn load(stage: &Stage, checkpoint: &str) -> baton_app::Reply {
+    stage.call("checkpoint.load", json!({ "checkpointId": checkpoint }))
+}
+
+/// Checks that a checkpoint is refused as damaged, which names the newest that can be read, and is marked.
+#[track_caller]
+fn is_damaged(stage: &Stage, checkpoint: &str, newest: Option<&String>) -> Value {
+    let reply = load(stage, checkpoint);
+    assert_eq!(reply.status, 410);
+    let body = refused(&reply, "checkpoint_corrupt");
+    assert_eq!(body["details"]["checkpointId"], checkpoint);
+    assert_eq!(body["details"]["newestReadable"], json!(newest));
+    assert!(newest.is_none_or(|newest| body["hint"].as_str().unwrap().contains(newest)), "{body}");
+    assert_eq!(stage.row(checkpoint).unwrap().status, CheckpointStatus::Corrupt);
+    let again = refused(&load(stage, checkpoint), "checkpoint_corrupt");
+    assert_eq!(again["details"]["newestReadable"], json!(newest));
+    body
+}
+
+#[track_caller]
+fn all_load(stage: &Stage, saved: &[(String, String)]) {
+    for (id, expected) in saved {
+        assert_eq!(text(&stage.load(id)), *expected);
+    }
+}
+
+/// Changes the bytes of a frame.
+type Spoil = fn(&mut Vec<u8>);
+
+/// Every way to spoil the bytes of a frame.
+fn spoilers() -> Vec<(&'static str, Spoil)> {
+    vec![
+        ("the first bit", |bytes| bytes[0] ^= 1),
+        ("the last bit", |bytes| *bytes.last_mut().unwrap() ^= 0x80),
+        ("a bit in the middle", |bytes| {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x10;
+        }),
+        ("the last byte is missing", |bytes| bytes.truncate(bytes.len() - 1)),
+        ("half is missing", |bytes| bytes.truncate(bytes.len() / 2)),
+        ("all is missing", Vec::clear),
+        ("there is more", |bytes| bytes.push(0)),
+        ("zeros", |bytes| bytes.fill(0)),
+    ]
+}
+
+#[test]
+fn a_damaged_frame_is_said_and_nothing_else_is_harmed() {
+    for (what, spoil) in spoilers() {
+        for stage in Stage::each_with(as_usual) {
+            let Scene { early, late, other } = scene(&stage);
+            // Position 4 of the second series: 5 leans on it, the others do not.
+            change(&stage, &late[4].0, spoil);
+            is_damaged(&stage, &late[4].0, Some(&late[3].0));
+            all_load(&stage, &late[..4]);
+            is_damaged(&stage, &late[5].0, Some(&late[3].0));
+            all_load(&stage, &early);
+            all_load(&stage, &other);
+            assert_eq!(stage.latest("w")["checkpointId"], late[3].0, "{what}");
+            assert_eq!(stage.ids("w").len(), 10, "what is damaged is listed, as that");
+            stage.check_sums("w");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_beginning_takes_its_series_and_saving_goes_on_in_a_new_one() {
+    for stage in Stage::each_with(as_usual) {
+        let Scene { early, mut late, other } = scene(&stage);
+        change(&stage, &late[0].0, |bytes| bytes[9] ^= 4);
+        let mut current: Value = serde_json::from_str(&late[5].1).unwrap();
+        edit(&mut Dice::new(11), &mut current);
+        let saved = (id(&stage.save("w", &current)), text(&current));
+        let row = stage.row(&saved.0).unwrap();
+        assert_eq!((row.place.series, row.place.position), (2, 0), "nothing leans on what is damaged");
+        assert_eq!(stage.row(&late[0].0).unwrap().status, CheckpointStatus::Corrupt, "found on the way");
+        all_load(&stage, std::slice::from_ref(&saved));
+        for (checkpoint, _) in late.drain(..) {
+            is_damaged(&stage, &checkpoint, Some(&saved.0));
+        }
+        edit(&mut Dice::new(12), &mut current);
+        let next = (id(&stage.save("w", &current)), text(&current));
+        assert_eq!(stage.row(&next.0).unwrap().place.position, 1, "and leans on the new one");
+        all_load(&stage, &[next, saved]);
+        all_load(&stage, &early);
+        all_load(&stage, &other);
+        stage.check_sums("w");
+    }
+}
+
+#[test]
+fn frames_that_changed_places_are_not_taken_for_each_other() {
+    for stage in Stage::each_with(as_usual) {
+        let Scene { early, late, other } = scene(&stage);
+        // Whole frames with all that is recorded of them: sound in themselves, in the wrong row.
+        let (one, two) = (frame(&stage, &late[0].0), frame(&stage, &other[0].0));
+        put(&stage, &late[0].0, two);
+        put(&stage, &other[0].0, one);
+        is_damaged(&stage, &late[0].0, Some(&early[3].0));
+        is_damaged(&stage, &late[5].0, Some(&early[3].0));
+        is_damaged(&stage, &other[2].0, None);
+        all_load(&stage, &early);
+        let (one, two) = (frame(&stage, &early[1].0), frame(&stage, &early[2].0));
+        put(&stage, &early[1].0, two);
+        put(&stage, &early[2].0, one);
+        is_damaged(&stage, &early[1].0, Some(&early[0].0));
+        is_damaged(&stage, &early[2].0, Some(&early[0].0));
+        all_load(&stage, &early[..1]);
+    }
+}
+
+#[test]
+fn what_leans_on_something_that_is_gone_is_damaged() {
+    for stage in Stage::each_with(as_usual) {
+        let Scene { early, late, other } = scene(&stage);
+        let row = stage.row(&late[4].0).unwrap();
+        write(&stage.store, move |tx| tx.delete_positions(&row.venture, &row.workflow_id, 1, &[4]));
+        is_damaged(&stage, &late[5].0, Some(&late[3].0));
+        refused(&load(&stage, &late[4].0), "checkpoint_not_found");
+        all_load(&stage, &late[..4]);
+        all_load(&stage, &early);
+        all_load(&stage, &other);
+    }
+}
+
+/// A size that was changed must neither be believed nor make room for itself in memory.
+#[test]
+fn recorded_sizes_are_not_believed() {
+    for size in ["0", "context_bytes + 1", "16777217", "9223372036854775807"] {
+        for stage in Stage::each_with(as_usual) {
+            let Scene { early, late, other } = scene(&stage);
+            let sql = format!("UPDATE checkpoints SET context_bytes = {size} WHERE id = '{}'", late[0].0);
+            stage.store.place().execute(&sql, &sql);
+            is_damaged(&stage, &late[0].0, Some(&early[3].0));
+            is_damaged(&stage, &late[5].0, Some(&early[3].0));
+            all_load(&stage, &early);
+            all_load(&stage, &other);
+            stage.save("w", &json!({ "n": 1 }));
+        }
+    }
+}
+
+/// A frame that says it is small and is not.
+#[test]
+fn a_frame_does_not_grow_beyond_its_recorded_size() {
+    for stage in Stage::each_with(as_usual) {
+        let saved = id(&stage.save("w", &json!({ "s": prose(&mut Dice::new(3), 2_000) })));
+        let bomb = format!("{{\"s\":\"{}\"}}", "x".repeat(16 * 1024 * 1024 - 8));
+        let packed = Packing { effort: Effort::Standard, min_bytes: 1 }.whole(bomb.as_bytes()).unwrap();
+        assert!(packed.bytes.len() < 4_096, "{}", packed.bytes.len());
+        let hash = baton_core::Sha256Hash::of(&packed.bytes);
+        let size_bytes = packed.bytes.len() as u64;
+        let body = FrameBody::Row(packed.bytes);
+        put(&stage, &saved, Frame { encoding: packed.encoding, key_id: None, hash, size_bytes, body });
+        is_damaged(&stage, &saved, None);
+    }
+}
+
+#[test]
+fn a_dropped_one_that_is_damaged_stays_dropped() {
+    for stage in Stage::each_with(as_usual) {
+        let Scene { early, late, .. } = scene(&stage);
+        ok(&stage.call("checkpoint.delete", json!({ "checkpointId": late[0].0 })));
+        change(&stage, &late[0].0, |bytes| bytes[9] ^= 4);
+        is_damaged(&stage, &late[5].0, Some(&early[3].0));
+        assert!(!stage.ids("w").contains(&late[0].0));
+        refused(&load(&stage, &late[0].0), "checkpoint_not_found");
+        stage.save("w", &json!({ "s": prose(&mut Dice::new(3), 9_000) }));
+        assert!(!stage.ids("w").contains(&late[0].0));
+        stage.check_sums("w");
+    }
+}
+
+/// A workflow of nothing but damaged checkpoints can be saved to, listed, shrunk and emptied.
+#[test]
+fn a_workflow_with_nothing_left_to_load_is_of_use_again() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 4) {
+        let saved = series(&stage, "w", &mut Dice::new(4), 4);
+        change(&stage, &saved[0].0, |bytes| bytes.clear());
+        for (checkpoint, _) in &saved {
+            is_damaged(&stage, checkpoint, None);
+        }
+        refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "checkpoint_not_found");
+        refused(&stage.call("checkpoint.diff", json!({ "sessionId": "w" })), "checkpoint_not_found");
+        let mark = json!({ "sessionId": "w", "contextKey": "a" });
+        refused(&stage.call("checkpoint.mark_critical", mark), "checkpoint_not_found");
+        let again = series(&stage, "w", &mut Dice::new(5), 2);
+        all_load(&stage, &again);
+        assert_eq!(stage.ids("w"), [&again[1].0, &again[0].0, &saved[3].0, &saved[2].0].map(Clone::clone));
+        let mut left = stage.ids("w");
+        while let Some(checkpoint) = left.pop() {
+            ok(&stage.call("checkpoint.delete", json!({ "checkpointId": checkpoint })));
+            if !left.is_empty() {
+                stage.check_sums("w");
+            }
+        }
+        refused(&stage.call("checkpoint.list", json!({ "sessionId": "w" })), "session_not_found");
+    }
+}
+
+fn with_blobs(path: &Path) -> impl Fn(&mut Settings) {
+    let path = path.to_owned();
+    move |settings| {
+        let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
+        settings.checkpoints.vault = Vault::new(packing).with_blobs(Some(BlobFolder::at(&path)));
+    }
+}
+
+#[test]
+fn a_blob_that_is_missing_or_changed_is_damage() {
+    for spoil in [
+        |path: &Path| std::fs::remove_file(path).unwrap(),
+        |path: &Path| std::fs::write(path, b"").unwrap(),
+        |path: &Path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[1_000] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        },
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for stage in Stage::each_with(with_blobs(folder.path())) {
+            let mut dice = Dice::new(8);
+            let early = series(&stage, "w", &mut dice, 2);
+            let large = json!({ "s": prose(&mut dice, 500_000) });
+            let large = (id(&stage.save("w", &large)), text(&large));
+            all_load(&stage, std::slice::from_ref(&large));
+            let FrameBody::Blob(name) = frame(&stage, &large.0).body else { unreachable!("it is a blob") };
+            spoil(&folder.path().join(&name));
+            let body = is_damaged(&stage, &large.0, Some(&early[1].0));
+            assert!(!body.to_string().contains(folder.path().to_str().unwrap()), "paths stay inside: {body}");
+            all_load(&stage, &early);
+            let next = json!({ "s": prose(&mut dice, 500_000) });
+            let next = (id(&stage.save("w", &next)), text(&next));
+            all_load(&stage, &[next]);
+            stage.check_sums("w");
+        }
+    }
+}
+
+/// A name in a row that leads out of the folder is not followed.
+#[test]
+fn a_blob_name_that_leads_out_of_the_folder_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("secret"), b"{}").unwrap();
+    for stage in Stage::each_with(with_blobs(&folder.path().join("blobs"))) {
+        let saved = id(&stage.save("w", &json!({ "a": 1 })));
+        let other = id(&stage.save("other", &json!({ "a": 2 })));
+        put(&stage, &saved, Frame { body: FrameBody::Blob("../secret".into()), ..frame(&stage, &saved) });
+        let reply = load(&stage, &saved);
+        assert_ne!(reply.status, 200, "{}", reply.body);
+        assert_eq!(stage.load(&other), json!({ "a": 2 }));
+    }
+}

@@ -1,0 +1,323 @@
+//! Room: what a deletion frees, what quotas drop and what they never do, and what goes when nobody uses it.
+
+use std::sync::Barrier;
+
+use baton_core::checkpoint::CheckpointStatus;
+use baton_testkit::contract::fixture::Dice;
+use serde_json::{Value, json};
+
+use crate::checkpoint::as_usual;
+use crate::saving::{context, edit, id, prose, text};
+use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, operation, refused};
+
+fn delete(stage: &Stage, checkpoint: &str) -> u64 {
+    let deleted = ok(&stage.call("checkpoint.delete", json!({ "checkpointId": checkpoint })));
+    assert_eq!(deleted["checkpointId"], checkpoint);
+    deleted["freedBytes"].as_u64().unwrap()
+}
+
+/// Saves versions of one context, a small change each, and gives ids and texts.
+fn versions(stage: &Stage, workflow: &str, count: usize) -> Vec<(String, String)> {
+    let mut dice = Dice::new(5);
+    let mut current = context(&mut dice, 20_000);
+    let mut saved = Vec::new();
+    for _ in 0..count {
+        saved.push((id(&stage.save(workflow, &current)), text(&current)));
+        edit(&mut dice, &mut current);
+    }
+    saved
+}
+
+#[track_caller]
+fn all_load(stage: &Stage, saved: &[(String, String)]) {
+    for (id, expected) in saved {
+        assert_eq!(text(&stage.load(id)), *expected);
+    }
+}
+
+#[test]
+fn what_others_lean_on_is_kept_until_they_are_gone() {
+    for stage in Stage::each_with(as_usual) {
+        let saved = versions(&stage, "w", 9);
+        let bytes = |number: usize| stage.row(&saved[number].0).unwrap().stored_bytes;
+        let (whole, third, last) = (bytes(0), bytes(3), bytes(8));
+        assert!(whole > 20 * last, "a series of differences");
+        assert_eq!(delete(&stage, &saved[0].0), 0, "the others lean on it");
+        let gone = refused(
+            &stage.call("checkpoint.load", json!({ "checkpointId": saved[0].0 })),
+            "checkpoint_not_found",
+        );
+        assert_eq!(gone["details"]["checkpointId"], saved[0].0);
+        refused(
+            &stage.call("checkpoint.delete", json!({ "checkpointId": saved[0].0 })),
+            "checkpoint_not_found",
+        );
+        assert!(!stage.ids("w").contains(&saved[0].0));
+        all_load(&stage, &saved[1..]);
+        stage.check_sums("w");
+        assert_eq!(delete(&stage, &saved[3].0), third, "nobody leans on it");
+        assert_eq!(delete(&stage, &saved[8].0), last, "the latest goes like any other");
+        assert_eq!(stage.latest("w")["checkpointId"], saved[7].0);
+        all_load(&stage, &[&saved[1..3], &saved[4..8]].concat());
+        for number in [4, 6, 5, 2, 1] {
+            delete(&stage, &saved[number].0);
+            stage.check_sums("w");
+        }
+        all_load(&stage, &saved[7..8]);
+        let left = stage.workflow("w").stored_bytes;
+        assert_eq!(delete(&stage, &saved[7].0), left, "with the last one goes all that it leant on");
+        assert!(saved.iter().all(|(id, _)| stage.row(id).is_none()), "nothing is left");
+        let none = refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "session_not_found");
+        assert_eq!(none["details"]["sessionId"], "w");
+        let again = versions(&stage, "w", 2);
+        all_load(&stage, &again);
+        stage.check_sums("w");
+    }
+}
+
+/// Two that delete the same checkpoint at once: one does, the other hears that it is gone, and it is counted once.
+#[test]
+fn a_checkpoint_is_deleted_once() {
+    const CALLERS: usize = 8;
+    for stage in Stage::each_with(as_usual) {
+        let saved = versions(&stage, "w", 4);
+        let apps: Vec<_> = (0..CALLERS).map(|_| stage.another()).collect();
+        for (checkpoint, _) in &saved[..3] {
+            let barrier = Barrier::new(CALLERS);
+            let deleted: usize = std::thread::scope(|scope| {
+                let callers: Vec<_> = apps
+                    .iter()
+                    .map(|app| {
+                        let (barrier, params) = (&barrier, json!({ "checkpointId": checkpoint }));
+                        let call = stage.envelope(None);
+                        scope.spawn(move || {
+                            barrier.wait();
+                            usize::from(
+                                app.call_blocking(operation("checkpoint.delete"), call, params).status == 200,
+                            )
+                        })
+                    })
+                    .collect();
+                callers.into_iter().map(|caller| caller.join().unwrap()).sum()
+            });
+            assert_eq!(deleted, 1);
+            stage.check_sums("w");
+        }
+        assert_eq!(stage.ids("w"), [saved[3].0.clone()]);
+    }
+}
+
+#[test]
+fn reaching_the_count_drops_the_oldest_without_a_name() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 5) {
+        let mut dice = Dice::new(6);
+        let mut current = context(&mut dice, 5_000);
+        let mut saved: Vec<(String, String)> = Vec::new();
+        for number in 0..12 {
+            let name = (number == 2 || number == 6).then(|| format!("keep {number}"));
+            let params = json!({ "sessionId": "w", "context": current, "metadata": { "name": name } });
+            saved.push((id(&ok(&stage.call("checkpoint.save", params))), text(&current)));
+            edit(&mut dice, &mut current);
+            stage.check_sums("w");
+        }
+        let expected: Vec<(String, String)> =
+            [11, 10, 9, 6, 2].map(|number: usize| saved[number].clone()).into();
+        let ids: Vec<String> = expected.iter().map(|(id, _)| id.clone()).collect();
+        assert_eq!(stage.ids("w"), ids);
+        all_load(&stage, &expected);
+        refused(
+            &stage.call("checkpoint.load", json!({ "checkpointId": saved[0].0 })),
+            "checkpoint_not_found",
+        );
+        stage.save("other", &current);
+        assert_eq!(stage.ids("w"), ids, "each workflow has its own count");
+    }
+}
+
+#[test]
+fn a_workflow_full_of_names_takes_no_more() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 3) {
+        for number in 0..3 {
+            stage.save_named("w", &format!("n{number}"), &json!({ "n": number }));
+        }
+        let before = stage.ids("w");
+        let save = json!({ "sessionId": "w", "context": { "n": 9 } });
+        let full = refused(&stage.call("checkpoint.save", save.clone()), "storage_quota_exceeded");
+        assert_eq!(full["details"], json!({ "currentCount": 3, "maxCount": 3 }));
+        assert!(full["hint"].as_str().unwrap().contains("checkpoint delete"), "{full}");
+        assert_eq!(stage.ids("w"), before, "nothing was lost for it");
+        assert_eq!(
+            stage.save_named("w", "n2", &json!({ "n": 2 })),
+            before[0],
+            "what is there already is no more"
+        );
+        delete(&stage, &before[2]);
+        assert_eq!(ok(&stage.call("checkpoint.save", save))["status"], "SAVED");
+        stage.check_sums("w");
+    }
+}
+
+#[test]
+fn a_workflow_of_one_has_the_last_one() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 1) {
+        for (id, expected) in versions(&stage, "w", 5) {
+            let ids = stage.ids("w");
+            if ids[0] == id {
+                assert_eq!(text(&stage.load(&id)), expected);
+            }
+            assert_eq!(ids.len(), 1);
+            stage.check_sums("w");
+        }
+        assert_eq!(stage.workflow("w").checkpoint_count, 1);
+    }
+}
+
+/// A lower limit than before takes effect with the next save.
+#[test]
+fn a_lower_count_drops_all_that_is_too_many() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 4) {
+        let wide = stage.beside(as_usual);
+        let context = |n: u32| json!({ "n": n });
+        let calls: Vec<String> = (0..230)
+            .map(|n| {
+                let params = json!({ "sessionId": "w", "context": context(n) });
+                id(&ok(&wide.call_blocking(operation("checkpoint.save"), stage.envelope(None), params)))
+            })
+            .collect();
+        let last = id(&stage.save("w", &context(1_000)));
+        assert_eq!(stage.ids("w"), [&last, &calls[229], &calls[228], &calls[227]].map(Clone::clone));
+        stage.check_sums("w");
+    }
+}
+
+/// A context of its own, so many kilobytes of what does not compress to less than half.
+fn filler(seed: u64, kilobytes: usize) -> Value {
+    json!({ "s": prose(&mut Dice::new(seed), kilobytes * 1_000) })
+}
+
+#[test]
+fn the_least_recently_used_workflows_give_first() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 140_000) {
+        let mut kept = Vec::new();
+        for (minute, workflow) in ["old", "older", "current"].into_iter().enumerate() {
+            stage.clock.set(NOW.plus(u32::try_from(minute).unwrap() * MINUTE));
+            let named = filler(minute as u64 * 10, 10);
+            kept.push((stage.save_named(workflow, "keep", &named), text(&named)));
+            for seed in 1..3 {
+                let context = filler(minute as u64 * 10 + seed, 20);
+                let saved = (id(&stage.save(workflow, &context)), text(&context));
+                if seed == 2 {
+                    kept.push(saved);
+                }
+            }
+        }
+        // "old" is used again, so "older" was unused for longer.
+        stage.clock.set(NOW.plus(HOUR));
+        stage.latest("old");
+        let before = stage.ids("old");
+        stage.clock.set(NOW.plus(2 * HOUR));
+        let context = filler(100, 90);
+        kept.push((id(&stage.save("current", &context)), text(&context)));
+        assert_eq!(stage.ids("older").len(), 2, "the latest and the named one are left");
+        assert_eq!(stage.ids("old"), before, "there was room enough then");
+        all_load(&stage, &kept);
+        for workflow in ["old", "older", "current"] {
+            stage.check_sums(workflow);
+        }
+        // More than all of them can give.
+        let before: Vec<_> = ["old", "older", "current"].map(|workflow| stage.ids(workflow)).into();
+        let too_large = json!({ "sessionId": "new", "context": filler(101, 300) });
+        let full = refused(&stage.call("checkpoint.save", too_large), "storage_quota_exceeded");
+        let size = |name: &str| full["details"][name].as_u64().unwrap();
+        assert_eq!(size("maxSize"), 140_000);
+        assert!(size("currentSize") + size("neededSize") > 140_000, "{full}");
+        let after: Vec<_> = ["old", "older", "current"].map(|workflow| stage.ids(workflow)).into();
+        assert_eq!(after, before, "what was refused cost nothing");
+        all_load(&stage, &kept);
+        refused(&stage.call("checkpoint.list", json!({ "sessionId": "new" })), "session_not_found");
+        assert_eq!(stage.save("small", &json!({ "n": 1 }))["status"], "SAVED");
+    }
+}
+
+/// A workflow whose oldest checkpoint is leant on by its latest has nothing to give; those after it have.
+#[test]
+fn workflows_with_nothing_to_give_do_not_stand_in_the_way() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 230_000) {
+        for number in 0..25 {
+            stage.clock.set(NOW.plus(number * MINUTE));
+            versions_of(&stage, &format!("poor-{number}"), u64::from(number), 2);
+        }
+        stage.clock.set(NOW.plus(HOUR));
+        for seed in 100..103 {
+            stage.save("rich", &filler(seed, 40));
+        }
+        stage.clock.set(NOW.plus(2 * HOUR));
+        let context = filler(200, 80);
+        let saved = id(&stage.save("new", &context));
+        assert_eq!(text(&stage.load(&saved)), text(&context));
+        assert_eq!(stage.ids("rich").len(), 1);
+        stage.check_sums("rich");
+        stage.check_sums("poor-0");
+    }
+}
+
+fn versions_of(stage: &Stage, workflow: &str, seed: u64, count: usize) {
+    let mut dice = Dice::new(seed + 1_000);
+    let mut current = context(&mut dice, 8_000);
+    for _ in 0..count {
+        stage.save(workflow, &current);
+        edit(&mut dice, &mut current);
+    }
+}
+
+/// The workflow that is saved to gives its own, and never what the new checkpoint leans on.
+#[test]
+fn a_workflow_alone_makes_room_for_itself() {
+    for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 60_000) {
+        let mut dice = Dice::new(8);
+        let mut latest = Vec::new();
+        let mut current = context(&mut dice, 30_000);
+        for number in 0..16 {
+            if number % 6 == 5 {
+                current = context(&mut dice, 30_000);
+            }
+            edit(&mut dice, &mut current);
+            latest = vec![(id(&stage.save("w", &current)), text(&current))];
+            all_load(&stage, &latest);
+            stage.check_sums("w");
+            assert!(stage.workflow("w").stored_bytes <= 60_000);
+        }
+        let rest = stage.ids("w");
+        assert_eq!(rest[0], latest[0].0);
+        for id in rest {
+            stage.load(&id);
+        }
+    }
+}
+
+#[test]
+fn nobody_uses_it_so_it_shrinks_after_its_time() {
+    for stage in Stage::each_with(as_usual) {
+        let mut saved = versions(&stage, "w", 6);
+        let named = json!({ "named": prose(&mut Dice::new(9), 3_000) });
+        let name = (stage.save_named("w", "keep", &named), text(&named));
+        saved.extend(versions(&stage, "w", 3));
+        let used = versions(&stage, "used", 3);
+        let sweep = |since| ok(&stage.at(since, "maintenance.cleanup", json!({})));
+        assert_eq!(sweep(30 * DAY)["checkpoints_dropped"], 0);
+        stage.latest("used");
+        let done = sweep(30 * DAY + MILLISECOND);
+        assert_eq!((&done["checkpoints_dropped"], &done["more"]), (&8.into(), &true.into()));
+        let last = saved.last().unwrap().clone();
+        assert_eq!(stage.ids("w"), [last.0.clone(), name.0.clone()]);
+        all_load(&stage, &[last, name]);
+        all_load(&stage, &used);
+        let again = sweep(30 * DAY + MINUTE);
+        assert_eq!((&again["checkpoints_dropped"], &again["more"]), (&0.into(), &false.into()));
+        stage.check_sums("w");
+        let dropped = stage.row(&saved[1].0);
+        assert!(dropped.is_none_or(|row| row.status == CheckpointStatus::Archived));
+        sweep(90 * DAY);
+        assert_eq!(stage.ids("used").len(), 1, "the latest is kept for ever");
+    }
+}

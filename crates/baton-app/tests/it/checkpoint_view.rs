@@ -1,0 +1,190 @@
+//! Views and explanations: what a budget leaves, what a mark does, how two checkpoints differ, why a key matters.
+
+use baton_testkit::contract::fixture::Dice;
+use serde_json::{Value, json};
+
+use crate::checkpoint::as_usual;
+use crate::saving::{id, prose, text};
+use crate::stage::{Stage, ok, refused};
+
+/// A context with a long value that no rule finds critical, and much else.
+fn long() -> Value {
+    let mut dice = Dice::new(4);
+    json!({
+        "goal": "Move the login to OAuth", "zebra": prose(&mut dice, 6_000), "debugLog": prose(&mut dice, 9_000),
+        "plan": { "steps": ["one", "two"], "notes": prose(&mut dice, 4_000) },
+    })
+}
+
+fn view(stage: &Stage, checkpoint: &str, budget: Value) -> Value {
+    let mut params = json!({ "checkpointId": checkpoint });
+    params.as_object_mut().unwrap().extend(budget.as_object().unwrap().clone());
+    ok(&stage.call("checkpoint.load", params))
+}
+
+#[test]
+fn a_budget_shapes_the_view_and_not_the_checkpoint() {
+    for stage in Stage::each_with(as_usual) {
+        let context = long();
+        let saved = id(&stage.save("w", &context));
+        for budget in [json!({ "maxBytes": 4_000 }), json!({ "maxTokens": 1_000 })] {
+            for level in ["basic", "standard", "aggressive"] {
+                let mut params = budget.clone();
+                params["level"] = level.into();
+                let shown = view(&stage, &saved, params);
+                assert!(text(&shown["context"]).len() <= 4_000);
+                assert_eq!(shown["context"]["goal"], context["goal"], "what is critical is whole");
+                let report = &shown["view"];
+                assert_eq!((&report["budgetBytes"], &report["overflow"]), (&4_000.into(), &Value::Null));
+                assert_eq!(report["shownBytes"], text(&shown["context"]).len());
+                assert_eq!(report["shownTokens"], text(&shown["context"]).len().div_ceil(4));
+                let omitted: Vec<&str> = report["omissions"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|one| one["path"].as_str().unwrap())
+                    .collect();
+                assert!(omitted.contains(&"debugLog") && !omitted.contains(&"goal"), "{omitted:?}");
+                assert!(report["more"].as_str().unwrap().contains(&saved), "{report}");
+            }
+        }
+        let whole = view(&stage, &saved, json!({ "maxBytes": 1_000_000 }));
+        assert_eq!(whole["context"], context);
+        assert_eq!((&whole["view"]["omissions"], &whole["view"]["more"]), (&json!([]), &Value::Null));
+        let tight = view(&stage, &saved, json!({ "maxBytes": 1 }));
+        assert_eq!(tight["context"]["goal"], context["goal"]);
+        let critical = text(&tight["context"]).len();
+        assert_eq!(tight["view"]["overflow"], json!({ "budgetBytes": 1, "criticalBytes": critical }));
+        assert_eq!(stage.load(&saved), context, "nothing is lost");
+        for wrong in [
+            json!({ "maxBytes": 0 }),
+            json!({ "maxBytes": -1 }),
+            json!({ "maxTokens": 0 }),
+            json!({ "maxTokens": -1 }),
+            json!({ "maxBytes": 10, "maxTokens": 10 }),
+            json!({ "maxBytes": "10" }),
+            json!({ "maxBytes": 10, "level": "extreme" }),
+        ] {
+            let mut params = json!({ "checkpointId": saved });
+            params.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+            refused(&stage.call("checkpoint.load", params), "invalid_request");
+        }
+        let huge = view(&stage, &saved, json!({ "maxTokens": i64::MAX }));
+        assert_eq!(huge["context"], context);
+    }
+}
+
+#[test]
+fn a_marked_key_is_whole_in_every_view_past_and_future() {
+    for stage in Stage::each_with(as_usual) {
+        let (early, mut later) = (long(), long());
+        let early_id = id(&stage.save("w", &early));
+        let budget = json!({ "maxBytes": 8_000 });
+        assert_ne!(view(&stage, &early_id, budget.clone())["context"]["zebra"], early["zebra"]);
+        let mark = |key: &str| {
+            ok(&stage.call("checkpoint.mark_critical", json!({ "sessionId": "w", "contextKey": key })))
+        };
+        let marked = mark("zebra");
+        assert_eq!(marked["status"], "SUCCESS");
+        assert!(marked["message"].as_str().unwrap().contains("`zebra`"), "{marked}");
+        assert_eq!(mark("zebra"), marked, "again is the same");
+        later["goal"] = "other".into();
+        let later_id = id(&stage.save("w", &later));
+        for (id, context) in [(&early_id, &early), (&later_id, &later)] {
+            assert_eq!(view(&stage, id, budget.clone())["context"]["zebra"], context["zebra"]);
+        }
+        assert_eq!(mark("plan.notes")["status"], "SUCCESS");
+        assert_eq!(stage.workflow("w").critical_keys, ["zebra", "plan.notes"]);
+        let missing = mark("plan.absent");
+        assert_eq!(missing["status"], "KEY_NOT_FOUND");
+        let message = missing["message"].as_str().unwrap();
+        assert!(message.contains("`plan.absent`") && message.contains("zebra"), "{message}");
+        assert_eq!(stage.workflow("w").critical_keys.len(), 2);
+        for wrong in ["", &"k".repeat(1_025)] {
+            let params = json!({ "sessionId": "w", "contextKey": wrong });
+            refused(&stage.call("checkpoint.mark_critical", params), "invalid_request");
+        }
+        let other = id(&stage.save("other", &early));
+        assert_ne!(
+            view(&stage, &other, budget.clone())["context"]["zebra"],
+            early["zebra"],
+            "in its workflow alone"
+        );
+    }
+}
+
+#[test]
+fn explanations_name_layer_rule_and_reason() {
+    for stage in Stage::each_with(as_usual) {
+        let saved = id(&stage.save("w", &long()));
+        ok(&stage.call("checkpoint.mark_critical", json!({ "sessionId": "w", "contextKey": "zebra" })));
+        let explain = |params: Value| ok(&stage.call("checkpoint.explain", params));
+        let by_id = explain(json!({ "checkpointId": saved }));
+        assert_eq!(explain(json!({ "sessionId": "w" })), by_id);
+        let key = |path: &str| {
+            by_id["keys"].as_array().unwrap().iter().find(|key| key["path"] == path).cloned().unwrap()
+        };
+        assert_eq!(key("goal")["layer"], "CRITICAL");
+        assert_eq!((&key("zebra")["layer"], &key("zebra")["rule"]), (&"CRITICAL".into(), &"override".into()));
+        assert_eq!(key("debugLog")["layer"], "EPHEMERAL");
+        for one in by_id["keys"].as_array().unwrap() {
+            assert!(
+                !one["rule"].as_str().unwrap().is_empty() && !one["why"].as_str().unwrap().is_empty(),
+                "{one}"
+            );
+        }
+        assert_eq!((&by_id["criticalKeys"], &by_id["unlisted"]), (&json!(["zebra"]), &0.into()));
+        let part = explain(json!({ "checkpointId": saved, "contextKey": "plan" }));
+        let paths: Vec<_> = part["keys"].as_array().unwrap().iter().map(|one| one["path"].clone()).collect();
+        assert!(
+            !paths.is_empty() && paths.iter().all(|path| path.as_str().unwrap().starts_with("plan")),
+            "{paths:?}"
+        );
+        assert!(paths.contains(&"plan.notes".into()));
+        assert_eq!(part["layers"], by_id["layers"]);
+        let none = json!({ "checkpointId": saved, "contextKey": "absent" });
+        refused(&stage.call("checkpoint.explain", none), "not_found");
+        let empty = id(&stage.save("empty", &json!({})));
+        assert_eq!(explain(json!({ "checkpointId": empty }))["keys"], json!([]));
+        let wide: serde_json::Map<String, Value> = (0..1_003).map(|n| (format!("k{n}"), n.into())).collect();
+        let wide = explain(json!({ "checkpointId": id(&stage.save("wide", &wide.into())) }));
+        assert_eq!((wide["keys"].as_array().unwrap().len(), &wide["unlisted"]), (1_000, &3.into()));
+    }
+}
+
+#[test]
+fn differences_of_two_named_and_of_the_last_two() {
+    for stage in Stage::each_with(as_usual) {
+        let first = id(&stage.save("w", &json!({ "a": 1, "b": { "c": [1, 2] }, "d": null })));
+        let alone =
+            refused(&stage.call("checkpoint.diff", json!({ "sessionId": "w" })), "checkpoint_not_found");
+        assert!(alone["message"].as_str().unwrap().contains("two checkpoints"), "{alone}");
+        let second = id(&stage.save("w", &json!({ "a": 2, "b": { "c": [1, 2], "e": "ü" } })));
+        let third = id(&stage.save("w", &json!({ "a": 2, "b": { "c": [1, 2], "e": "ü" }, "f": true })));
+        let diff = |params: Value| ok(&stage.call("checkpoint.diff", params));
+        let named = diff(json!({ "from": first, "to": second }));
+        let expected = json!({
+            "from": first, "to": second, "added": 1, "removed": 1, "changed": 1, "unlisted": 0, "changes": [
+                { "path": "a", "kind": "changed", "old": 1, "new": 2 },
+                { "path": "b.e", "kind": "added", "old": null, "new": "ü" },
+                { "path": "d", "kind": "removed", "old": null, "new": null },
+            ],
+        });
+        assert_eq!(named, expected);
+        let last = diff(json!({ "sessionId": "w" }));
+        assert_eq!((&last["from"], &last["to"]), (&second.clone().into(), &third.clone().into()));
+        assert_eq!((&last["added"], &last["changes"][0]["path"]), (&1.into(), &"f".into()));
+        let back = diff(json!({ "from": third, "to": second }));
+        assert_eq!((&back["removed"], &back["added"]), (&1.into(), &0.into()));
+        assert_eq!(diff(json!({ "from": first, "to": first }))["changes"], json!([]));
+        let other = id(&stage.save("other", &json!({ "a": 2 })));
+        assert_eq!(diff(json!({ "from": third, "to": other }))["removed"], 2, "across workflows");
+        ok(&stage.call("checkpoint.delete", json!({ "checkpointId": second })));
+        let last = diff(json!({ "sessionId": "w" }));
+        assert_eq!(
+            (&last["from"], &last["to"]),
+            (&first.into(), &third.into()),
+            "the last two that there are"
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Messages as they come off the wire: read strictly, and what is none is answered instead of guessed at.
+//!
+//! Owns the limits of a message and the JSON-RPC error for what breaks them. The SDK would take the last of two equal
+//! keys and drop in silence what it cannot parse.
+
+use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, read_strict_within};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, RequestId};
+use serde_json::json;
+
+/// The largest message.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
+/// A message is an object that holds `params`, which hold the arguments: these may be as deep as any other document.
+const MAX_MESSAGE_DEPTH: usize = MAX_DEPTH + 2;
+
+/// A message that is refused before anyone has looked at what it asks.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The answer.
+    pub(crate) error: JsonRpcError,
+    /// What is wrong, as the other faces call it.
+    pub(crate) code: ErrorCode,
+}
+
+impl Refusal {
+    fn new(id: Option<RequestId>, code: ErrorCode, error: ErrorData) -> Self {
+        Self { error: JsonRpcError::new(id, error), code }
+    }
+
+    /// Refuses a message of which only the beginning was kept.
+    pub(crate) fn too_large(beginning: &[u8]) -> Self {
+        let message = format!("the message is larger than {MAX_MESSAGE_BYTES} bytes");
+        let data = json!({ "allowed_bytes": MAX_MESSAGE_BYTES });
+        let error = ErrorData::invalid_request(message, Some(data));
+        Self::new(request_id(beginning), ErrorCode::PayloadTooLarge, error)
+    }
+}
+
+/// Reads one message.
+pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
+    if bytes.len() > MAX_MESSAGE_BYTES {
+        return Err(Refusal::too_large(bytes));
+    }
+    let value = read_strict_within(bytes, MAX_MESSAGE_DEPTH).map_err(|error| {
+        let (message, place) = (error.to_string(), json!({ "path": error.path, "column": error.column }));
+        let answer = match error.kind {
+            // It is JSON, but not everyone would read it the same way.
+            JsonErrorKind::DuplicateKey(_)
+            | JsonErrorKind::TooDeep(_)
+            | JsonErrorKind::NumberOutOfRange
+            | JsonErrorKind::IntegerWouldRound(_) => ErrorData::invalid_request(message, Some(place)),
+            JsonErrorKind::Empty
+            | JsonErrorKind::Syntax(_)
+            | JsonErrorKind::TrailingCharacters
+            | JsonErrorKind::InvalidUtf8
+            | JsonErrorKind::LoneSurrogate
+            | JsonErrorKind::ControlCharacter
+            | JsonErrorKind::Truncated => ErrorData::parse_error(message, Some(place)),
+        };
+        Refusal::new(request_id(bytes), ErrorCode::InvalidJson, answer)
+    })?;
+    let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    serde_json::from_value(value).map_err(|_| {
+        let answer = ErrorData::invalid_request("this is not a JSON-RPC 2.0 request or notification", None);
+        Refusal::new(id, ErrorCode::InvalidRequest, answer)
+    })
+}
+
+/// Finds the id of a request that cannot be read as a whole: the one `id` of the outermost object.
+fn request_id(bytes: &[u8]) -> Option<RequestId> {
+    let (mut found, mut depth, mut position) = (None, 0_usize, 0);
+    while let Some(byte) = bytes.get(position) {
+        let mut next = position + 1;
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                next = string_end(bytes, position);
+                if depth == 1 && bytes.get(position..next) == Some(b"\"id\"") {
+                    match (value_after(bytes, next), &found) {
+                        (Some(id), None) => found = Some(id),
+                        // Two ids name nothing.
+                        (Some(_), Some(_)) => return None,
+                        (None, _) => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        position = next;
+    }
+    found
+}
+
+/// Gives where a string ends, with its quotes; the end of the text when it does not.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut escaped = false;
+    let closing = bytes.iter().enumerate().skip(start + 1).find(|(_, byte)| {
+        let closes = **byte == b'"' && !escaped;
+        escaped = **byte == b'\\' && !escaped;
+        closes
+    });
+    closing.map_or(bytes.len(), |(position, _)| position + 1)
+}
+
+/// Reads the id that follows a key, if one does.
+fn value_after(bytes: &[u8], key_end: usize) -> Option<RequestId> {
+    let rest = bytes.get(key_end..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let end = match rest.first()? {
+        b'"' => string_end(rest, 0),
+        _ => rest.iter().position(|byte| matches!(byte, b',' | b'}' | b' ' | b'\t' | b'\r' | b'\n'))?,
+    };
+    serde_json::from_slice(rest.get(..end)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn refused(bytes: &[u8]) -> (i32, Option<Value>, ErrorCode) {
+        let Refusal { error, code } = read_message(bytes).unwrap_err();
+        (error.error.code.0, error.id.map(RequestId::into_json_value), code)
+    }
+
+    const PARSE_ERROR: i32 = -32700;
+    const INVALID_REQUEST: i32 = -32600;
+
+    #[test]
+    fn arguments_may_be_as_deep_as_any_document() {
+        let call = |depth: usize| {
+            let deep = format!("{}1{}", "{\"k\":".repeat(depth), "}".repeat(depth));
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","arguments":{deep}}}}}"#
+            )
+        };
+        assert!(read_message(call(MAX_DEPTH).as_bytes()).is_ok());
+        let beyond = refused(call(MAX_DEPTH + 1).as_bytes());
+        assert_eq!(beyond, (INVALID_REQUEST, Some(json!(1)), ErrorCode::InvalidJson));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_id_it_has() {
+        let deep = format!(r#"{{"id":"a","params":{}"#, "[".repeat(10_000));
+        let cases: &[(&[u8], i32, Option<Value>)] = &[
+            (b"", PARSE_ERROR, None),
+            (b"nonsense", PARSE_ERROR, None),
+            (br#"{"jsonrpc":"2.0","id":7,"method":"ping""#, PARSE_ERROR, Some(json!(7))),
+            (b"{\"id\":8,\"method\":\"\xff\"}", PARSE_ERROR, Some(json!(8))),
+            (br#"{"method":"ping","method":"ping","id" : -9 }"#, INVALID_REQUEST, Some(json!(-9))),
+            (br#"{"a":{"id":1,"b":1,"b":2},"id":"out\"er"}"#, INVALID_REQUEST, Some(json!("out\"er"))),
+            (br#"{"id":1,"id":2}"#, INVALID_REQUEST, None),
+            (deep.as_bytes(), INVALID_REQUEST, Some(json!("a"))),
+            (br#"{"id":1.5,"a":1,"a":2}"#, INVALID_REQUEST, None),
+            (br#"{"id":3,"n":123456789012345678901}"#, INVALID_REQUEST, Some(json!(3))),
+            (br#"["id",{"id":4},1]"#, INVALID_REQUEST, None),
+            (br#"{"id":5}"#, INVALID_REQUEST, Some(json!(5))),
+            (br#"{"jsonrpc":"1.0","id":6,"method":"ping"}"#, INVALID_REQUEST, Some(json!(6))),
+        ];
+        for (bytes, code, id) in cases {
+            let (found_code, found_id, _) = refused(bytes);
+            assert_eq!((found_code, &found_id), (*code, id), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn a_large_message_is_refused_before_it_is_parsed() {
+        let mut large = br#"{"id":1,"x":""#.to_vec();
+        large.resize(MAX_MESSAGE_BYTES + 1, b'x');
+        assert_eq!(refused(&large), (INVALID_REQUEST, Some(json!(1)), ErrorCode::PayloadTooLarge));
+    }
+
+    #[test]
+    fn any_bytes_come_to_an_answer() {
+        for text in
+            ["{\"id\"", "{\"id\":", "{\"id\":\"", "{\"id\":\"\\", "{\"id\":1", "\"", "\"\\", "{\"id\":-"]
+        {
+            assert_eq!(request_id(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The table of MCP resources: a line each.
+
+use baton_app::checkpoint::LoadCheckpoint;
+use baton_app::handoff::{LatestHandoff, ShowHandoff};
+use baton_app::session::{ListSessions, ShowSession};
+use baton_app::{AnyOperation, operation};
+use baton_core::{ErrorCode, Fault, Venture};
+use rmcp::model::{Resource, ResourceTemplate};
+use serde_json::{Map, Value};
+
+use crate::params::{add_path, decode, from_query, integer_params};
+
+const MIME_TYPE: &str = "application/json";
+
+/// Which operation a resource is read with.
+#[derive(Clone, Copy)]
+pub struct ResourceBinding {
+    /// Its address: `{name}` in the path and `{?a,b}` at the end (RFC 6570) are the operation's parameters of those
+    /// names, those at the end optional.
+    pub uri: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The operation, which only reads.
+    pub operation: &'static dyn AnyOperation,
+}
+
+/// Gives every resource. The first whose path fits is taken.
+pub fn resources() -> Vec<ResourceBinding> {
+    let resource = |uri, name, operation| ResourceBinding { uri, name, operation };
+    vec![
+        resource(
+            "baton://handoff/latest{?venture,repo,track}",
+            "latest-handoff",
+            operation::<LatestHandoff>(),
+        ),
+        resource("baton://handoff/{handoff_id}", "handoff", operation::<ShowHandoff>()),
+        resource("baton://session/{session_id}", "session", operation::<ShowSession>()),
+        resource(
+            "baton://sessions/active{?venture,repo,agent}",
+            "active-sessions",
+            operation::<ListSessions>(),
+        ),
+        resource(
+            "baton://workflow/{sessionId}/latest{?venture,maxBytes,maxTokens}",
+            "latest-checkpoint",
+            operation::<LoadCheckpoint>(),
+        ),
+        resource("baton://checkpoint/{checkpointId}{?venture}", "checkpoint", operation::<LoadCheckpoint>()),
+    ]
+}
+
+/// Finds the resource at an address, and what its operation is told. An address that names no venture where it could
+/// means the usual one.
+pub(super) fn find_resource(
+    uri: &str,
+    usual_venture: &Venture,
+) -> Result<(ResourceBinding, Map<String, Value>), Fault> {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let fitting = resources().into_iter().find_map(|binding| Some((binding, binding.names_in(path)?)));
+    let Some((binding, names)) = fitting else {
+        return Err(Fault::new(ErrorCode::NotFound, "there is no resource at this address")
+            .hint("resources/list and resources/templates/list name every kind of address"));
+    };
+    let integers = integer_params(&binding.operation.params_schema());
+    let mut params = from_query(query, &integers)?;
+    if let Some(unknown) = params.keys().find(|name| !binding.query_names().any(|known| known == *name)) {
+        return Err(Fault::invalid(unknown, format!("is not a part of {}", binding.uri)));
+    }
+    let names = names.into_iter().map(|(name, value)| Ok((name.to_owned(), decode(value)?)));
+    add_path(&mut params, names.collect::<Result<Vec<_>, Fault>>()?, &integers)?;
+    if binding.query_names().any(|name| name == "venture") {
+        params.entry("venture").or_insert_with(|| usual_venture.to_string().into());
+    }
+    Ok((binding, params))
+}
+
+impl ResourceBinding {
+    /// Describes the resource to a client, when its address stands for itself.
+    pub(super) fn describe(&self) -> Option<Resource> {
+        let is_one = !self.path().contains('{');
+        is_one.then(|| {
+            Resource::new(self.path(), self.name)
+                .with_description(self.operation.summary())
+                .with_mime_type(MIME_TYPE)
+        })
+    }
+
+    /// Describes the addresses of this kind to a client.
+    pub(super) fn describe_template(&self) -> ResourceTemplate {
+        ResourceTemplate::new(self.uri, self.name)
+            .with_description(self.operation.summary())
+            .with_mime_type(MIME_TYPE)
+    }
+
+    fn path(&self) -> &'static str {
+        self.uri.split_once("{?").map_or(self.uri, |(path, _)| path)
+    }
+
+    fn query_names(&self) -> impl Iterator<Item = &'static str> {
+        let names = self.uri.split_once("{?").and_then(|(_, names)| names.strip_suffix('}'));
+        names.into_iter().flat_map(|names| names.split(','))
+    }
+
+    /// Takes the names out of a path, when it is one of this kind.
+    fn names_in<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
+        let (known, given) = (self.path().split('/'), path.split('/'));
+        let mut names = Vec::new();
+        if known.clone().count() != given.clone().count() {
+            return None;
+        }
+        for (known, given) in known.zip(given) {
+            match known.strip_prefix('{').and_then(|known| known.strip_suffix('}')) {
+                Some(name) if !given.is_empty() => names.push((name, given)),
+                None if known == given => {}
+                _ => return None,
+            }
+        }
+        Some(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_app::Effect;
+    use serde_json::json;
+
+    use super::*;
+
+    fn find(uri: &str) -> Result<(&'static str, Value), ErrorCode> {
+        let found = find_resource(uri, &"usual".parse().unwrap());
+        found.map(|(binding, params)| (binding.name, params.into())).map_err(|fault| fault.code)
+    }
+
+    #[test]
+    fn addresses_become_parameters() {
+        let latest = |params: Value| Ok(("latest-handoff", params));
+        assert_eq!(find("baton://handoff/latest"), latest(json!({ "venture": "usual" })));
+        assert_eq!(
+            find("baton://handoff/latest?repo=o%2Fr&venture=v&track=0"),
+            latest(json!({ "venture": "v", "repo": "o/r", "track": 0 }))
+        );
+        assert_eq!(find("baton://handoff/ho_1"), Ok(("handoff", json!({ "handoff_id": "ho_1" }))));
+        assert_eq!(find("baton://session/a%20b"), Ok(("session", json!({ "session_id": "a b" }))));
+        assert_eq!(
+            find("baton://sessions/active?agent=a"),
+            Ok(("active-sessions", json!({ "venture": "usual", "agent": "a" })))
+        );
+    }
+
+    #[test]
+    fn other_addresses_lead_nowhere() {
+        for uri in [
+            "",
+            "baton://",
+            "baton://handoff",
+            "baton://handoff/",
+            "baton://handoff/a/b",
+            "baton:/handoff/a",
+            "http://handoff/a",
+            "baton://session/",
+            "baton://sessions/activ",
+            "handoff/latest",
+            "baton://handoff/latest/",
+            "baton://Session/a",
+        ] {
+            assert_eq!(find(uri), Err(ErrorCode::NotFound), "{uri}");
+        }
+        for uri in [
+            "baton://handoff/latest?limit=1",
+            "baton://handoff/ho_1?handoff_id=ho_2",
+            "baton://session/%ff",
+            "baton://handoff/latest?track=x",
+            "baton://handoff/latest?repo=a/b&repo=a/c",
+            "baton://handoff/%",
+        ] {
+            assert_eq!(find(uri), Err(ErrorCode::InvalidRequest), "{uri}");
+        }
+    }
+
+    #[test]
+    fn every_resource_reads_and_knows_its_parameters() {
+        for binding in resources() {
+            assert_eq!(binding.operation.effect(), Effect::Read, "{}", binding.uri);
+            let schema = binding.operation.params_schema();
+            let in_path = binding.names_in(binding.path()).unwrap();
+            for name in in_path.into_iter().map(|(name, _)| name).chain(binding.query_names()) {
+                assert!(schema["properties"].get(name).is_some(), "{}: {name}", binding.uri);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Replies as MCP tells them: tool results, and errors that a model can read and act on.
+
+use baton_app::Reply;
+use baton_core::ErrorCode;
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Value, json};
+
+/// Writes a reply as a tool result. Failures are results too. `text_from` names the field that is shown as text in
+/// place of the whole.
+pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolResult {
+    if let Some(error) = error_of(reply) {
+        let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
+        result.structured_content = Some(error);
+        return result;
+    }
+    let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+    let text = match text_from.and_then(|field| body.get(field)) {
+        Some(part) => part.to_string(),
+        None => reply.body.clone(),
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(body);
+    result
+}
+
+/// Writes a reply to the reading of a resource that failed: what is not there, or cannot be, is not found.
+pub(super) fn resource_error(uri: &str, code: ErrorCode, mut error: Value) -> ErrorData {
+    let message = error["message"].as_str().unwrap_or_default().to_owned();
+    error["uri"] = uri.into();
+    match code.status() {
+        400 | 404 => ErrorData::resource_not_found(message, Some(error)),
+        status if status < 500 => ErrorData::invalid_request(message, Some(error)),
+        _ => ErrorData::internal_error(message, Some(error)),
+    }
+}
+
+/// The body of an error, when the reply is one.
+pub(super) fn error_of(reply: &Reply) -> Option<Value> {
+    let code = reply.error?;
+    let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+    Some(json!({
+        "code": spelled(code),
+        "message": body["message"],
+        "suggestion": body["hint"],
+        "retry": retry(code),
+        "details": body["details"],
+        "correlation_id": body["correlation_id"],
+    }))
+}
+
+/// Spells a code the way of MCP servers, where the specification of checkpoints has the first names.
+fn spelled(code: ErrorCode) -> String {
+    match code {
+        ErrorCode::StoreUnavailable => "STORAGE_UNAVAILABLE".to_owned(),
+        other => other.as_str().to_ascii_uppercase(),
+    }
+}
+
+/// Whether the same call may succeed later.
+fn retry(code: ErrorCode) -> Value {
+    match code {
+        ErrorCode::Overloaded | ErrorCode::StoreUnavailable | ErrorCode::RateLimited => {
+            json!({ "kind": "after", "afterMs": 1_000 })
+        }
+        ErrorCode::Internal => json!({ "kind": "once", "afterMs": 0 }),
+        ErrorCode::InvalidJson
+        | ErrorCode::InvalidRequest
+        | ErrorCode::UnsupportedSchemaVersion
+        | ErrorCode::MissingIdempotencyKey
+        | ErrorCode::Unauthorized
+        | ErrorCode::Forbidden
+        | ErrorCode::NotFound
+        | ErrorCode::SessionNotFound
+        | ErrorCode::HandoffNotFound
+        | ErrorCode::CheckpointNotFound
+        | ErrorCode::CheckpointCorrupt
+        | ErrorCode::TaskNotFound
+        | ErrorCode::TaskExists
+        | ErrorCode::TaskConflict
+        | ErrorCode::DriftDetected
+        | ErrorCode::TaskBlocked
+        | ErrorCode::TaskCorrupt
+        | ErrorCode::MethodNotAllowed
+        | ErrorCode::SessionEnded
+        | ErrorCode::HandoffConflict
+        | ErrorCode::PayloadTooLarge
+        | ErrorCode::StorageQuotaExceeded
+        | ErrorCode::IdempotencyMismatch
+        | ErrorCode::SecretFound => json!({ "kind": "never", "afterMs": Value::Null }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::{CorrelationId, Fault};
+
+    use super::*;
+
+    fn reply(body: &Value) -> Reply {
+        let correlation_id: CorrelationId = "corr_1".parse().unwrap();
+        let fault = Reply::fault(&Fault::new(ErrorCode::Internal, ""), correlation_id);
+        Reply { status: 200, error: None, body: body.to_string(), ..fault }
+    }
+
+    fn text_of(result: &CallToolResult) -> Value {
+        let content = serde_json::to_value(&result.content).unwrap();
+        serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_part_of_the_answer_may_be_the_text() {
+        let body = json!({ "checkpoints": [{ "id": 1 }], "more": false });
+        let whole = tool_result(&reply(&body), None);
+        assert_eq!((text_of(&whole), whole.structured_content), (body.clone(), Some(body.clone())));
+        let part = tool_result(&reply(&body), Some("checkpoints"));
+        assert_eq!((text_of(&part), part.structured_content), (json!([{ "id": 1 }]), Some(body.clone())));
+        // A field that is not there must not leave the model without an answer.
+        assert_eq!(text_of(&tool_result(&reply(&body), Some("nothing"))), body);
+    }
+
+    #[test]
+    fn errors_have_one_shape_and_their_own_spelling() {
+        for (code, spelling) in [
+            (ErrorCode::SessionNotFound, "SESSION_NOT_FOUND"),
+            (ErrorCode::StoreUnavailable, "STORAGE_UNAVAILABLE"),
+            (ErrorCode::InvalidRequest, "INVALID_REQUEST"),
+        ] {
+            let fault = Fault::new(code, "no").hint("do that");
+            let result = tool_result(&Reply::fault(&fault, "corr_1".parse().unwrap()), Some("x"));
+            assert_eq!(result.is_error, Some(true));
+            let body = result.structured_content.clone().unwrap();
+            assert_eq!(text_of(&result), body);
+            let expected = json!({
+                "code": spelling, "message": "no", "suggestion": "do that", "retry": retry(code), "details": null,
+                "correlation_id": "corr_1",
+            });
+            assert_eq!(body, expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_there_is_not_found() {
+        let code = |code: ErrorCode| resource_error("baton://x", code, json!({ "message": "m" })).code.0;
+        assert_eq!([code(ErrorCode::HandoffNotFound), code(ErrorCode::InvalidRequest)], [-32002, -32002]);
+        assert_eq!([code(ErrorCode::Forbidden), code(ErrorCode::StoreUnavailable)], [-32600, -32603]);
+    }
+}

@@ -1,0 +1,162 @@
+//! MCP on standard input and output: a message a line, one client, until it goes away.
+//!
+//! Owns the lines. A line that is no message is answered and the next one read: nothing that a client sends ends the
+//! connection but its end.
+
+use std::io;
+use std::sync::Arc;
+
+use baton_app::App;
+use baton_core::Actor;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcError, ServerJsonRpcMessage};
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServiceExt};
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
+use crate::mcp::server::McpServer;
+
+/// As much as a pipe holds.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Why the MCP server broke off.
+#[derive(Debug, thiserror::Error)]
+#[error("the MCP connection broke off: {0}")]
+pub struct McpError(String);
+
+/// Serves one client on standard input and output until it goes away.
+pub async fn serve_stdio(app: App, version: &str) -> Result<(), McpError> {
+    let (input, output) = rmcp::transport::io::stdio_pipes();
+    let server = McpServer::for_one(app, Actor::local(), version);
+    let running = match server.serve(Lines::new(input, output)).await {
+        Ok(running) => running,
+        // A client that closes its end before it asks for anything just changed its mind.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(McpError(error.to_string())),
+    };
+    running.waiting().await.map_err(|error| McpError(error.to_string()))?;
+    Ok(())
+}
+
+/// Two streams as lines of JSON-RPC.
+struct Lines<R, W> {
+    input: BufReader<R>,
+    /// What has come of a line so far, up to a byte more than it may have.
+    line: Vec<u8>,
+    /// Whether the client has asked for anything yet.
+    opened: bool,
+    /// Every line is written by whoever holds this, so that none is torn by another.
+    output: Arc<Mutex<W>>,
+    /// The answer to a line that was no message, while it is being written.
+    answering: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    fn new(input: R, output: W) -> Self {
+        Self {
+            input: BufReader::with_capacity(BUFFER_BYTES, input),
+            line: Vec::new(),
+            opened: false,
+            output: Arc::new(Mutex::new(output)),
+            answering: None,
+        }
+    }
+
+    /// Reads until a line is whole, and says whether there is one. What has come so far stays when this is dropped.
+    async fn fill_line(&mut self) -> io::Result<bool> {
+        loop {
+            let available = self.input.fill_buf().await?;
+            let closed = available.is_empty();
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.unwrap_or(available.len());
+            let room = (MAX_MESSAGE_BYTES + 1).saturating_sub(self.line.len());
+            self.line.extend_from_slice(&available[..taken.min(room)]);
+            self.input.consume(taken + usize::from(end.is_some()));
+            if end.is_some() || closed {
+                return Ok(end.is_some() || !self.line.is_empty());
+            }
+        }
+    }
+
+    /// Starts to write an answer, which goes on when whoever waits for it is dropped.
+    fn answer(&mut self, error: JsonRpcError) {
+        let output = self.output.clone();
+        self.answering = Some(tokio::spawn(async move { write_line(&output, &error).await }));
+    }
+
+    /// Waits until the last such answer is written: a client that sends nonsense has to read what it gets for it.
+    async fn answered(&mut self) -> io::Result<()> {
+        if let Some(writing) = &mut self.answering {
+            let written = writing.await;
+            self.answering = None;
+            written.map_err(io::Error::other)??;
+        }
+        Ok(())
+    }
+
+    async fn next(&mut self) -> io::Result<Option<ClientJsonRpcMessage>> {
+        loop {
+            self.answered().await?;
+            if !self.fill_line().await? {
+                return Ok(None);
+            }
+            let line = std::mem::take(&mut self.line);
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match read_message(&line) {
+                Ok(message) => {
+                    self.opened |= matches!(message, ClientJsonRpcMessage::Request(_));
+                    // Before the first request there is nothing that a notification could be about.
+                    if self.opened {
+                        return Ok(Some(message));
+                    }
+                }
+                Err(refusal) => self.answer(refusal.error),
+            }
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let output = self.output.clone();
+        async move { write_line(&output, &message).await }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.next().await.unwrap_or_else(|error| {
+            tracing::error!(%error, "the client cannot be read or written any more");
+            None
+        })
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.answered().await
+    }
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(output: &Mutex<W>, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    output.write_all(&line).await?;
+    output.flush().await
+}

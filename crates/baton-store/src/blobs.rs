@@ -1,0 +1,132 @@
+//! The folder of frames that are too large for a row.
+//!
+//! A blob is written before the row that names it is committed, and is removed some time after the last row that named
+//! it is gone: a crash leaves a file that nobody names, never a row without its file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::error::StoreError;
+use crate::files::{make_folder, write_durably};
+
+/// How long a blob that nobody names is left alone: the transaction that will name it may still be under way.
+const GRACE: Duration = Duration::from_secs(3600);
+
+/// A folder of blobs.
+#[derive(Debug, Clone)]
+pub struct BlobFolder {
+    path: PathBuf,
+}
+
+impl BlobFolder {
+    /// Takes a folder, which is made with the first blob.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Writes a blob durably. The name must be a plain file name.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        make_folder(&self.path).map_err(|source| failed(&self.path, source))?;
+        let path = self.file(name)?;
+        write_durably(&path, bytes).map_err(|source| failed(&path, source))
+    }
+
+    /// Reads a blob; none when it is missing.
+    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.file(name)?;
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(failed(&path, source)),
+        }
+    }
+
+    /// Lists blobs, and leftovers of writers that were killed, that have been there for an hour.
+    pub fn old_names(&self) -> Result<Vec<String>, StoreError> {
+        let entries = match std::fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(failed(&self.path, source)),
+        };
+        let now = SystemTime::now();
+        let is_old = |entry: &std::fs::DirEntry| {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > GRACE))
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter(is_old)
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Removes a blob; one that is gone already is fine.
+    pub fn remove(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.file(name)?;
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_plain) {
+            return Err(StoreError::corrupt("checkpoints", format!("{name:?} is no name of a blob")));
+        }
+        Ok(self.path.join(name))
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> StoreError {
+    if source.kind() == io::ErrorKind::StorageFull {
+        return StoreError::Full;
+    }
+    StoreError::Folder { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn blobs_come_back_and_belong_to_their_owner_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = BlobFolder::at(home.path().join("blobs"));
+        assert_eq!(blobs.get("a-1").unwrap(), None);
+        blobs.put("a-1", b"one").unwrap();
+        blobs.put("a-1", b"two").unwrap();
+        assert_eq!(blobs.get("a-1").unwrap().as_deref(), Some(b"two".as_slice()));
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&blobs.path), mode(&blobs.path.join("a-1"))), (0o700, 0o600));
+        assert_eq!(std::fs::read_dir(&blobs.path).unwrap().count(), 1, "nothing temporary is left");
+        blobs.remove("a-1").unwrap();
+        blobs.remove("a-1").unwrap();
+        assert_eq!(blobs.get("a-1").unwrap(), None);
+    }
+
+    #[test]
+    fn only_plain_names_are_taken() {
+        let blobs = BlobFolder::at("/nonexistent");
+        for name in ["", "..", ".a", "a/b", "../x", "a\0"] {
+            assert!(matches!(blobs.get(name), Err(StoreError::Corrupt { .. })), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn the_young_are_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = BlobFolder::at(home.path());
+        blobs.put("young", b"1").unwrap();
+        blobs.put("old", b"2").unwrap();
+        let file = File::options().write(true).open(home.path().join("old")).unwrap();
+        file.set_modified(SystemTime::now() - GRACE - Duration::from_secs(60)).unwrap();
+        assert_eq!(blobs.old_names().unwrap(), ["old"]);
+    }
+}

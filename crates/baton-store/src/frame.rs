@@ -1,0 +1,198 @@
+//! Frames: the bytes that stand for a saved context, whole or as the difference to another.
+//!
+//! Owns compression and the check that what comes out is what went in. Does not own where frames are kept, which
+//! context another one leans on, or encryption.
+
+use baton_core::Sha256Hash;
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
+
+/// The longest context that a frame may hold, in bytes: what decompression may take up at the most.
+pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
+/// The longest context that is stored as a difference. Longer ones would keep other writers waiting for too long.
+const MAX_DELTA_BYTES: usize = 4 * 1024 * 1024;
+/// From this size on a context is compressed quickly rather than well.
+const LARGE_BYTES: usize = 1024 * 1024;
+/// The window that holds a context and the one that it is the difference to.
+const WINDOW_LOG: u32 = 23;
+
+/// How bytes became a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// They are the frame.
+    Plain,
+    /// Compressed by themselves.
+    Zstd,
+    /// Compressed as the difference to the context that they lean on.
+    Delta,
+}
+
+impl Encoding {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Zstd => "zstd",
+            Self::Delta => "delta",
+        }
+    }
+
+    pub(crate) fn from_wire(text: &str) -> Option<Self> {
+        [Self::Plain, Self::Zstd, Self::Delta].into_iter().find(|encoding| encoding.as_str() == text)
+    }
+}
+
+/// How hard contexts are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Not at all.
+    Off,
+    /// Quickly.
+    Basic,
+    /// Well.
+    Standard,
+    /// As well as can be.
+    Aggressive,
+}
+
+/// How contexts become frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packing {
+    /// How hard they are compressed.
+    pub effort: Effort,
+    /// Shorter contexts are left as they are.
+    pub min_bytes: usize,
+}
+
+/// Bytes ready to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// How they were made.
+    pub encoding: Encoding,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Why bytes are not the frame of a context.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The context is larger than a frame may be.
+    #[error("{bytes} bytes are more than a frame may hold ({MAX_FRAME_BYTES})")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// The frame cannot be read.
+    #[error("the frame is damaged: {problem}")]
+    Damaged {
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+fn damaged(problem: impl ToString) -> FrameError {
+    FrameError::Damaged { problem: problem.to_string() }
+}
+
+impl Packing {
+    /// Makes a frame of a context by itself.
+    pub fn whole(self, context: &[u8]) -> Result<Packed, FrameError> {
+        require_fitting(context)?;
+        if context.len() < self.min_bytes {
+            return Ok(Packed { encoding: Encoding::Plain, bytes: context.to_vec() });
+        }
+        let is_large = context.len() > LARGE_BYTES;
+        let level = match self.effort {
+            Effort::Off => return Ok(Packed { encoding: Encoding::Plain, bytes: context.to_vec() }),
+            Effort::Basic => 1,
+            Effort::Standard if is_large => 3,
+            Effort::Standard => 12,
+            Effort::Aggressive if is_large => 9,
+            Effort::Aggressive => 19,
+        };
+        Ok(Packed { encoding: Encoding::Zstd, bytes: compress(context, None, level)? })
+    }
+
+    /// Tells whether a context of so many bytes may be stored as a difference.
+    pub const fn takes_delta(self, bytes: usize) -> bool {
+        !matches!(self.effort, Effort::Off) && self.min_bytes <= bytes && bytes <= MAX_DELTA_BYTES
+    }
+
+    /// Makes a frame of a context as the difference to another one; none for contexts that take no difference.
+    pub fn delta(self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
+        require_fitting(context)?;
+        let level = match self.effort {
+            Effort::Off => return Ok(None),
+            Effort::Basic => 1,
+            Effort::Standard => 3,
+            Effort::Aggressive => 9,
+        };
+        if !self.takes_delta(context.len()) || base.len() > MAX_DELTA_BYTES {
+            return Ok(None);
+        }
+        Ok(Some(Packed { encoding: Encoding::Delta, bytes: compress(context, Some(base), level)? }))
+    }
+}
+
+impl Packed {
+    /// Gives the context back, which must have this size and hash.
+    pub fn unpack(&self, base: Option<&[u8]>, size: usize, hash: Sha256Hash) -> Result<Vec<u8>, FrameError> {
+        if size > MAX_FRAME_BYTES {
+            return Err(FrameError::TooLarge { bytes: size });
+        }
+        let context = match (self.encoding, base) {
+            (Encoding::Plain, _) => self.bytes.clone(),
+            (Encoding::Zstd, _) => decompress(&self.bytes, None, size)?,
+            (Encoding::Delta, Some(base)) => decompress(&self.bytes, Some(base), size)?,
+            (Encoding::Delta, None) => return Err(damaged("what it leans on is missing")),
+        };
+        if context.len() != size {
+            return Err(damaged(format!("it holds {} bytes in place of {size}", context.len())));
+        }
+        if Sha256Hash::of(&context) != hash {
+            return Err(damaged("its content does not have the recorded hash"));
+        }
+        Ok(context)
+    }
+}
+
+const fn require_fitting(context: &[u8]) -> Result<(), FrameError> {
+    if context.len() > MAX_FRAME_BYTES {
+        return Err(FrameError::TooLarge { bytes: context.len() });
+    }
+    Ok(())
+}
+
+fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, FrameError> {
+    let failed = |code: usize| damaged(get_error_name(code));
+    let mut compressor = CCtx::try_create().ok_or_else(|| damaged("there is no memory to compress it"))?;
+    compressor.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
+    // Two hashes stand beside each frame; a third checksum inside would only take room.
+    compressor.set_parameter(CParameter::ChecksumFlag(false)).map_err(failed)?;
+    if let Some(base) = base {
+        let both = context.len() + base.len();
+        if both > 256 * 1024 {
+            compressor.set_parameter(CParameter::WindowLog(WINDOW_LOG)).map_err(failed)?;
+            compressor.set_parameter(CParameter::EnableLongDistanceMatching(true)).map_err(failed)?;
+        }
+        compressor.ref_prefix(base).map_err(failed)?;
+    }
+    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(context.len()));
+    compressor.compress2(&mut frame, context).map_err(failed)?;
+    Ok(frame)
+}
+
+/// Decompresses into a buffer of the recorded size: a frame that would grow larger fails instead.
+fn decompress(frame: &[u8], base: Option<&[u8]>, size: usize) -> Result<Vec<u8>, FrameError> {
+    let failed = |code: usize| damaged(get_error_name(code));
+    let mut decompressor = DCtx::try_create().ok_or_else(|| damaged("there is no memory to read it"))?;
+    decompressor.set_parameter(DParameter::WindowLogMax(WINDOW_LOG + 2)).map_err(failed)?;
+    if let Some(base) = base {
+        decompressor.ref_prefix(base).map_err(failed)?;
+    }
+    let mut context = Vec::with_capacity(size);
+    decompressor.decompress(&mut context, frame).map_err(failed)?;
+    Ok(context)
+}
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

@@ -1,0 +1,436 @@
+//! Rows of checkpoints: what is known of each, and the frame that holds its context.
+
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
+use baton_core::{Agent, CheckpointId, Sha256Hash, Venture};
+
+use crate::error::StoreError;
+use crate::frame::Encoding;
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+
+/// The stored form of a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// How the bytes were made.
+    pub encoding: Encoding,
+    /// The key that they are sealed with.
+    pub key_id: Option<String>,
+    /// The hash of the bytes as they are stored.
+    pub hash: Sha256Hash,
+    /// How many bytes they are.
+    pub size_bytes: u64,
+    /// Where they are.
+    pub body: FrameBody,
+}
+
+/// Where the bytes of a frame are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FrameBody {
+    /// In the row.
+    Row(Vec<u8>),
+    /// In the blob of this name.
+    Blob(String),
+}
+
+/// A frame, and what its context must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFrame {
+    /// The checkpoint that it belongs to.
+    pub checkpoint_id: CheckpointId,
+    /// Where that stands.
+    pub place: Place,
+    /// How many bytes its context has.
+    pub context_bytes: u64,
+    /// The hash of its context.
+    pub context_hash: Sha256Hash,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// One position of a series, for deciding what may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesMember {
+    /// The position.
+    pub position: u32,
+    /// Whether it can still be asked for.
+    pub status: CheckpointStatus,
+    /// How many bytes it takes.
+    pub stored_bytes: u64,
+}
+
+/// What a transaction can do with checkpoints.
+pub trait CheckpointRows {
+    /// Adds a checkpoint with its frame.
+    fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError>;
+
+    /// Finds a checkpoint, dropped ones included.
+    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError>;
+
+    /// Lists the checkpoints of a workflow that were not dropped, latest first.
+    fn checkpoints(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        offset: u32,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>, StoreError>;
+
+    /// Finds the latest checkpoint of a workflow that can be loaded.
+    fn latest_checkpoint(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Checkpoint>, StoreError>;
+
+    /// Finds the last place that was given in a workflow, whatever became of its checkpoint.
+    fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError>;
+
+    /// Gives the frames of a chain, in its order; missing ones are left out.
+    fn chain(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        place: Place,
+    ) -> Result<Vec<StoredFrame>, StoreError>;
+
+    /// Changes the status of a checkpoint. What was dropped stays so.
+    fn set_checkpoint_status(&mut self, id: CheckpointId, status: CheckpointStatus)
+    -> Result<(), StoreError>;
+
+    /// Lists the oldest checkpoints of a workflow that may be dropped: without a name, not the latest.
+    fn droppable_checkpoints(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>, StoreError>;
+
+    /// Lists what there is of a series.
+    fn series(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        series: u32,
+    ) -> Result<Vec<SeriesMember>, StoreError>;
+
+    /// Removes positions of a series for good.
+    fn delete_positions(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        series: u32,
+        positions: &[u32],
+    ) -> Result<(), StoreError>;
+
+    /// Tells which of these blobs no checkpoint refers to.
+    fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError>;
+
+    /// Tells which keys checkpoints are sealed with, and how many with each.
+    fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError>;
+
+    /// Lists frames that are not sealed with this key, in the order of their ids after one of them.
+    fn frames_of_other_keys(
+        &mut self,
+        key_id: &str,
+        after: Option<CheckpointId>,
+        limit: u32,
+    ) -> Result<Vec<(Checkpoint, StoredFrame)>, StoreError>;
+
+    /// Puts another frame in the place of a checkpoint's own.
+    fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError>;
+}
+
+const COLUMNS: &str = "id, venture, workflow_id, series, position, status, name, tags, session_id, agent, \
+     created_at, context_bytes, context_hash, restores_size, frame_bytes";
+const FRAME_COLUMNS: &str = "id, series, position, context_bytes, context_hash, encoding, key_id, frame_bytes, \
+     frame_hash, blob, frame";
+
+fn select(rest: &str) -> String {
+    format!("SELECT {COLUMNS} FROM checkpoints {rest}")
+}
+
+fn place(row: &RowReader<'_>, series: usize, position: usize) -> Result<Place, StoreError> {
+    Ok(Place { series: row.small(series)?, position: row.small(position)? })
+}
+
+fn read(columns: &dyn Columns) -> Result<Checkpoint, StoreError> {
+    let row = RowReader { table: "checkpoints", columns };
+    Ok(Checkpoint {
+        id: row.parsed(0)?,
+        venture: row.parsed(1)?,
+        workflow_id: row.parsed(2)?,
+        place: place(&row, 3, 4)?,
+        status: status(&row, 5)?,
+        labels: Labels { name: row.opt_parsed(6)?, tags: row.json(7)? },
+        session_id: row.opt_parsed(8)?,
+        agent: row.opt_parsed(9)?,
+        created_at: row.time(10)?,
+        context_bytes: row.unsigned(11)?,
+        context_hash: row.hash(12)?,
+        restores_size: row.bool(13)?,
+        stored_bytes: row.unsigned(14)?,
+    })
+}
+
+fn status(row: &RowReader<'_>, column: usize) -> Result<CheckpointStatus, StoreError> {
+    let text = row.text(column)?;
+    CheckpointStatus::from_wire(&text).ok_or_else(|| row.wrong(column, "unknown status"))
+}
+
+/// Reads the frame columns, which begin at `first`.
+fn read_frame(columns: &dyn Columns, first: usize) -> Result<StoredFrame, StoreError> {
+    let row = RowReader { table: "checkpoints", columns };
+    let encoding = Encoding::from_wire(&row.text(first + 5)?);
+    let body = match row.opt_text(first + 9)? {
+        Some(name) => FrameBody::Blob(name),
+        None => FrameBody::Row(row.bytes(first + 10)?),
+    };
+    Ok(StoredFrame {
+        checkpoint_id: row.parsed(first)?,
+        place: place(&row, first + 1, first + 2)?,
+        context_bytes: row.unsigned(first + 3)?,
+        context_hash: row.hash(first + 4)?,
+        frame: Frame {
+            encoding: encoding.ok_or_else(|| row.wrong(first + 5, "unknown encoding"))?,
+            key_id: row.opt_text(first + 6)?,
+            size_bytes: row.unsigned(first + 7)?,
+            hash: row.hash(first + 8)?,
+            body,
+        },
+    })
+}
+
+impl FrameBody {
+    fn in_row(&self) -> Option<&[u8]> {
+        match self {
+            Self::Row(bytes) => Some(bytes),
+            Self::Blob(_) => None,
+        }
+    }
+
+    fn blob(&self) -> Option<&str> {
+        match self {
+            Self::Row(_) => None,
+            Self::Blob(name) => Some(name),
+        }
+    }
+}
+
+impl<S: Sql> CheckpointRows for S {
+    fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError> {
+        let tags = serde_json::to_string(&checkpoint.labels.tags)
+            .map_err(|problem| StoreError::corrupt("checkpoints", problem))?;
+        self.execute(
+            "INSERT INTO checkpoints (id, venture, workflow_id, series, position, status, name, tags, session_id, \
+             agent, created_at, context_bytes, context_hash, restores_size, encoding, key_id, frame_bytes, \
+             frame_hash, blob, frame) VALUES \
+             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+            &[
+                (&checkpoint.id.to_string()).into(),
+                checkpoint.venture.as_str().into(),
+                checkpoint.workflow_id.as_str().into(),
+                checkpoint.place.series.into(),
+                checkpoint.place.position.into(),
+                checkpoint.status.as_str().into(),
+                checkpoint.labels.name.as_ref().map(|name| name.as_str()).into(),
+                (&tags).into(),
+                checkpoint.session_id.map(|id| id.to_string()).as_ref().into(),
+                checkpoint.agent.as_ref().map(Agent::as_str).into(),
+                checkpoint.created_at.into(),
+                checkpoint.context_bytes.into(),
+                (&checkpoint.context_hash.to_string()).into(),
+                checkpoint.restores_size.into(),
+                frame.encoding.as_str().into(),
+                frame.key_id.as_ref().into(),
+                frame.size_bytes.into(),
+                (&frame.hash.to_string()).into(),
+                frame.body.blob().into(),
+                frame.body.in_row().into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError> {
+        self.query_one(&select("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn checkpoints(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        offset: u32,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>, StoreError> {
+        self.query(
+            &select(
+                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' \
+                 ORDER BY series DESC, position DESC LIMIT $3 OFFSET $4",
+            ),
+            &[venture.as_str().into(), workflow.as_str().into(), limit.into(), offset.into()],
+            &mut read,
+        )
+    }
+
+    fn latest_checkpoint(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Checkpoint>, StoreError> {
+        self.query_one(
+            &select(
+                "WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
+                 ORDER BY series DESC, position DESC LIMIT 1",
+            ),
+            &[venture.as_str().into(), workflow.as_str().into()],
+            &mut read,
+        )
+    }
+
+    fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError> {
+        self.query_one(
+            "SELECT series, position FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
+             ORDER BY series DESC, position DESC LIMIT 1",
+            &[venture.as_str().into(), workflow.as_str().into()],
+            &mut |columns| place(&RowReader { table: "checkpoints", columns }, 0, 1),
+        )
+    }
+
+    fn chain(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        place: Place,
+    ) -> Result<Vec<StoredFrame>, StoreError> {
+        let mut query = QueryBuilder::new(&format!("SELECT {FRAME_COLUMNS} FROM checkpoints WHERE "));
+        query.with("venture = $?", venture.as_str());
+        query.with(" AND workflow_id = $?", workflow.as_str());
+        query.with(" AND series = $?", place.series);
+        query.among(" AND position", place.chain());
+        query.text(" ORDER BY position");
+        self.query(query.sql(), query.params(), &mut |columns| read_frame(columns, 0))
+    }
+
+    fn set_checkpoint_status(
+        &mut self,
+        id: CheckpointId,
+        status: CheckpointStatus,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE checkpoints SET status = $1 WHERE id = $2 AND status <> 'archived'",
+            &[status.as_str().into(), (&id.to_string()).into()],
+        )?;
+        Ok(())
+    }
+
+    fn droppable_checkpoints(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>, StoreError> {
+        // Where nothing can be loaded, the newest damaged one stands for the latest.
+        self.query(
+            &select(
+                "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL AND id <> coalesce(\
+                 (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'active' \
+                 ORDER BY series DESC, position DESC LIMIT 1), \
+                 (SELECT id FROM checkpoints WHERE venture = $1 AND workflow_id = $2 AND status = 'corrupt' \
+                 ORDER BY series DESC, position DESC LIMIT 1), '') ORDER BY series, position LIMIT $3",
+            ),
+            &[venture.as_str().into(), workflow.as_str().into(), limit.into()],
+            &mut read,
+        )
+    }
+
+    fn series(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        series: u32,
+    ) -> Result<Vec<SeriesMember>, StoreError> {
+        self.query(
+            "SELECT position, status, frame_bytes FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
+             AND series = $3 ORDER BY position",
+            &[venture.as_str().into(), workflow.as_str().into(), series.into()],
+            &mut |columns| {
+                let row = RowReader { table: "checkpoints", columns };
+                let (position, status) = (row.small(0)?, status(&row, 1)?);
+                Ok(SeriesMember { position, status, stored_bytes: row.unsigned(2)? })
+            },
+        )
+    }
+
+    fn delete_positions(
+        &mut self,
+        venture: &Venture,
+        workflow: &WorkflowId,
+        series: u32,
+        positions: &[u32],
+    ) -> Result<(), StoreError> {
+        if positions.is_empty() {
+            return Ok(());
+        }
+        let mut query = QueryBuilder::new("DELETE FROM checkpoints WHERE ");
+        query.with("venture = $?", venture.as_str());
+        query.with(" AND workflow_id = $?", workflow.as_str());
+        query.with(" AND series = $?", series);
+        query.among(" AND position", positions.iter().copied());
+        self.execute(query.sql(), query.params())?;
+        Ok(())
+    }
+
+    fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError> {
+        let mut orphans = Vec::new();
+        for blob in blobs {
+            let sql = "SELECT 1 FROM checkpoints WHERE blob = $1";
+            if self.query_one(sql, &[blob.into()], &mut |_| Ok(()))?.is_none() {
+                orphans.push(blob.clone());
+            }
+        }
+        Ok(orphans)
+    }
+
+    fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError> {
+        self.query(
+            "SELECT key_id, count(*) FROM checkpoints WHERE key_id IS NOT NULL GROUP BY key_id ORDER BY key_id",
+            &[],
+            &mut |columns| {
+                let row = RowReader { table: "checkpoints", columns };
+                Ok((row.text(0)?, row.unsigned(1)?))
+            },
+        )
+    }
+
+    fn frames_of_other_keys(
+        &mut self,
+        key_id: &str,
+        after: Option<CheckpointId>,
+        limit: u32,
+    ) -> Result<Vec<(Checkpoint, StoredFrame)>, StoreError> {
+        self.query(
+            &format!(
+                "SELECT {COLUMNS}, {FRAME_COLUMNS} FROM checkpoints WHERE (key_id IS NULL OR key_id <> $1) \
+                 AND id > $2 ORDER BY id LIMIT $3"
+            ),
+            &[key_id.into(), (&after.map_or_else(String::new, |id| id.to_string())).into(), limit.into()],
+            &mut |columns| Ok((read(columns)?, read_frame(columns, 15)?)),
+        )
+    }
+
+    fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE checkpoints SET encoding = $1, key_id = $2, frame_bytes = $3, frame_hash = $4, blob = $5, \
+             frame = $6 WHERE id = $7",
+            &[
+                frame.encoding.as_str().into(),
+                frame.key_id.as_ref().into(),
+                frame.size_bytes.into(),
+                (&frame.hash.to_string()).into(),
+                frame.body.blob().into(),
+                frame.body.in_row().into(),
+                (&id.to_string()).into(),
+            ],
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Rows of workflows.
+
+use baton_core::checkpoint::{Workflow, WorkflowId};
+use baton_core::{Repo, Timestamp, Venture};
+
+use crate::error::StoreError;
+use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
+
+/// Which workflows, latest saved first.
+#[derive(Debug, Clone)]
+pub struct WorkflowFilter {
+    /// Of this undertaking.
+    pub venture: Venture,
+    /// In this repository.
+    pub repo: Option<Repo>,
+    /// Of this name.
+    pub name: Option<String>,
+    /// How many to leave out first.
+    pub offset: u32,
+    /// How many at the most.
+    pub limit: u32,
+}
+
+/// What a transaction can do with workflows.
+pub trait WorkflowRows {
+    /// Finds a workflow.
+    fn workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
+
+    /// Finds a workflow, and keeps others from saving to it until the end of the transaction. One that is not there yet
+    /// is locked too.
+    fn lock_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
+
+    /// Finds the workflow of a name that was saved last in a repository (or in none), if it was saved since then. Others
+    /// who look for the same one to save to wait until the end of the transaction, so that only one of them makes it.
+    fn recent_workflow(
+        &mut self,
+        venture: &Venture,
+        name: &str,
+        repo: Option<&Repo>,
+        since: Timestamp,
+    ) -> Result<Option<Workflow>, StoreError>;
+
+    /// Lists workflows, latest saved first.
+    fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError>;
+
+    /// Adds a workflow.
+    fn insert_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
+
+    /// Writes what may change of a workflow.
+    fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
+
+    /// Removes a workflow that has no checkpoints any more.
+    fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError>;
+
+    /// Notes that a workflow was used. It never moves back.
+    fn touch_workflow(&mut self, venture: &Venture, id: &WorkflowId, at: Timestamp)
+    -> Result<(), StoreError>;
+
+    /// Adds up the bytes that all checkpoints of all workflows take.
+    fn stored_bytes(&mut self) -> Result<u64, StoreError>;
+
+    /// Lists workflows of every venture that have several checkpoints without a name and were not used since then, those
+    /// unused for longest first.
+    fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError>;
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT venture, id, name, repo, created_at, last_saved_at, last_accessed_at, checkpoint_count, \
+             unnamed_count, stored_bytes, critical_keys FROM workflows ",
+            $rest
+        )
+    };
+}
+
+fn read(columns: &dyn Columns) -> Result<Workflow, StoreError> {
+    let row = RowReader { table: "workflows", columns };
+    Ok(Workflow {
+        venture: row.parsed(0)?,
+        id: row.parsed(1)?,
+        name: row.opt_text(2)?,
+        repo: row.opt_parsed(3)?,
+        created_at: row.time(4)?,
+        last_saved_at: row.time(5)?,
+        last_accessed_at: row.time(6)?,
+        checkpoint_count: row.unsigned(7)?,
+        unnamed_count: row.unsigned(8)?,
+        stored_bytes: row.unsigned(9)?,
+        critical_keys: row.json(10)?,
+    })
+}
+
+fn lock_name(venture: &Venture, id: &WorkflowId) -> String {
+    format!("{venture} {id}")
+}
+
+impl<S: Sql> WorkflowRows for S {
+    fn workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError> {
+        self.query_one(
+            select!("WHERE venture = $1 AND id = $2"),
+            &[venture.as_str().into(), id.as_str().into()],
+            &mut read,
+        )
+    }
+
+    fn lock_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError> {
+        self.lock(Lock::Workflow, &lock_name(venture, id))?;
+        self.workflow(venture, id)
+    }
+
+    fn recent_workflow(
+        &mut self,
+        venture: &Venture,
+        name: &str,
+        repo: Option<&Repo>,
+        since: Timestamp,
+    ) -> Result<Option<Workflow>, StoreError> {
+        let place = repo.map_or("", Repo::as_str);
+        self.lock(Lock::WorkflowName, &format!("{venture} {place} {name}"))?;
+        self.query_one(
+            select!(
+                "WHERE venture = $1 AND name = $2 AND coalesce(repo, '') = $3 AND last_saved_at >= $4 \
+                 ORDER BY last_saved_at DESC, id DESC LIMIT 1"
+            ),
+            &[venture.as_str().into(), name.into(), place.into(), since.into()],
+            &mut read,
+        )
+    }
+
+    fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError> {
+        let mut query = QueryBuilder::new(select!("WHERE "));
+        query.with("venture = $?", filter.venture.as_str());
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        if let Some(name) = &filter.name {
+            query.with(" AND name = $?", name);
+        }
+        query.text(" ORDER BY last_saved_at DESC, id DESC");
+        query.with(" LIMIT $?", filter.limit);
+        query.with(" OFFSET $?", filter.offset);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn insert_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO workflows (venture, id, name, repo, created_at, last_saved_at, last_accessed_at, \
+             checkpoint_count, unnamed_count, stored_bytes, critical_keys) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            &[
+                workflow.venture.as_str().into(),
+                workflow.id.as_str().into(),
+                workflow.name.as_ref().into(),
+                workflow.repo.as_ref().map(Repo::as_str).into(),
+                workflow.created_at.into(),
+                workflow.last_saved_at.into(),
+                workflow.last_accessed_at.into(),
+                workflow.checkpoint_count.into(),
+                workflow.unnamed_count.into(),
+                workflow.stored_bytes.into(),
+                (&keys_json(workflow)?).into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE workflows SET name = $1, last_saved_at = $2, last_accessed_at = $3, checkpoint_count = $4, \
+             unnamed_count = $5, stored_bytes = $6, critical_keys = $7 WHERE venture = $8 AND id = $9",
+            &[
+                workflow.name.as_ref().into(),
+                workflow.last_saved_at.into(),
+                workflow.last_accessed_at.into(),
+                workflow.checkpoint_count.into(),
+                workflow.unnamed_count.into(),
+                workflow.stored_bytes.into(),
+                (&keys_json(workflow)?).into(),
+                workflow.venture.as_str().into(),
+                workflow.id.as_str().into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError> {
+        self.execute(
+            "DELETE FROM workflows WHERE venture = $1 AND id = $2",
+            &[venture.as_str().into(), id.as_str().into()],
+        )?;
+        Ok(())
+    }
+
+    fn touch_workflow(
+        &mut self,
+        venture: &Venture,
+        id: &WorkflowId,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE workflows SET last_accessed_at = $1 WHERE venture = $2 AND id = $3 AND last_accessed_at < $1",
+            &[at.into(), venture.as_str().into(), id.as_str().into()],
+        )?;
+        Ok(())
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64, StoreError> {
+        let sql = self.pick(
+            "SELECT coalesce(sum(stored_bytes), 0) FROM workflows",
+            "SELECT coalesce(sum(stored_bytes), 0)::bigint FROM workflows",
+        );
+        let total =
+            self.query_one(sql, &[], &mut |columns| RowReader { table: "workflows", columns }.unsigned(0))?;
+        Ok(total.unwrap_or(0))
+    }
+
+    fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError> {
+        self.query(
+            select!(
+                "WHERE unnamed_count > 1 AND last_accessed_at < $1 ORDER BY last_accessed_at, venture, id LIMIT $2"
+            ),
+            &[since.into(), limit.into()],
+            &mut read,
+        )
+    }
+}
+
+fn keys_json(workflow: &Workflow) -> Result<String, StoreError> {
+    serde_json::to_string(&workflow.critical_keys)
+        .map_err(|problem| StoreError::corrupt("workflows", problem))
+}

@@ -1,0 +1,283 @@
+//! The folder of checkpoints that the database could not take: one file each, complete by itself.
+//!
+//! A file is one line of JSON that says what it is, then the frame. Files are taken into the database in the order of
+//! their names, which begin with the checkpoint's id and so with the time; a file is removed when that is committed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
+use baton_core::{Agent, CheckpointId, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::files::{make_folder, write_durably};
+use crate::frame::Encoding;
+use crate::rows::{Frame, FrameBody, StoredFrame};
+
+const FORMAT: &str = "baton checkpoint 1";
+const ENDING: &str = ".spilled";
+/// A frame and its line.
+const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+
+/// A checkpoint outside the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spilled {
+    /// What is known of it. Its place is only given when it is taken in.
+    pub checkpoint: Checkpoint,
+    /// What its workflow calls itself.
+    pub workflow_name: Option<String>,
+    /// The repository of its workflow.
+    pub repo: Option<Repo>,
+    /// Its context, whole.
+    pub frame: Frame,
+}
+
+/// The first line of a file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    format: String,
+    checkpoint_id: CheckpointId,
+    venture: Venture,
+    workflow_id: WorkflowId,
+    workflow_name: Option<String>,
+    repo: Option<Repo>,
+    labels: Labels,
+    session_id: Option<SessionId>,
+    agent: Option<Agent>,
+    created_at: Timestamp,
+    context_bytes: u64,
+    context_hash: Sha256Hash,
+    restores_size: bool,
+    encoding: String,
+    key_id: Option<String>,
+    frame_hash: Sha256Hash,
+}
+
+/// A folder of spilled checkpoints.
+#[derive(Debug, Clone)]
+pub struct SpillFolder {
+    path: PathBuf,
+}
+
+impl SpillFolder {
+    /// Takes a folder, which is made with the first file.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Tells whether anything waits here.
+    pub fn is_empty(&self) -> bool {
+        self.names().is_ok_and(|names| names.is_empty())
+    }
+
+    /// Writes a checkpoint durably.
+    pub fn put(&self, spilled: &Spilled) -> Result<(), StoreError> {
+        let FrameBody::Row(frame) = &spilled.frame.body else {
+            return Err(StoreError::corrupt("spill", "a spilled frame is kept in its own file"));
+        };
+        make_folder(&self.path).map_err(|source| failed(&self.path, source))?;
+        let head = serde_json::to_string(&Head::of(spilled))
+            .map_err(|problem| StoreError::corrupt("spill", problem))?;
+        let path = self.path.join(format!("{}{ENDING}", spilled.checkpoint.id));
+        let bytes = [head.as_bytes(), b"\n", frame].concat();
+        write_durably(&path, &bytes).map_err(|source| failed(&path, source))
+    }
+
+    /// Reads everything that waits, oldest first. What cannot be read is left where it is and logged.
+    pub fn entries(&self) -> Result<Vec<Spilled>, StoreError> {
+        let mut entries = Vec::new();
+        for name in self.names()? {
+            let path = self.path.join(&name);
+            match read(&path) {
+                Ok(entry) => entries.push(entry),
+                Err(problem) => {
+                    tracing::error!(path = %path.display(), problem, "a spilled checkpoint cannot be read");
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Removes a checkpoint that was taken in; one that is gone already is fine.
+    pub fn remove(&self, id: CheckpointId) -> Result<(), StoreError> {
+        let path = self.path.join(format!("{id}{ENDING}"));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn names(&self) -> Result<Vec<String>, StoreError> {
+        let entries = match std::fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(failed(&self.path, source)),
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.ends_with(ENDING))
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+impl Head {
+    fn of(spilled: &Spilled) -> Self {
+        let Spilled { checkpoint, workflow_name, repo, frame } = spilled;
+        Self {
+            format: FORMAT.into(),
+            checkpoint_id: checkpoint.id,
+            venture: checkpoint.venture.clone(),
+            workflow_id: checkpoint.workflow_id.clone(),
+            workflow_name: workflow_name.clone(),
+            repo: repo.clone(),
+            labels: checkpoint.labels.clone(),
+            session_id: checkpoint.session_id,
+            agent: checkpoint.agent.clone(),
+            created_at: checkpoint.created_at,
+            context_bytes: checkpoint.context_bytes,
+            context_hash: checkpoint.context_hash,
+            restores_size: checkpoint.restores_size,
+            encoding: frame.encoding.as_str().into(),
+            key_id: frame.key_id.clone(),
+            frame_hash: frame.hash,
+        }
+    }
+}
+
+impl Spilled {
+    /// The frame as a database would give it.
+    pub fn stored_frame(&self) -> StoredFrame {
+        StoredFrame {
+            checkpoint_id: self.checkpoint.id,
+            place: self.checkpoint.place,
+            context_bytes: self.checkpoint.context_bytes,
+            context_hash: self.checkpoint.context_hash,
+            frame: self.frame.clone(),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Spilled, String> {
+    let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(format!("{size} bytes are more than a checkpoint has"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("its first line does not end")?;
+    let (line, frame) = bytes.split_at(end);
+    let head: Head = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    if head.format != FORMAT {
+        return Err(format!("its format is {:?}, not {FORMAT:?}", head.format));
+    }
+    let frame = frame.get(1..).unwrap_or_default().to_vec();
+    if Sha256Hash::of(&frame) != head.frame_hash {
+        return Err("its frame does not have the recorded hash".into());
+    }
+    let encoding = Encoding::from_wire(&head.encoding).ok_or("its encoding is unknown")?;
+    Ok(Spilled {
+        checkpoint: Checkpoint {
+            id: head.checkpoint_id,
+            venture: head.venture,
+            workflow_id: head.workflow_id,
+            place: Place::FIRST,
+            status: CheckpointStatus::Active,
+            labels: head.labels,
+            session_id: head.session_id,
+            agent: head.agent,
+            created_at: head.created_at,
+            context_bytes: head.context_bytes,
+            context_hash: head.context_hash,
+            restores_size: head.restores_size,
+            stored_bytes: frame.len() as u64,
+        },
+        workflow_name: head.workflow_name,
+        repo: head.repo,
+        frame: Frame {
+            encoding,
+            key_id: head.key_id,
+            hash: head.frame_hash,
+            size_bytes: frame.len() as u64,
+            body: FrameBody::Row(frame),
+        },
+    })
+}
+
+fn failed(path: &Path, source: io::Error) -> StoreError {
+    if source.kind() == io::ErrorKind::StorageFull {
+        return StoreError::Full;
+    }
+    StoreError::Folder { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spilled(number: u128) -> Spilled {
+        let frame = vec![b'{', b'\n', b'}'];
+        Spilled {
+            checkpoint: Checkpoint {
+                id: CheckpointId::new(baton_core::Ulid::from(number)),
+                venture: "v".parse().unwrap(),
+                workflow_id: "w".parse().unwrap(),
+                place: Place::FIRST,
+                status: CheckpointStatus::Active,
+                labels: Labels { name: Some("é ☕".parse().unwrap()), tags: vec!["t".parse().unwrap()] },
+                session_id: None,
+                agent: Some("a".parse().unwrap()),
+                created_at: Timestamp::from_millis(7),
+                context_bytes: 3,
+                context_hash: Sha256Hash::of(&frame),
+                restores_size: true,
+                stored_bytes: 3,
+            },
+            workflow_name: Some("auth".into()),
+            repo: Some("o/r".parse().unwrap()),
+            frame: Frame {
+                encoding: Encoding::Plain,
+                key_id: Some("0123456789abcdef".into()),
+                hash: Sha256Hash::of(&frame),
+                size_bytes: 3,
+                body: FrameBody::Row(frame),
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_spilled_comes_back_in_order_until_it_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = SpillFolder::at(home.path().join("spill"));
+        assert!(folder.is_empty());
+        let [first, second] = [spilled(1), spilled(2)];
+        folder.put(&second).unwrap();
+        folder.put(&first).unwrap();
+        assert!(!folder.is_empty());
+        assert_eq!(folder.entries().unwrap(), [first.clone(), second.clone()]);
+        folder.remove(first.checkpoint.id).unwrap();
+        folder.remove(first.checkpoint.id).unwrap();
+        assert_eq!(folder.entries().unwrap(), [second]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_and_hides_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = SpillFolder::at(home.path());
+        folder.put(&spilled(2)).unwrap();
+        let path = home.path().join(format!("{}{ENDING}", spilled(2).checkpoint.id));
+        let sound = std::fs::read(&path).unwrap();
+        let mut flipped = sound.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        for (number, bytes) in
+            [b"".as_slice(), b"{}\n", b"no line", &sound[..sound.len() - 1], &flipped].iter().enumerate()
+        {
+            std::fs::write(home.path().join(format!("bad-{number}{ENDING}")), bytes).unwrap();
+        }
+        assert_eq!(folder.entries().unwrap(), [spilled(2)]);
+        assert!(home.path().join(format!("bad-0{ENDING}")).exists());
+    }
+}

@@ -1,0 +1,384 @@
+//! `baton checkpoint …`
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use baton_app::checkpoint::{
+    CheckpointView, DeleteCheckpoint, DiffCheckpoints, DiffCheckpointsOutput, ExplainContext,
+    ExplainContextOutput, ListCheckpoints, ListWorkflows, LoadCheckpoint, MarkCritical, SaveCheckpoint,
+    SaveCheckpointOutput, SaveStatus, WorkflowView,
+};
+use baton_core::checkpoint::ChangeKind;
+use baton_core::{ErrorCode, read_strict};
+use baton_store::MAX_FRAME_BYTES;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::backend::Backend;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure, note};
+use crate::verbs::session::KeyArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckpointCommand {
+    /// Save a context, read as JSON from standard input or a file
+    Save(SaveArgs),
+    /// Load a checkpoint, or the latest of a workflow
+    Load(LoadArgs),
+    /// List the checkpoints of a workflow, latest first
+    List(ListArgs),
+    /// Have a key shown whole in every view of a workflow
+    MarkCritical(MarkArgs),
+    /// Compare two checkpoints, or the last two of a workflow
+    Diff(DiffArgs),
+    /// Say which key matters how much, by which rule and why
+    Explain(ExplainArgs),
+    /// Delete a checkpoint
+    Delete(DeleteArgs),
+    /// List workflows, latest saved first
+    Workflows(WorkflowsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VentureArgs {
+    /// The undertaking of the workflow; `session.venture` of the configuration when left out
+    #[arg(long)]
+    venture: Option<String>,
+}
+
+/// The checkpoint that is meant: its own id, or the latest of a workflow.
+#[derive(Debug, Args)]
+pub(crate) struct WantedArgs {
+    /// The checkpoint
+    checkpoint_id: Option<String>,
+    /// The latest checkpoint of this workflow
+    #[arg(long = "session", value_name = "ID")]
+    session_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SaveArgs {
+    /// The workflow to save to; found by the context's workflowId or the name, or made anew, when left out
+    #[arg(long = "session", value_name = "ID")]
+    session_id: Option<String>,
+    /// Read the context from this file in place of standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// What the checkpoint is called; those with a name are never dropped by themselves
+    #[arg(long)]
+    name: Option<String>,
+    /// A word to find it by; may be given several times
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Save even if nothing changed
+    #[arg(long)]
+    force: bool,
+    /// The repository, OWNER/NAME
+    #[arg(long)]
+    repo: Option<String>,
+    /// The agent's own session, `sess_…`, to be noted with the checkpoint
+    #[arg(long, value_name = "ID")]
+    agent_session: Option<String>,
+    #[command(flatten)]
+    venture: VentureArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LevelArg {
+    /// Long pieces of fewer values
+    Basic,
+    /// Between the two
+    Standard,
+    /// Short pieces of as many values as possible
+    Aggressive,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    wanted: WantedArgs,
+    /// Show at most so many bytes: what is critical whole, the rest condensed
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    max_bytes: Option<i64>,
+    /// The same in tokens, of about four bytes each
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    max_tokens: Option<i64>,
+    /// How short a value may become before it is rather left out
+    #[arg(long, value_enum)]
+    level: Option<LevelArg>,
+    #[command(flatten)]
+    venture: VentureArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WindowArgs {
+    /// How many at the most: 1 to 100, 20 when left out
+    #[arg(long, allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// How many to skip first
+    #[arg(long, allow_negative_numbers = true)]
+    offset: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// The workflow
+    #[arg(long = "session", value_name = "ID")]
+    session_id: String,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    venture: VentureArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// The workflow
+    #[arg(long = "session", value_name = "ID")]
+    session_id: String,
+    /// The key in the context, or a path such as plan.steps
+    context_key: String,
+    #[command(flatten)]
+    venture: VentureArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The earlier checkpoint
+    from: Option<String>,
+    /// The later checkpoint
+    to: Option<String>,
+    /// In place of both: the last two checkpoints of this workflow
+    #[arg(long = "session", value_name = "ID")]
+    session_id: Option<String>,
+    #[command(flatten)]
+    venture: VentureArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    wanted: WantedArgs,
+    /// Only this key, and what is in it
+    #[arg(long = "key", value_name = "KEY")]
+    context_key: Option<String>,
+    #[command(flatten)]
+    venture: VentureArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// The checkpoint
+    checkpoint_id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowsArgs {
+    /// In this repository
+    #[arg(long)]
+    repo: Option<String>,
+    /// With this name
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    venture: VentureArgs,
+}
+
+pub(crate) fn run(command: &CheckpointCommand, backend: &Backend) -> Result<Answer, Failure> {
+    match command {
+        CheckpointCommand::Save(args) => save(args, backend),
+        CheckpointCommand::Load(args) => load(args, backend),
+        CheckpointCommand::List(args) => {
+            let params = json!({
+                "sessionId": args.session_id, "limit": args.window.limit, "offset": args.window.offset,
+                "venture": args.venture.venture,
+            });
+            backend.answer::<ListCheckpoints>(&params, None, |output| {
+                lines(output.checkpoints.iter().map(line), "no checkpoints here")
+            })
+        }
+        CheckpointCommand::MarkCritical(args) => {
+            let params = json!({
+                "sessionId": args.session_id, "contextKey": args.context_key, "venture": args.venture.venture,
+            });
+            backend.answer::<MarkCritical>(&params, args.key.get(), |output| output.message.clone())
+        }
+        CheckpointCommand::Diff(args) => {
+            let params = json!({
+                "from": args.from, "to": args.to, "sessionId": args.session_id, "venture": args.venture.venture,
+            });
+            backend.answer::<DiffCheckpoints>(&params, None, describe_diff)
+        }
+        CheckpointCommand::Explain(args) => {
+            let params = json!({
+                "checkpointId": args.wanted.checkpoint_id, "sessionId": args.wanted.session_id,
+                "contextKey": args.context_key, "venture": args.venture.venture,
+            });
+            backend.answer::<ExplainContext>(&params, None, describe_layers)
+        }
+        CheckpointCommand::Delete(args) => {
+            let params = json!({ "checkpointId": args.checkpoint_id });
+            backend.answer::<DeleteCheckpoint>(&params, None, |output| {
+                format!("deleted {}; freed {} bytes", output.checkpoint_id, output.freed_bytes)
+            })
+        }
+        CheckpointCommand::Workflows(args) => {
+            let params = json!({
+                "repo": args.repo, "name": args.name, "limit": args.window.limit, "offset": args.window.offset,
+                "venture": args.venture.venture,
+            });
+            backend.answer::<ListWorkflows>(&params, None, |output| {
+                lines(output.workflows.iter().map(workflow_line), "no workflows yet")
+            })
+        }
+    }
+}
+
+fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let params = json!({
+        "sessionId": args.session_id,
+        "context": read_context(args.file.as_deref())?,
+        "metadata": { "name": args.name, "tags": args.tags },
+        "force": args.force,
+        "repo": args.repo,
+        "agentSessionId": args.agent_session,
+        "venture": args.venture.venture,
+    });
+    backend.answer::<SaveCheckpoint>(&params, args.key.get(), describe_save)
+}
+
+/// Reads the context, no more of it than could be saved.
+fn read_context(file: Option<&Path>) -> Result<Value, Failure> {
+    let failed = |error: std::io::Error| {
+        let place = file.map_or_else(|| "standard input".into(), |path| path.display().to_string());
+        Failure::new(Exit::Failure, "unreadable_input", format!("{place}: {error}"))
+            .hint("pipe the context in as JSON, or name its file with --file")
+    };
+    let mut bytes = Vec::new();
+    // Canonical JSON may be shorter than what was written by hand, four times at the most where it is indented.
+    let limit = 4 * MAX_FRAME_BYTES as u64 + 1;
+    let read = match file {
+        Some(path) => std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+        None => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
+    };
+    let size = read.map_err(failed)? as u64;
+    if size == limit {
+        let message = format!("the context is larger than {} bytes", limit - 1);
+        return Err(Failure::new(Exit::Validation, ErrorCode::PayloadTooLarge.as_str(), message)
+            .hint("leave out what can be made again (logs, file contents) and keep where to find it"));
+    }
+    read_strict(&bytes).map_err(|error| {
+        Failure::new(Exit::Validation, ErrorCode::InvalidJson.as_str(), format!("the context: {error}"))
+            .hint("send one strict JSON object: no duplicate keys, no nesting over 64, nothing after it")
+    })
+}
+
+fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
+    let params = json!({
+        "checkpointId": args.wanted.checkpoint_id,
+        "sessionId": args.wanted.session_id,
+        "maxBytes": args.max_bytes,
+        "maxTokens": args.max_tokens,
+        "level": args.level.and_then(|level| Some(level.to_possible_value()?.get_name().to_owned())),
+        "venture": args.venture.venture,
+    });
+    backend.answer::<LoadCheckpoint>(&params, None, |output| {
+        // The context is the data; what is said about it must not end up in a pipe.
+        if let Some(view) = &output.view
+            && let Some(more) = &view.more
+        {
+            let omitted = view.omissions.len();
+            note(&format!(
+                "{} bytes shown, {omitted} values condensed or left out: {more}",
+                view.shown_bytes
+            ));
+        }
+        if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
+            note(&format!(
+                "what is critical alone has {} bytes, more than the budget of {}",
+                overflow.critical_bytes, overflow.budget_bytes
+            ));
+        }
+        serde_json::to_string_pretty(&output.context).unwrap_or_default()
+    })
+}
+
+pub(crate) fn describe_save(output: &SaveCheckpointOutput) -> String {
+    let verb = match output.status {
+        SaveStatus::Saved => "saved",
+        SaveStatus::SkippedUnchanged => "unchanged since",
+    };
+    let kept = if output.degraded { ", beside the database, which could not be written" } else { "" };
+    format!(
+        "{verb} {} of workflow {}: {} bytes, {} stored{kept}",
+        output.checkpoint_id, output.session_id, output.size_bytes, output.stored_bytes
+    )
+}
+
+fn lines(lines: impl Iterator<Item = String>, empty: &str) -> String {
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { empty.to_owned() } else { lines.join("\n") }
+}
+
+fn line(checkpoint: &CheckpointView) -> String {
+    let metadata = &checkpoint.metadata;
+    let name = metadata.name.as_ref().map(|name| format!("  {name}")).unwrap_or_default();
+    let tags: String = metadata.tags.iter().map(|tag| format!(" #{tag}")).collect();
+    let damaged =
+        if metadata.status == baton_core::checkpoint::CheckpointStatus::Active { "" } else { "  DAMAGED" };
+    format!(
+        "{}  {}  {} bytes, {} stored{name}{tags}{damaged}",
+        checkpoint.checkpoint_id, checkpoint.created_at, checkpoint.size_bytes, metadata.stored_bytes
+    )
+}
+
+fn workflow_line(workflow: &WorkflowView) -> String {
+    let name = workflow.name.as_deref().unwrap_or("-");
+    let repo = workflow.repo.as_ref().map(|repo| format!("  {repo}")).unwrap_or_default();
+    format!(
+        "{}  {name}{repo}  {} checkpoints, {} bytes, saved {}",
+        workflow.session_id, workflow.checkpoint_count, workflow.stored_bytes, workflow.last_saved_at
+    )
+}
+
+pub(crate) fn describe_diff(output: &DiffCheckpointsOutput) -> String {
+    let mut told = vec![format!(
+        "{} to {}: {} added, {} removed, {} changed",
+        output.from, output.to, output.added, output.removed, output.changed
+    )];
+    told.extend(output.changes.iter().map(|change| {
+        let shown = |value: &Option<Value>| value.as_ref().map(Value::to_string).unwrap_or_default();
+        match change.kind {
+            ChangeKind::Added => format!("+ {}: {}", change.path, shown(&change.new)),
+            ChangeKind::Removed => format!("- {}: {}", change.path, shown(&change.old)),
+            ChangeKind::Changed => {
+                format!("~ {}: {} → {}", change.path, shown(&change.old), shown(&change.new))
+            }
+        }
+    }));
+    if output.unlisted > 0 {
+        told.push(format!("and {} more", output.unlisted));
+    }
+    told.join("\n")
+}
+
+fn describe_layers(output: &ExplainContextOutput) -> String {
+    let keys = output.keys.iter().map(|key| {
+        format!(
+            "{:<9}  {}  ({} bytes; {}: {})",
+            key.layer.as_str(),
+            key.path,
+            key.size_bytes,
+            key.rule,
+            key.why
+        )
+    });
+    let more = (output.unlisted > 0).then(|| format!("and {} more", output.unlisted));
+    lines(keys.chain(more), "the context is empty")
+}

@@ -1,0 +1,170 @@
+//! `baton key …`
+
+use std::time::Duration;
+
+use baton_app::checkpoint::{KEYS_USED_FOR, ListWorkflows, ResealCheckpoints, ResealCheckpointsOutput};
+use baton_core::CheckpointId;
+use baton_store::{BlobFolder, KeyId, SecretKey, SpillFolder, Store, StoreError, Threads};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::backend::{Backend, store_config, store_failure};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::encryption::ConfiguredKeys;
+use crate::exit::Exit;
+use crate::keys::{KeySource, Mode, SourceError};
+use crate::output::{Answer, Failure, note};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Say whether contexts are encrypted, with which key, and where it comes from
+    Status,
+    /// Make a new key and encrypt every stored context with it
+    Rotate(RotateArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RotateArgs {
+    /// Forget the older keys that nothing in this store is encrypted with any more
+    #[arg(long)]
+    drop_old: bool,
+}
+
+pub(crate) fn run(command: &KeyCommand, config: &Config) -> Result<Answer, Failure> {
+    match command {
+        KeyCommand::Status => status(config),
+        KeyCommand::Rotate(args) => rotate(args, config),
+    }
+}
+
+fn status(config: &Config) -> Result<Answer, Failure> {
+    refuse_server(config)?;
+    let keys = ConfiguredKeys::of(config);
+    let (place, mode) = (place(keys.source()), mode(keys.mode()));
+    let used = keys_in_use(config)?;
+    let (ids, problem) = match keys.source().read() {
+        Ok((ring, warning)) => {
+            (ring.ids().map(|id| id.to_string()).collect(), warning.map(|warning| warning.to_string()))
+        }
+        Err(error) => (Vec::new(), Some(format!("{error}; {}", error.hint()))),
+    };
+    let missing: Vec<&String> = used.iter().map(|(id, _)| id).filter(|id| !ids.contains(*id)).collect();
+    let mut told = vec![format!("encryption is {mode}; keys are kept in {place}")];
+    told.extend(ids.first().map(|id| format!("current key: {id}")));
+    told.extend(ids.iter().skip(1).map(|id| format!("older key: {id}")));
+    told.extend(used.iter().map(|(id, count)| format!("{count} checkpoints are encrypted with {id}")));
+    told.extend(missing.iter().map(|id| format!("MISSING: key {id}, without which they cannot be loaded")));
+    told.extend(problem.iter().map(|problem| format!("note: {problem}")));
+    let used: Vec<_> = used.iter().map(|(id, count)| json!({ "key_id": id, "checkpoints": count })).collect();
+    let data = json!({
+        "mode": mode, "source": place, "keys": ids, "in_use": used, "missing": missing, "problem": problem,
+    });
+    Ok(Answer::new(data, told.join("\n")))
+}
+
+fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
+    let keys = ConfiguredKeys::of(config);
+    if keys.mode() == Mode::Off {
+        return Err(Failure::new(Exit::Usage, "usage", "encryption is off: there is no key to rotate")
+            .hint("set BATON_ENCRYPTION=preferred or required first"));
+    }
+    refuse_server(config)?;
+    take_in(config)?;
+    let fresh =
+        SecretKey::random().map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
+    // Where nothing was ever encrypted the first key is made, in place of a second one.
+    let rotated = match keys.source().read() {
+        Ok(_) => keys.source().rotate(fresh),
+        Err(_) if keys_in_use(config)?.is_empty() => keys.source().mint(fresh),
+        Err(error) => Err(error),
+    };
+    let ring = rotated.map_err(|error| source_failure(&error))?;
+    let (mut resealed, damaged) = reseal_all(config)?;
+    let mut dropped = 0;
+    if args.drop_old {
+        // Processes that run use the keys that they have for a moment longer. What they saved meanwhile is sealed again.
+        note("waiting for other processes to take up the new key");
+        std::thread::sleep(KEYS_USED_FOR + Duration::from_secs(1));
+        resealed += reseal_all(config)?.0;
+        let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
+        let left = keys.source().drop_old(&used).map_err(|error| source_failure(&error))?;
+        dropped = ring.ids().count() - left.ids().count();
+    }
+    let current = ring.current_id().to_string();
+    let text = format!(
+        "the current key is {current}; encrypted {resealed} checkpoints with it, forgot {dropped} older keys{}",
+        if damaged.is_empty() {
+            String::new()
+        } else {
+            format!("; {} are damaged and stay as they are", damaged.len())
+        }
+    );
+    let data =
+        json!({ "key_id": current, "resealed": resealed, "damaged": damaged, "dropped_keys": dropped });
+    Ok(Answer::new(data, text))
+}
+
+fn refuse_server(config: &Config) -> Result<(), Failure> {
+    Backend::local(config, "looking after keys").map(|_| ())
+}
+
+/// Takes in what waits beside the database: it may be sealed with a key that is about to be forgotten.
+fn take_in(config: &Config) -> Result<(), Failure> {
+    Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
+    if !SpillFolder::at(DataDir::at(&config.data_dir).spill()).is_empty() {
+        return Err(Failure::new(
+            Exit::Conflict,
+            "checkpoints_waiting",
+            "checkpoints wait in spill/ that could not be taken into the database",
+        )
+        .hint("mend the database (baton doctor), or move files away that cannot be read; then rotate"));
+    }
+    Ok(())
+}
+
+/// Encrypts portion after portion. Broken off, it is gone on with by rotating once more; both keys are there.
+fn reseal_all(config: &Config) -> Result<(u64, Vec<CheckpointId>), Failure> {
+    let backend = Backend::local(config, "rotating keys")?;
+    let blobs = BlobFolder::at(DataDir::at(&config.data_dir).blobs());
+    let (mut resealed, mut damaged, mut after) = (0, Vec::new(), None);
+    loop {
+        let (done, _): (ResealCheckpointsOutput, _) =
+            backend.call::<ResealCheckpoints>(&json!({ "after": after }), None)?;
+        resealed += done.resealed;
+        damaged.extend(done.damaged);
+        for name in done.leftover_blobs {
+            blobs.remove(&name).map_err(|error| store_failure(&error))?;
+        }
+        match done.next {
+            Some(next) => after = Some(next),
+            None => return Ok((resealed, damaged)),
+        }
+    }
+}
+
+/// Which keys the store needs, and for how many checkpoints.
+pub(crate) fn keys_in_use(config: &Config) -> Result<Vec<(String, u64)>, Failure> {
+    let store = Store::open(&store_config(config, Threads::Caller)).map_err(|error| store_failure(&error))?;
+    let used: Result<_, StoreError> = store.read(|tx| tx.keys_in_use()).wait();
+    used.map_err(|error| store_failure(&error))
+}
+
+fn source_failure(error: &SourceError) -> Failure {
+    Failure::new(Exit::Failure, "key_unavailable", error.to_string()).hint(error.hint())
+}
+
+const fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Off => "off",
+        Mode::Preferred => "preferred",
+        Mode::Required => "required",
+    }
+}
+
+fn place(source: &KeySource) -> String {
+    match source {
+        KeySource::File(file) => file.path().display().to_string(),
+        KeySource::Keychain(_) => "the keychain".into(),
+    }
+}

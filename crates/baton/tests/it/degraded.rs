@@ -1,0 +1,160 @@
+//! A database that cannot be used: checkpoints are kept beside it and taken in later; everything else is refused.
+
+use baton_testkit::binary::{Finished, Home};
+use serde_json::{Value, json};
+
+fn home() -> Home {
+    Home::new(env!("CARGO_BIN_EXE_baton"))
+}
+
+fn json_run(home: &Home, arguments: &[&str]) -> Finished {
+    home.run(&[arguments, &["--format", "json"]].concat())
+}
+
+fn save(home: &Home, session: &str, context: &Value) -> Value {
+    let file = home.path().join("context.json");
+    std::fs::write(&file, context.to_string()).unwrap();
+    let saved =
+        json_run(home, &["checkpoint", "save", "--session", session, "--file", file.to_str().unwrap()]);
+    assert_eq!(saved.code, 0, "{saved:?}");
+    saved.json()["data"].clone()
+}
+
+fn loaded(home: &Home, arguments: &[&str]) -> Value {
+    let loaded = json_run(home, &[&["checkpoint", "load"], arguments].concat());
+    assert_eq!(loaded.code, 0, "{loaded:?}");
+    loaded.json()["data"].clone()
+}
+
+fn ids(home: &Home, session: &str) -> Vec<String> {
+    let listed = json_run(home, &["checkpoint", "list", "--session", session]).json();
+    let found = listed["data"]["checkpoints"].as_array().cloned().unwrap_or_default();
+    found.iter().map(|checkpoint| checkpoint["checkpointId"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Puts something in the place of the database that is none, and gives a way to put it back.
+fn break_database(home: &Home) -> impl FnOnce() {
+    let (database, away) = (home.data_dir().join("baton.db"), home.path().join("away.db"));
+    std::fs::rename(&database, &away).unwrap();
+    std::fs::write(&database, "this is no database, whatever it is called").unwrap();
+    move || std::fs::rename(&away, &database).unwrap()
+}
+
+#[test]
+fn what_is_saved_meanwhile_is_read_meanwhile_and_taken_in_later_in_order() {
+    let home = home();
+    let first = save(&home, "s", &json!({ "step": 1 }));
+    let mend = break_database(&home);
+    let second = save(&home, "s", &json!({ "step": 2 }));
+    let third = save(&home, "s", &json!({ "step": 3 }));
+    assert_eq!(
+        (&first["degraded"], &second["degraded"], &third["degraded"]),
+        (&json!(false), &json!(true), &json!(true))
+    );
+    let latest = loaded(&home, &["--session", "s"]);
+    assert_eq!((&latest["context"], &latest["degraded"]), (&json!({ "step": 3 }), &json!(true)));
+    let id = |saved: &Value| saved["checkpointId"].as_str().unwrap().to_owned();
+    assert_eq!(loaded(&home, &[&id(&second)])["context"], json!({ "step": 2 }));
+    assert_eq!(ids(&home, "s"), [id(&third), id(&second)]);
+    mend();
+    assert_eq!(ids(&home, "s"), [id(&third), id(&second), id(&first)]);
+    let latest = loaded(&home, &["--session", "s"]);
+    assert_eq!((&latest["context"], &latest["degraded"]), (&json!({ "step": 3 }), &json!(false)));
+    assert_eq!(std::fs::read_dir(home.data_dir().join("spill")).unwrap().count(), 0);
+    let fourth = save(&home, "s", &json!({ "step": 4 }));
+    assert_eq!(ids(&home, "s").first(), Some(&id(&fourth)));
+}
+
+#[test]
+fn a_file_that_was_taken_in_but_not_removed_is_not_taken_in_twice() {
+    let home = home();
+    save(&home, "s", &json!({ "step": 1 }));
+    let mend = break_database(&home);
+    save(&home, "s", &json!({ "step": 2 }));
+    let spill = home.data_dir().join("spill");
+    let file = std::fs::read_dir(&spill).unwrap().next().unwrap().unwrap().path();
+    let copy = home.path().join("copy");
+    std::fs::copy(&file, &copy).unwrap();
+    mend();
+    assert_eq!(ids(&home, "s").len(), 2);
+    std::fs::rename(&copy, &file).unwrap();
+    assert_eq!(ids(&home, "s").len(), 2);
+    assert!(!file.exists());
+}
+
+#[test]
+fn everything_else_is_refused_with_the_way_forward() {
+    let home = home();
+    save(&home, "s", &json!({ "step": 1 }));
+    let _mend = break_database(&home);
+    for arguments in [
+        ["checkpoint", "mark-critical", "--session", "s", "step"].as_slice(),
+        &["checkpoint", "workflows"],
+        &["checkpoint", "load", "--session", "another"],
+        &["session", "list", "--venture", "local"],
+    ] {
+        let refused = json_run(&home, arguments);
+        assert_eq!(refused.code, 9, "{arguments:?}: {refused:?}");
+        let error = &refused.json()["error"];
+        assert_eq!(error["code"], "store_unavailable", "{arguments:?}");
+        assert!(error["hint"].is_string(), "{arguments:?}: {error}");
+    }
+    let mut client = home.mcp();
+    let refused = client.call("session_start", &json!({ "agent": "a", "repo": "o/r" }));
+    assert_eq!(refused["structuredContent"]["code"], "STORAGE_UNAVAILABLE", "{refused}");
+    let saved =
+        client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": { "step": 2 } }));
+    assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");
+}
+
+#[test]
+fn a_process_that_began_without_the_database_takes_it_up_when_it_is_mended() {
+    let home = home();
+    save(&home, "s", &json!({ "step": 1 }));
+    let mend = break_database(&home);
+    let mut client = home.mcp();
+    let saved =
+        client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": { "step": 2 } }));
+    assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");
+    mend();
+    let mut number = 3;
+    loop {
+        let context = json!({ "step": number });
+        let saved = client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": context }));
+        if saved["structuredContent"]["degraded"] == false {
+            break;
+        }
+        number += 1;
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let steps: Vec<Value> =
+        ids(&home, "s").iter().map(|id| loaded(&home, &[id])["context"]["step"].clone()).collect();
+    let newest_first: Vec<Value> = (1..=number).rev().map(Value::from).collect();
+    assert_eq!(steps.as_slice(), &newest_first[..steps.len()]);
+    assert!(std::fs::read_dir(home.data_dir().join("spill")).unwrap().next().is_none());
+}
+
+#[test]
+fn a_workflow_without_an_id_is_found_again_meanwhile() {
+    let home = home();
+    save(&home, "s", &json!({}));
+    let _mend = break_database(&home);
+    let file = home.path().join("context.json");
+    let save = |step: u32| {
+        std::fs::write(&file, json!({ "workflowId": "auth", "step": step }).to_string()).unwrap();
+        let saved = json_run(&home, &["checkpoint", "save", "--file", file.to_str().unwrap()]);
+        saved.json()["data"]["sessionId"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(save(1), save(2));
+}
+
+#[test]
+fn doctor_tells_of_what_waits() {
+    let home = home();
+    save(&home, "s", &json!({}));
+    let mend = break_database(&home);
+    save(&home, "s", &json!({ "step": 1 }));
+    mend();
+    let told = home.run(&["doctor"]);
+    assert!(told.stdout.contains("some wait in spill/"), "{told:?}");
+}

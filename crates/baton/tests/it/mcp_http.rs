@@ -1,0 +1,167 @@
+//! MCP over HTTP: the door that every path has, and tools behind it that know who calls.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use baton_store::StoreError;
+use baton_testkit::binary::{Answer, Home, ServerProcess};
+use serde_json::{Value, json};
+
+use crate::served::{Served, expect, id, refusal, who};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
+
+/// Posts bytes to `/mcp` as a client does.
+pub(crate) fn post(server: &ServerProcess, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    server.send("POST", "/mcp", &[&[JSON, ACCEPT], headers].concat(), body)
+}
+
+/// Sends a request in the revision 2025-11-25 and gives the answer, which must be one.
+pub(crate) fn ask(server: &ServerProcess, headers: &[(&str, &str)], method: &str, params: &Value) -> Value {
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let headers = [&[("mcp-protocol-version", "2025-11-25")], headers].concat();
+    let answer = expect(&post(server, &headers, request.to_string().as_bytes()), 200);
+    assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(1)), "{answer}");
+    answer
+}
+
+/// Calls a tool and gives its result.
+pub(crate) fn call_tool(server: &ServerProcess, tool: &str, arguments: &Value) -> Value {
+    ask(server, &[], "tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
+}
+
+fn token(home: &Home, arguments: &[&str]) -> String {
+    let made = home.run(&[&["token", "create", "--format", "json"], arguments].concat());
+    id(&made.json()["data"]["token"])
+}
+
+#[test]
+fn the_door_is_the_same_as_for_every_path() {
+    let served = Served::sqlite();
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
+    let send = |headers: &[(&str, &str)]| post(&served, headers, list.as_bytes());
+    expect(&send(&[]), 200);
+    refusal(&send(&[("x-relay-key", "")]), 401, "unauthorized");
+    refusal(&send(&[("x-relay-key", "wrong")]), 401, "unauthorized");
+    refusal(&send(&[("host", "rebound.example")]), 403, "forbidden");
+    refusal(&send(&[("origin", "https://elsewhere.example")]), 403, "forbidden");
+    expect(&send(&[("origin", "http://localhost:3000")]), 200);
+    for method in ["GET", "DELETE", "PUT"] {
+        let answer = served.send(method, "/mcp", &[ACCEPT], b"");
+        refusal(&answer, 405, "method_not_allowed");
+        assert_eq!(answer.header("allow"), Some("POST"));
+    }
+    refusal(&served.send("GET", "/mcp", &[("x-relay-key", "")], b""), 401, "unauthorized");
+
+    let named = send(&[("x-correlation-id", "mine-1")]);
+    assert_eq!(
+        (named.header("x-correlation-id"), named.header("cache-control")),
+        (Some("mine-1"), Some("no-store"))
+    );
+    assert!(named.header("mcp-session-id").is_none(), "nothing is kept between two requests");
+    let metrics = served.get("/metrics").text;
+    assert!(metrics.contains(r#"baton_requests_total{endpoint="/mcp",status="401"}"#), "{metrics}");
+}
+
+#[test]
+fn calls_are_made_in_the_name_of_the_credential() {
+    for served in Served::each() {
+        let started = call_tool(&served, "session_start", &who("a"))["structuredContent"].clone();
+        let session = served.found(&format!("/sessions/{}", id(&started["session_id"])));
+        let over_http = served.ok("/sod", &who("b"));
+        assert_eq!(session["session"]["actor_key_id"], over_http["session"]["actor_key_id"]);
+
+        let (reader, outsider) = (
+            token(&served.home, &["--name", "reader", "--access", "read", "--venture", "v"]),
+            token(&served.home, &["--name", "outsider", "--venture", "elsewhere"]),
+        );
+        let call = |token: &str, tool: &str, arguments: &Value| {
+            let params = json!({ "name": tool, "arguments": arguments });
+            let headers = [("x-relay-key", token), ("x-correlation-id", "call-1")];
+            let result = ask(&served, &headers, "tools/call", &params)["result"].clone();
+            (result["isError"] == true, result["structuredContent"].clone())
+        };
+        let listed = call(&reader, "active_sessions", &json!({ "venture": "v" }));
+        assert_eq!(listed.1["sessions"].as_array().unwrap().len(), 2);
+        let (failed, error) = call(&reader, "session_start", &who("c"));
+        assert_eq!(
+            (failed, &error["code"], &error["correlation_id"]),
+            (true, &json!("FORBIDDEN"), &json!("call-1"))
+        );
+        let (failed, error) = call(&outsider, "handoff_latest", &json!({ "venture": "v" }));
+        assert_eq!((failed, &error["code"]), (true, &json!("FORBIDDEN")));
+        let (failed, error) =
+            call(&outsider, "session_show", &json!({ "session_id": started["session_id"] }));
+        assert_eq!((failed, &error["code"]), (true, &json!("SESSION_NOT_FOUND")));
+
+        let read = |token: &str, uri: &str| {
+            ask(&served, &[("x-relay-key", token)], "resources/read", &json!({ "uri": uri }))
+        };
+        let uri = format!("baton://session/{}", id(&started["session_id"]));
+        assert!(
+            read(&reader, &uri)["result"]["contents"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains("\"agent\":\"a\"")
+        );
+        assert_eq!(read(&outsider, &uri)["error"]["code"], -32002);
+        assert_eq!(read(&outsider, "baton://handoff/latest?venture=v")["error"]["data"]["code"], "FORBIDDEN");
+        let prompt = json!({ "name": "resume", "arguments": { "repo": "o/r", "venture": "v" } });
+        let refused = ask(&served, &[("x-relay-key", &outsider)], "prompts/get", &prompt);
+        assert_eq!(refused["error"]["data"]["code"], "FORBIDDEN");
+    }
+}
+
+#[test]
+fn the_rate_limit_counts_requests_of_every_kind() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "20")]);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
+    expect(&post(&server, &[], list.as_bytes()), 200);
+    expect(&server.get("/active?agent=a"), 200);
+    let answer = post(&server, &[], list.as_bytes());
+    refusal(&answer, 429, "rate_limited");
+    assert!(answer.header("retry-after").is_some());
+}
+
+#[test]
+fn a_key_makes_a_call_happen_once() {
+    let served = Served::sqlite();
+    let session = id(&call_tool(&served, "session_start", &who("a"))["structuredContent"]["session_id"]);
+    let arguments = json!({
+        "session_id": session, "handoff": { "summary": "once" }, "idempotency_key": "k-1",
+    });
+    let first = call_tool(&served, "handoff_create", &arguments);
+    assert_eq!(
+        first["structuredContent"],
+        call_tool(&served, "handoff_create", &arguments)["structuredContent"]
+    );
+    assert_eq!(served.found("/handoffs?venture=v")["handoffs"].as_array().unwrap().len(), 1);
+}
+
+/// Every call is in the request log: a tool as its operation, what is turned away under its path.
+#[test]
+fn the_log_has_calls_and_refusals() {
+    let served = Served::sqlite();
+    call_tool(&served, "session_start", &who("a"));
+    post(&served, &[("x-relay-key", "")], b"{}");
+    post(&served, &[], b"nonsense");
+    let store = served.store();
+    let expected: BTreeSet<(&str, &str, u16)> =
+        [("session.start", "MCP", 200), ("/mcp", "POST", 401), ("/mcp", "POST", 400)].into();
+    // The log is written a moment after the answer.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = store.read::<_, StoreError, _>(|tx| tx.requests(10)).wait().unwrap();
+        let found: BTreeSet<(&str, &str, u16)> = found
+            .iter()
+            .map(|call| (call.endpoint.as_str(), call.method.as_str(), call.status_code))
+            .collect();
+        if found.is_superset(&expected) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{found:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
