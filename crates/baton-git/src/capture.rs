@@ -115,7 +115,7 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
         head: status.head.clone(),
         tree: raw.id,
         patch_tree,
-        clean: view.is_clean(&patch_ids),
+        clean: view.staged.is_empty() && !patch.as_ref().unwrap_or(&raw).differs,
         staged: staged_changes(&status),
         nested: view.nested(),
         not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
@@ -245,6 +245,8 @@ fn patch_ids<'a>(
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
     let mut ids = HashMap::new();
     let mut asked = Vec::new();
+    // Git cannot compare a file whose filter it may not run, so that for those the status information decides.
+    let filters = !repository.configuration().subsections("filter").is_empty();
     for (item, found) in &view.found {
         let Found::File(file) = found else { continue };
         if !file.mode.is_file() || view.in_head(item, file.mode, file.id) {
@@ -253,7 +255,7 @@ fn patch_ids<'a>(
         match item.entry {
             Some(entry) if entry.id == file.id => {}
             Some(entry)
-                if (file.untouched || view.is_unchanged_to_git(item))
+                if (filters && file.same_stat || view.is_unchanged_to_git(item))
                     && view.in_head(item, file.mode, entry.id) =>
             {
                 ids.insert(item.path, entry.id);
@@ -394,7 +396,8 @@ impl<'a> View<'a> {
 
     /// Whether `HEAD` has the same at this path.
     fn in_head(&self, item: &Item<'_>, mode: FileMode, id: ObjectId) -> bool {
-        match (self.staged.get(item.path), item.entry) {
+        let staged = if self.staged.is_empty() { None } else { self.staged.get(item.path) };
+        match (staged, item.entry) {
             (Some(head), _) => *head == Some(StatusSide { mode, id }),
             (None, Some(entry)) => !entry.intent_to_add && entry.mode == mode && entry.id == id,
             (None, None) => false,
@@ -421,10 +424,6 @@ impl<'a> View<'a> {
             inputs.sort_by_key(|input| input.path);
         }
         inputs.into_iter()
-    }
-
-    fn is_clean(&self, ids: &HashMap<&[u8], ObjectId>) -> bool {
-        self.staged.is_empty() && self.inputs(ids).all(|input| input.in_head)
     }
 
     fn nested(&self) -> Vec<NestedRepository> {

@@ -87,15 +87,21 @@ pub(crate) fn write_pack(
     publish(folder, checksum, temporary, &index).map_err(io)
 }
 
-/// Puts pack and index in place, the index last: git sees a pack by its index.
+/// Puts pack and index in place, the index last and only when the pack is on disk: git sees a pack by its index.
+///
+/// Each gets its name before it is made durable, so that this makes the name durable as well. An index that a crash
+/// leaves empty is passed over by git and by [`packed_ids`], and the next pack of the same objects replaces it.
 fn publish(folder: &Path, checksum: ObjectId, pack: NamedTempFile, index: &[u8]) -> io::Result<()> {
+    let place = |file: NamedTempFile, ending: &str| {
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o400))?;
+        let file =
+            file.persist(folder.join(format!("pack-{checksum}.{ending}"))).map_err(|error| error.error)?;
+        file.sync_all()
+    };
     let mut index_file = NamedTempFile::new_in(folder)?;
     index_file.write_all(index)?;
-    for (file, ending) in [(pack, "pack"), (index_file, "idx")] {
-        file.as_file().set_permissions(fs::Permissions::from_mode(0o400))?;
-        file.as_file().sync_all()?;
-        file.persist(folder.join(format!("pack-{checksum}.{ending}"))).map_err(|error| error.error)?;
-    }
+    place(pack, "pack")?;
+    place(index_file, "idx")?;
     File::open(folder)?.sync_all()
 }
 

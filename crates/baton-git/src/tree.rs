@@ -16,7 +16,9 @@ pub(crate) struct TreeInput<'a> {
 #[derive(Debug)]
 pub(crate) struct BuiltTree {
     pub(crate) id: ObjectId,
-    /// The tree objects that `HEAD` does not have, this one included if it is new.
+    /// Whether anything differs from `HEAD`.
+    pub(crate) differs: bool,
+    /// The tree objects that `HEAD` may not have, this one always included.
     pub(crate) objects: Vec<(ObjectId, Vec<u8>)>,
 }
 
@@ -47,11 +49,11 @@ pub(crate) fn build<'a>(format: ObjectFormat, inputs: impl Iterator<Item = TreeI
         }
     }
     builder.enter(b"");
-    let content = builder.open.pop().map(|root| root.content).unwrap_or_default();
+    let (content, differs) = builder.open.pop().map(|root| (root.content, root.differs)).unwrap_or_default();
     let id = format.id_of("tree", &content);
     let mut objects = builder.objects;
     objects.push((id, content));
-    BuiltTree { id, objects }
+    BuiltTree { id, differs, objects }
 }
 
 fn push_entry(content: &mut Vec<u8>, mode: &str, name: &[u8], id: ObjectId) {

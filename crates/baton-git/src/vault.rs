@@ -118,6 +118,8 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
     let config = folder.join("config");
     match fs::read_to_string(&config) {
         Ok(found) if found == settings => return Ok(()),
+        // Made just before a crash.
+        Ok(found) if found.is_empty() => {}
         Ok(_) => return Err(GitError::OtherObjectFormat { path: folder.to_owned() }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(GitError::folder(config)(error)),
@@ -131,7 +133,6 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(content.as_bytes())?;
-            file.as_file().sync_all()?;
             file.persist(&path).map(|_| ()).map_err(|error| error.error)
         };
         write().map_err(GitError::folder(&path))?;

@@ -52,8 +52,8 @@ pub(crate) struct FoundFile {
     pub(crate) stat: FileStat,
     /// How the id is known.
     pub(crate) source: Source,
-    /// Whether the file is untouched since git made its entry in the index, whatever that entry names.
-    pub(crate) untouched: bool,
+    /// Whether its status information is that of its entry in the index, whatever that entry names.
+    pub(crate) same_stat: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,11 +174,11 @@ impl<'a> Look<'a> {
             }
             let mode = self.mode(item, kind, &stat);
             let file_stat = file_stat(&stat);
-            let untouched = item.entry.is_some_and(|entry| {
-                self.index.written_at.is_some_and(|at| is_untouched(entry, kind, &file_stat, at))
-            });
+            let same_stat = item.entry.is_some_and(|entry| has_stat(entry, kind, &file_stat));
+            let settled =
+                || self.index.written_at.is_some_and(|at| file_stat.changed_at.is_settled_before(at));
             let known = match item.entry {
-                Some(entry) if untouched && (self.trust_index || kind == FileType::Symlink) => {
+                Some(entry) if same_stat && (self.trust_index || kind == FileType::Symlink) && settled() => {
                     Some((entry.id, Source::Index))
                 }
                 _ => cursor.find(item.path, &file_stat).map(|id| (id, Source::Cache)),
@@ -190,7 +190,7 @@ impl<'a> Look<'a> {
                     None => continue,
                 },
             };
-            return Ok(Found::File(FoundFile { mode, id, stat: file_stat, source, untouched }));
+            return Ok(Found::File(FoundFile { mode, id, stat: file_stat, source, same_stat }));
         }
         Err(GitError::Changing { path: RepoPath::new(item.path) })
     }
@@ -342,8 +342,8 @@ fn file_stat(stat: &Stat) -> FileStat {
     }
 }
 
-/// Whether a file is what it was when git made the entry, beyond what could happen within one tick of the clock.
-fn is_untouched(entry: &IndexEntry, kind: FileType, stat: &FileStat, written_at: Moment) -> bool {
+/// Whether a file has the status information that git saw when it made the entry.
+fn has_stat(entry: &IndexEntry, kind: FileType, stat: &FileStat) -> bool {
     let same_kind = match kind {
         FileType::Symlink => entry.mode == FileMode::Symlink,
         _ => entry.mode.is_file(),
@@ -358,12 +358,7 @@ fn is_untouched(entry: &IndexEntry, kind: FileType, stat: &FileStat, written_at:
     };
     // Git empties the size of an entry that it is not sure about.
     let sure = stat.size > 0 || entry.id == entry.id.format().id_of("blob", b"");
-    same_kind
-        && sure
-        && entry.stage == 0
-        && !entry.intent_to_add
-        && entry.stat == now
-        && stat.changed_at.is_settled_before(written_at)
+    same_kind && sure && entry.stage == 0 && !entry.intent_to_add && entry.stat == now
 }
 
 /// The chain of open folders down to the present one.
