@@ -36,6 +36,7 @@ mod diff;
 mod error;
 mod head;
 mod index;
+mod lookup;
 mod moment;
 mod nested;
 mod object;

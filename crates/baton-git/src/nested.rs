@@ -66,7 +66,7 @@ fn commit(digits: &str, format: ObjectFormat) -> Occupant {
 }
 
 /// The git folder of a repository: `.git`, or where the file `.git` points.
-fn git_dir(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn git_dir(folder: &Path) -> Option<PathBuf> {
     let place = folder.join(".git");
     let meta = fs::metadata(&place).ok()?;
     if meta.is_dir() {

@@ -55,6 +55,48 @@ fn a_linked_worktree_has_its_own_folder_and_the_name_of_the_first() {
 }
 
 #[test]
+fn a_name_is_found_with_one_question() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let git = sandbox.program();
+    let linked = sandbox.folder().join("linked");
+    sandbox.git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    for root in [&sandbox.root(), &linked] {
+        assert_eq!(Repository::name_at(&git, root).unwrap(), sandbox.repository().name());
+    }
+    sandbox.git(&["remote", "add", "up", "git@example.com:owner/name.git"]);
+    assert_eq!(Repository::name_at(&git, &sandbox.root()).unwrap().unwrap().as_str(), "owner/name");
+    let outside = Repository::name_at(&git, sandbox.folder());
+    assert!(matches!(outside, Err(GitError::NotARepository { .. })), "{outside:?}");
+}
+
+#[test]
+fn commits_are_found_by_what_people_call_them() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.git(&["tag", "-m", "v1", "v1"]);
+    let repository = sandbox.repository();
+    let commit = repository.head().commit();
+    let short = commit.unwrap().to_string()[..8].to_owned();
+    for name in ["HEAD", "main", "v1", short.as_str()] {
+        assert_eq!(repository.resolve_commit(name).unwrap(), commit, "{name}");
+    }
+    for name in ["", "nothing", "HEAD:a", "--all", "HEAD~1", "a b", "HEAD^{tree}"] {
+        assert_eq!(repository.resolve_commit(name).unwrap(), None, "{name}");
+    }
+}
+
+#[test]
+fn files_are_those_that_are_there_and_not_ignored() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("gone", "1\n"), (".gitignore", "*.log\n")]);
+    sandbox.remove("gone");
+    sandbox.write("new/b", "1\n");
+    sandbox.write("x.log", "1\n");
+    sandbox.write(".agent-output/c", "1\n");
+    let files = sandbox.repository().files(&[RepoPath::new(".agent-output")]).unwrap();
+    let names: Vec<String> = files.iter().map(RepoPath::to_string).collect();
+    assert_eq!(names, [".gitignore", "a", "new/b"]);
+}
+
+#[test]
 fn names_with_line_breaks_are_found() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder().join("a\nb");
