@@ -103,7 +103,7 @@ pub fn compare(
             actual.head.commit.clone(),
             "base commit changed, cannot verify deltas",
         ));
-        if same_tree {
+        if same_tree && actual.clean {
             verdict.differences.push(whole(
                 DifferenceKind::Committed,
                 None,

@@ -91,7 +91,20 @@ fn out_of_scope_edits_say_so() {
 
 #[test]
 fn commits_stashes_and_resets_are_told_apart() {
-    let committed = verdict(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
+    let moved = verdict(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
+    assert_eq!(
+        kinds(&moved.differences),
+        [DifferenceKind::BaseCommitMoved],
+        "what was left is in no commit yet"
+    );
+    let committed = verdict(
+        |tree| {
+            tree.head.commit = Some("c2".into());
+            tree.clean = true;
+        },
+        &[],
+        &[],
+    );
     assert_eq!(kinds(&committed.differences), [DifferenceKind::BaseCommitMoved, DifferenceKind::Committed]);
     assert!(committed.differences[1].message.contains("was committed, delta tracking invalidated"));
     let stashed = verdict(
