@@ -22,5 +22,5 @@ mod worktree;
 
 pub use operation::{AnyTaskOperation, Effect, TaskOperation, catalog, operation};
 pub use operations::*;
-pub use place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
+pub use place::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskPlace};
 pub use tree::WorkingTree;

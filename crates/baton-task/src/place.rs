@@ -12,6 +12,9 @@ use crate::tree::WorkingTree;
 /// The folder in the checkout that is Baton's own.
 pub const OUTPUT_FOLDER: &str = ".agent-output";
 
+/// The folder below it where whoever answers for the tree keeps what snapshots are made of. It goes with the last context.
+pub const OBJECTS_FOLDER: &str = ".objects";
+
 /// The file that holds a task's context.
 pub const CONTEXT_FILE: &str = "context.json";
 

@@ -9,7 +9,7 @@ use baton_core::task::TaskId;
 use baton_core::{Fault, Timestamp};
 
 use crate::durable::{failed, make_folder, sync_folder};
-use crate::place::TaskPlace;
+use crate::place::{OBJECTS_FOLDER, TaskPlace};
 
 /// The folder of completed tasks.
 pub(crate) const ARCHIVE: &str = ".archive";
@@ -61,6 +61,15 @@ pub(crate) fn remove(place: &TaskPlace, folder: &Path, now: Timestamp) -> Result
     }
     empty_bin(place);
     Ok(true)
+}
+
+/// Removes the objects of snapshots when no task has a context any more. Only whoever holds the lock may.
+pub(crate) fn drop_objects(place: &TaskPlace, now: Timestamp) {
+    if live(place).is_empty()
+        && let Err(fault) = remove(place, &place.output().join(OBJECTS_FOLDER), now)
+    {
+        tracing::warn!(error = %fault.message, "the objects of snapshots could not be removed; the next sweep tries again");
+    }
 }
 
 /// Removes what a killed process left in the bin. Only whoever holds the lock may.

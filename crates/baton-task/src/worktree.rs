@@ -85,8 +85,8 @@ fn describe(
         draft.warnings.push("HEAD is not the base commit of the task any more".into());
     }
     for module in &state.submodules {
-        let kind = if module.registered { "submodule" } else { "embedded repository" };
-        draft.warnings.push(format!("{} is a {kind}: its files are not part of the snapshot", module.path));
+        let kind = if module.registered { "a submodule" } else { "an embedded repository" };
+        draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
     }
     let missing = missing_paths(place, &draft.context);
     let present =

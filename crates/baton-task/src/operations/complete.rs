@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::folder::{Draft, Writing};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
-use crate::shelf::{KEPT, archive, drop_expired};
+use crate::shelf::{KEPT, archive, drop_expired, drop_objects};
 
 /// Ends a task whose roles are done. Its files are kept for thirty days.
 #[derive(Debug)]
@@ -63,6 +63,7 @@ impl TaskOperation for CompleteTask {
         let (context, warnings, _lock) = draft.save_and_hold()?;
         let folder = archive(place, &context.task_id, now)?;
         drop_expired(place, now);
+        drop_objects(place, now);
         let path = folder.strip_prefix(place.root()).unwrap_or(&folder).to_string_lossy().into_owned();
         Ok(CompleteTaskOutput {
             task_id: context.task_id,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::folder::lock_existing;
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
-use crate::shelf::remove;
+use crate::shelf::{drop_objects, remove};
 
 /// Removes the files of a task, whatever state they are in.
 #[derive(Debug)]
@@ -45,7 +45,9 @@ impl TaskOperation for PurgeContext {
         let Some(_lock) = lock_existing(place)? else {
             return Ok(PurgeContextOutput { task_id, purged: false });
         };
-        let purged = remove(place, &place.folder(&task_id), place.now())?;
+        let now = place.now();
+        let purged = remove(place, &place.folder(&task_id), now)?;
+        drop_objects(place, now);
         Ok(PurgeContextOutput { task_id, purged })
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::folder::{lock_existing, read_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
-use crate::shelf::{KEPT, archive, archived, drop_expired, empty_bin, live};
+use crate::shelf::{KEPT, archive, archived, drop_expired, drop_objects, empty_bin, live};
 use crate::task_file;
 
 /// Archives contexts that nobody needs any more and removes what was archived long enough.
@@ -83,6 +83,7 @@ impl TaskOperation for SweepContexts {
             archived(place).into_iter().filter(|archived| archived.archived_at.plus(KEPT) <= now).collect()
         } else {
             empty_bin(place);
+            drop_objects(place, now);
             drop_expired(place, now)
         };
         output.expired = expired.into_iter().map(|archived| archived.task_id).collect();
