@@ -3,10 +3,11 @@
 use std::path::{Component, Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
-use baton_core::task::{Head, TreeDiff, TreeState, WorktreeSnapshot};
-use baton_core::{ErrorCode, Fault};
-use baton_task::{TaskPlace, WorkingTree};
+use baton_core::ErrorCode;
+use baton_task::TaskPlace;
 
+use super::git_tree::GitTree;
+use crate::checkout::find_root;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -23,8 +24,7 @@ impl Checkout {
         let cwd = std::env::current_dir().map_err(|error| {
             Failure::new(Exit::Failure, "internal", format!("the working folder: {error}"))
         })?;
-        let root = cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
-        let root = root.map(Path::to_owned).ok_or_else(|| {
+        let root = find_root(&cwd).ok_or_else(|| {
             Failure::new(
                 Exit::NotFound,
                 ErrorCode::NotFound.as_str(),
@@ -32,8 +32,7 @@ impl Checkout {
             )
             .hint("go to the checkout of the task, then try again")
         })?;
-        let place = TaskPlace::new(root, NoTree, || SystemClock.now(), actor(config));
-        Ok(Self { place, cwd })
+        Ok(Self { place: place(&root, &actor(config)), cwd })
     }
 
     /// Takes a path as people mean it, from the working folder, and gives it from the root of the checkout. One that
@@ -54,6 +53,11 @@ impl Checkout {
     }
 }
 
+/// The tasks of a checkout, with git to answer for its tree.
+fn place(root: &Path, actor: &str) -> TaskPlace {
+    TaskPlace::new(root, GitTree::at(root), || SystemClock.now(), actor)
+}
+
 /// Who acts when nobody is named: the configured agent, else the user.
 fn actor(config: &Config) -> String {
     let user = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
@@ -62,36 +66,4 @@ fn actor(config: &Config) -> String {
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "unknown".into())
-}
-
-/// Stands in for the part that runs git.
-struct NoTree;
-
-fn missing<T>() -> Result<T, Fault> {
-    Err(Fault::new(ErrorCode::Internal, "this verb needs the git part, which this build does not have")
-        .hint("use a build that has it"))
-}
-
-impl WorkingTree for NoTree {
-    fn head(&self) -> Result<Head, Fault> {
-        missing()
-    }
-    fn resolve_commit(&self, _revision: &str) -> Result<String, Fault> {
-        missing()
-    }
-    fn is_dirty(&self) -> Result<bool, Fault> {
-        missing()
-    }
-    fn files(&self) -> Result<Vec<String>, Fault> {
-        missing()
-    }
-    fn snapshot(&self) -> Result<TreeState, Fault> {
-        missing()
-    }
-    fn changes_since(&self, _commit: Option<&str>, _to: &TreeState) -> Result<TreeDiff, Fault> {
-        missing()
-    }
-    fn changes_between(&self, _from: &WorktreeSnapshot, _to: &TreeState) -> Result<TreeDiff, Fault> {
-        missing()
-    }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod checkout;
 mod describe;
+mod git_tree;
 
 use std::io::Read;
 
