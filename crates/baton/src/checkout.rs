@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use baton_core::{ErrorCode, Fault};
-use baton_git::{Git, GitError};
+use baton_core::{ErrorCode, Fault, Repo};
+use baton_git::{Git, GitError, Repository};
 
 /// Finds the root of the checkout around a folder, without asking git.
 pub(crate) fn find_root(folder: &Path) -> Option<PathBuf> {
@@ -13,6 +13,12 @@ pub(crate) fn find_root(folder: &Path) -> Option<PathBuf> {
 /// Finds git on the path of this process.
 pub(crate) fn git() -> Result<Git, Fault> {
     Git::find(std::env::vars_os()).map_err(fault)
+}
+
+/// Names the repository around the working folder; `None` where there is none.
+pub(crate) fn repository_here() -> Result<Option<Repo>, Fault> {
+    let Some(root) = std::env::current_dir().ok().as_deref().and_then(find_root) else { return Ok(None) };
+    Repository::name_at(&git()?, &root).map_err(fault)
 }
 
 /// Says what a failure of git means, and what to do about it.

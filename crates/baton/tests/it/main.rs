@@ -25,6 +25,7 @@ mod session_http;
 mod snapshots;
 mod task_cli;
 mod task_drift;
+mod task_mcp;
 mod task_refusals;
 mod task_relay;
 mod text_http;

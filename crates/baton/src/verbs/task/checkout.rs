@@ -54,12 +54,12 @@ impl Checkout {
 }
 
 /// The tasks of a checkout, with git to answer for its tree.
-fn place(root: &Path, actor: &str) -> TaskPlace {
+pub(super) fn place(root: &Path, actor: &str) -> TaskPlace {
     TaskPlace::new(root, GitTree::at(root), || SystemClock.now(), actor)
 }
 
 /// Who acts when nobody is named: the configured agent, else the user.
-fn actor(config: &Config) -> String {
+pub(super) fn actor(config: &Config) -> String {
     let user = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let named = config.agent.as_ref().map(|agent| agent.as_str().to_owned()).or_else(user);
     named

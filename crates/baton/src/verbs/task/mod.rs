@@ -4,6 +4,7 @@ mod args;
 mod checkout;
 mod describe;
 mod git_tree;
+mod tools;
 
 use std::io::Read;
 
@@ -15,6 +16,7 @@ use baton_task::{
 use serde_json::{Value, json};
 
 pub(crate) use args::TaskCommand;
+pub(crate) use tools::local_tools;
 
 use self::checkout::Checkout;
 use crate::config::Config;
