@@ -1,6 +1,6 @@
 //! Reads a working tree: git says what is tracked, staged and ignored, while tracked files are looked at here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::attributes::{ATTRIBUTES, file_may_convert, may_convert};
 use crate::error::GitError;
@@ -14,7 +14,7 @@ use crate::program::Invocation;
 use crate::repository::Repository;
 use crate::snapshot::{Snapshot, StagedChange, TreeFile};
 use crate::stat_cache::StatCache;
-use crate::status::{Status, StatusCode, StatusEntry, StatusSide};
+use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::{TreeInput, build};
 use crate::vault::Vault;
 use crate::worktree::{Found, FoundFile, Item, Look, Sight, Source, content};
@@ -84,13 +84,17 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
     let index = Index::read(repository, vault.folder())?;
     let tracked_items = tracked_items(&index, vault.excluded());
     let mut look = Look::new(repository, &index, &cache);
+    look.trust_index = !may_convert(repository, &index);
+    // Where nothing is converted, whether a tracked file changed is found out here alone.
+    let quiet = if look.trust_index { index.quiet_copy(vault.folder())? } else { None };
     let (status, tracked) = std::thread::scope(|scope| {
-        let status = scope.spawn(|| Status::ask(repository, vault.excluded()));
-        let tracked = look_at_tracked(&mut look, &tracked_items);
+        let quiet = quiet.as_ref().map(tempfile::NamedTempFile::path);
+        let status = scope.spawn(move || Status::ask(repository, vault.excluded(), quiet));
+        let tracked = look.at(&tracked_items);
         (status.join(), tracked)
     });
-    let status = status.unwrap_or_else(|_| Err(GitError::unexpected("status", "the listener broke off")))?;
-    let mut tracked = tracked?;
+    let status = status.unwrap_or_else(|_| Err(GitError::unexpected("status", "the listener broke off")));
+    let (mut status, mut tracked) = (status?, tracked?);
     if IndexStamp::of(repository) != index.stamp {
         return Err(GitError::Changing { path: RepoPath::new(".git/index") });
     }
@@ -98,10 +102,14 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
     let untracked_items: Vec<Item<'_>> =
         untracked_paths.iter().map(|path| Item { path, entry: None }).collect();
     let untracked = look.at(&untracked_items)?;
-    if look.trust_index && converts(repository, &untracked.attributed) {
+    let attributed = [tracked.attributed.as_slice(), &untracked.attributed].concat();
+    if look.trust_index && converts(repository, &attributed) {
         // A file of attributes that nobody tracks.
         look.trust_index = false;
         tracked = look.at(&tracked_items)?;
+        status = Status::ask(repository, vault.excluded(), None)?;
+    } else if quiet.is_some() {
+        status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
     let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
     remember(vault, &cache, now, &view);
@@ -142,14 +150,24 @@ fn tracked_items<'a>(index: &'a Index, excluded: &[RepoPath]) -> Vec<Item<'a>> {
     items
 }
 
-fn look_at_tracked(look: &mut Look<'_>, items: &[Item<'_>]) -> Result<Sight, GitError> {
-    look.trust_index = !may_convert(look.repository, look.index);
-    let sight = look.at(items)?;
-    if look.trust_index && converts(look.repository, &sight.attributed) {
-        look.trust_index = false;
-        return look.at(items);
-    }
-    Ok(sight)
+/// How tracked files differ from the index. Conflicts and nested repositories are git's to tell.
+fn unstaged<'a>(items: &[Item<'a>], sight: &Sight) -> BTreeMap<&'a [u8], Unstaged> {
+    let change = |(item, found): (&Item<'a>, &Found)| {
+        let entry = item.entry.filter(|entry| entry.stage == 0 && entry.mode != FileMode::Nested)?;
+        let (code, worktree) = match found {
+            Found::Absent => (StatusCode::Deleted, None),
+            Found::File(file) if file.mode.is_file() != entry.mode.is_file() => {
+                (StatusCode::TypeChanged, Some(file.mode))
+            }
+            Found::File(file) if (file.mode, file.id) != (entry.mode, entry.id) => {
+                (StatusCode::Modified, Some(file.mode))
+            }
+            _ => return None,
+        };
+        let index = StatusSide { mode: entry.mode, id: entry.id };
+        Some((item.path, Unstaged { code, index, worktree }))
+    };
+    items.iter().zip(&sight.found).filter_map(change).collect()
 }
 
 /// Whether a file of attributes in one of the folders may convert.

@@ -4,10 +4,12 @@
 //! rewritten by git as a plain one, in the vault.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 use crate::error::GitError;
 use crate::moment::Moment;
@@ -29,6 +31,8 @@ pub(crate) struct IndexStat {
 #[derive(Debug, Clone)]
 pub(crate) struct IndexEntry {
     path: Range<usize>,
+    /// Where its flags are in the bytes of the index.
+    flags_at: usize,
     pub(crate) mode: FileMode,
     pub(crate) id: ObjectId,
     pub(crate) stat: IndexStat,
@@ -42,6 +46,7 @@ pub(crate) struct IndexEntry {
 /// All paths that git tracks, in the order of their bytes.
 #[derive(Debug)]
 pub(crate) struct Index {
+    bytes: Vec<u8>,
     paths: Vec<u8>,
     entries: Vec<IndexEntry>,
     /// When it was written; none if there is no index yet.
@@ -65,20 +70,37 @@ impl Index {
     pub(crate) fn read(repository: &Repository, scratch: &Path) -> Result<Self, GitError> {
         let stamp = IndexStamp::of(repository);
         let path = repository.git_dir().join("index");
-        let Some((bytes, written_at)) = contents(&path).map_err(GitError::folder(&path))? else {
-            return Ok(Self { paths: Vec::new(), entries: Vec::new(), written_at: None, stamp });
+        let Some((mut bytes, written_at)) = contents(&path).map_err(GitError::folder(&path))? else {
+            let (bytes, paths, entries) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(Self { bytes, paths, entries, written_at: None, stamp });
         };
-        let (paths, entries) = match parse(&bytes, repository.object_format())? {
-            Parsed::Plain(paths, entries) => (paths, entries),
-            Parsed::Special => {
-                let plain = rewritten(repository, &bytes, scratch)?;
-                match parse(&plain, repository.object_format())? {
-                    Parsed::Plain(paths, entries) => (paths, entries),
-                    Parsed::Special => return Err(damaged("it cannot be made plain")),
-                }
-            }
+        let mut parsed = parse(&bytes, repository.object_format())?;
+        if matches!(parsed, Parsed::Special) {
+            bytes = rewritten(repository, &bytes, scratch)?;
+            parsed = parse(&bytes, repository.object_format())?;
+        }
+        let Parsed::Plain(paths, entries) = parsed else { return Err(damaged("it cannot be made plain")) };
+        Ok(Self { bytes, paths, entries, written_at: Some(written_at), stamp })
+    }
+
+    /// A copy in which every file is marked as unchanged, so that git does not look at tracked files.
+    ///
+    /// None if that would hide something that is not looked at here: what was only announced may be the new name of
+    /// a file that is gone, which git finds out if it sees both.
+    pub(crate) fn quiet_copy(&self, folder: &Path) -> Result<Option<NamedTempFile>, GitError> {
+        if self.bytes.is_empty() || self.entries.iter().any(|entry| entry.intent_to_add) {
+            return Ok(None);
+        }
+        let mut bytes = self.bytes.clone();
+        for entry in self.entries.iter().filter(|entry| entry.mode != FileMode::Nested) {
+            bytes[entry.flags_at] |= 0x80;
+        }
+        let write = || {
+            let mut file = NamedTempFile::new_in(folder)?;
+            file.write_all(&bytes)?;
+            Ok(file)
         };
-        Ok(Self { paths, entries, written_at: Some(written_at), stamp })
+        write().map(Some).map_err(GitError::folder(folder))
     }
 
     pub(crate) fn entries(&self) -> &[IndexEntry] {
@@ -128,12 +150,15 @@ enum Parsed {
 }
 
 /// Takes bytes from the front.
-struct Reader<'a>(&'a [u8]);
+struct Reader<'a> {
+    left: &'a [u8],
+    total: usize,
+}
 
 impl<'a> Reader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], GitError> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(|| damaged("it is cut off"))?;
-        self.0 = rest;
+        let (taken, rest) = self.left.split_at_checked(count).ok_or_else(|| damaged("it is cut off"))?;
+        self.left = rest;
         Ok(taken)
     }
 
@@ -146,7 +171,7 @@ impl<'a> Reader<'a> {
     }
 
     fn until_nul(&mut self) -> Result<&'a [u8], GitError> {
-        let end = self.0.iter().position(|byte| *byte == 0).ok_or_else(|| damaged("it is cut off"))?;
+        let end = self.left.iter().position(|byte| *byte == 0).ok_or_else(|| damaged("it is cut off"))?;
         let name = self.take(end)?;
         self.take(1)?;
         Ok(name)
@@ -170,7 +195,7 @@ impl<'a> Reader<'a> {
 
 fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Parsed, GitError> {
     let body = bytes.len().checked_sub(format.id_length()).ok_or_else(|| damaged("it is cut off"))?;
-    let mut reader = Reader(&bytes[..body]);
+    let mut reader = Reader { left: &bytes[..body], total: body };
     if reader.take(4)? != b"DIRC" {
         return Err(damaged("it does not begin as an index does"));
     }
@@ -189,7 +214,7 @@ fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Parsed, GitError> {
         previous = entry.path.clone();
         entries.push(entry);
     }
-    while reader.0.len() >= 8 {
+    while reader.left.len() >= 8 {
         let name = reader.take(4)?;
         let size = reader.u32()? as usize;
         // An extension that begins with a small letter changes what the entries mean.
@@ -208,13 +233,14 @@ fn parse_entry(
     format: ObjectFormat,
     (paths, previous): (&mut Vec<u8>, Range<usize>),
 ) -> Result<Option<IndexEntry>, GitError> {
-    let before = reader.0.len();
+    let before = reader.left.len();
     let ctime = (reader.u32()?, reader.u32()?);
     let mtime = (reader.u32()?, reader.u32()?);
     let (_device, inode, bits) = (reader.u32()?, reader.u32()?, reader.u32()?);
     let (user, group, size) = (reader.u32()?, reader.u32()?, reader.u32()?);
     let id = ObjectId::from_bytes(format, reader.take(format.id_length())?);
     let id = id.ok_or_else(|| damaged("it is cut off"))?;
+    let flags_at = reader.total - reader.left.len();
     let flags = reader.u16()?;
     let extended = if flags & 0x4000 != 0 { reader.u16()? } else { 0 };
     let start = paths.len();
@@ -226,12 +252,13 @@ fn parse_entry(
     } else {
         paths.extend_from_slice(reader.until_nul()?);
         // One to eight NUL bytes end an entry at a multiple of eight.
-        let length = before - reader.0.len();
+        let length = before - reader.left.len();
         reader.take(length.next_multiple_of(8) - length)?;
     }
     let Some(mode) = FileMode::from_bits(bits) else { return Ok(None) };
     Ok(Some(IndexEntry {
         path: start..paths.len(),
+        flags_at,
         mode,
         id,
         stat: IndexStat { ctime, mtime, inode, user, group, size },

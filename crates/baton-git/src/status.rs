@@ -1,5 +1,8 @@
 //! What `git status` says: staged, unstaged, untracked, unmerged, renamed.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::GitError;
@@ -12,7 +15,8 @@ use crate::stash::Stash;
 /// The state of a checkout as git sees it.
 ///
 /// Git compares whole seconds and believes marks such as assume-unchanged; a [`Snapshot`](crate::Snapshot) does
-/// neither. Where the two disagree about a file, the snapshot is right.
+/// neither, and where nothing is converted, the status that comes with it does not either. Where the two disagree
+/// about a file, the snapshot is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Where the checkout stands.
@@ -21,8 +25,17 @@ pub struct Status {
     pub stash: Option<Stash>,
     /// Every path that is not as committed, in git's order.
     pub entries: Vec<StatusEntry>,
-    /// The same as git wrote it (`--porcelain=v2 -z`), without headers and without excluded paths.
+    /// The same as git writes it (`--porcelain=v2 -z`), without headers and without excluded paths.
     pub report: Vec<u8>,
+}
+
+/// How a tracked file in the working tree differs from the index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unstaged {
+    pub(crate) code: StatusCode,
+    pub(crate) index: StatusSide,
+    /// What it is in the working tree; none if it is gone.
+    pub(crate) worktree: Option<FileMode>,
 }
 
 /// How a path differs on one side of the index.
@@ -101,15 +114,25 @@ impl StatusEntry {
 
 impl Status {
     /// Asks git. Paths within `excluded` are left out.
-    pub(crate) fn ask(repository: &Repository, excluded: &[RepoPath]) -> Result<Self, GitError> {
+    ///
+    /// With another index than that of the checkout, that one counts.
+    pub(crate) fn ask(
+        repository: &Repository,
+        excluded: &[RepoPath],
+        index: Option<&Path>,
+    ) -> Result<Self, GitError> {
         let renames = if repository.configuration().is_partial_clone() {
             // Looking for renames would need contents that are not here.
             "--no-renames"
         } else {
             "--find-renames"
         };
-        let output = repository
-            .call("status")
+        let mut call = repository.call("status");
+        if let Some(index) = index {
+            // Marks do not keep git from looking at files ahead of time.
+            call = call.variable("GIT_INDEX_FILE", index).setting("core.preloadIndex", "false");
+        }
+        let output = call
             .arguments(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--untracked-files=all"])
             .arguments(["--ignored=no", "--ignore-submodules=dirty", renames])
             .output()?;
@@ -156,6 +179,84 @@ impl Status {
     }
 }
 
+impl Status {
+    /// Adds what git was not allowed to look at.
+    pub(crate) fn add_unstaged(&mut self, mut found: BTreeMap<&[u8], Unstaged>) {
+        if found.is_empty() {
+            return;
+        }
+        let records = records(&self.report);
+        let mut all: Vec<(StatusEntry, Vec<u8>)> = Vec::with_capacity(records.len() + found.len());
+        for (mut entry, mut record) in self.entries.drain(..).zip(records) {
+            if let StatusEntry::Changed { path, unstaged, .. } = &mut entry
+                && let Some(file) = found.remove(path.as_bytes())
+            {
+                *unstaged = file.code;
+                amend(&mut record, &file);
+            }
+            all.push((entry, record));
+        }
+        for (path, file) in found {
+            let entry = StatusEntry::Changed {
+                path: RepoPath::new(path),
+                previous_path: None,
+                staged: StatusCode::Unmodified,
+                unstaged: file.code,
+                head: Some(file.index),
+                index: Some(file.index),
+            };
+            let StatusSide { mode, id } = file.index;
+            let mut record = format!("1 .. N... {mode} {mode} {mode} {id} {id} ").into_bytes();
+            record.extend_from_slice(path);
+            record.push(0);
+            amend(&mut record, &file);
+            all.push((entry, record));
+        }
+        // Git's order: what changed by path, then conflicts, then what is untracked.
+        let rank = |entry: &StatusEntry| match entry {
+            StatusEntry::Changed { .. } => 0,
+            StatusEntry::Unmerged { .. } => 1,
+            StatusEntry::Untracked { .. } => 2,
+        };
+        all.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.path().cmp(b.path())));
+        let (entries, records): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        (self.entries, self.report) = (entries, records.concat());
+    }
+}
+
+/// The records of a report, each with its NUL; a renamed one with both its paths.
+fn records(report: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = report.split_inclusive(|byte| *byte == 0);
+    let mut records = Vec::new();
+    while let Some(part) = parts.next() {
+        let second = if part.starts_with(b"2 ") { parts.next() } else { None };
+        records.push([part, second.unwrap_or_default()].concat());
+    }
+    records
+}
+
+/// Writes the side of the working tree into a record: its letter, and its mode behind four other fields.
+fn amend(record: &mut [u8], file: &Unstaged) {
+    const LETTER_AT: usize = 3;
+    const MODE_AT: usize = "1 XY N... 100644 100644 ".len();
+    let mode = file.worktree.map_or("000000", FileMode::digits);
+    record[LETTER_AT] = letter(file.code);
+    record[MODE_AT..MODE_AT + mode.len()].copy_from_slice(mode.as_bytes());
+}
+
+const fn letter(code: StatusCode) -> u8 {
+    match code {
+        StatusCode::Unmodified => b'.',
+        StatusCode::Modified => b'M',
+        StatusCode::TypeChanged => b'T',
+        StatusCode::Added => b'A',
+        StatusCode::Deleted => b'D',
+        StatusCode::Renamed => b'R',
+        StatusCode::Copied => b'C',
+        StatusCode::Unmerged => b'U',
+    }
+}
+
 impl Repository {
     /// Tells what is staged, unstaged, untracked and in conflict; paths within `excluded` are left out.
     ///
@@ -163,7 +264,7 @@ impl Repository {
     ///
     /// When git fails.
     pub fn status(&self, excluded: &[RepoPath]) -> Result<Status, GitError> {
-        Status::ask(self, excluded)
+        Status::ask(self, excluded, None)
     }
 }
 

@@ -273,7 +273,11 @@ impl<'a> Player<'a> {
 
     /// What changed since the commit is what git itself calls changed.
     fn agree_with_git(&mut self, after: &Tree) {
-        let snapshot = self.capture(after).snapshot().clone();
+        let capture = self.capture(after);
+        let arguments = ["status", "--porcelain=v2", "-z", "-uall", "--", ":!.agent-output"];
+        let report = self.sandbox.git(&arguments);
+        assert_eq!(shown(&capture.status().report), shown(&report), "the report");
+        let snapshot = capture.snapshot().clone();
         let changes = self.vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
         let ours: BTreeSet<Vec<u8>> =
             changes.paths().into_iter().map(|path| path.as_bytes().to_vec()).collect();
