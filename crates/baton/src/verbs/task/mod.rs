@@ -2,6 +2,7 @@
 
 mod args;
 mod checkout;
+mod demo;
 mod describe;
 mod git_tree;
 mod tools;
@@ -16,6 +17,7 @@ use baton_task::{
 use serde_json::{Value, json};
 
 pub(crate) use args::TaskCommand;
+pub(crate) use demo::demo;
 pub(crate) use tools::local_tools;
 
 use self::checkout::Checkout;
