@@ -185,6 +185,11 @@ impl Sha256Hash {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Takes a hash that was computed piece by piece.
+    pub const fn from_bytes(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+
     /// Gives the hash itself, not its digits.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

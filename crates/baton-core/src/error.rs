@@ -34,12 +34,22 @@ pub enum ErrorCode {
     CheckpointNotFound,
     /// The checkpoint is there, but what is stored of it is damaged.
     CheckpointCorrupt,
+    /// There is no such task, or it has no context.
+    TaskNotFound,
     /// The path exists, the method does not.
     MethodNotAllowed,
     /// The session is no longer active.
     SessionEnded,
     /// The session was ended with another handoff.
     HandoffConflict,
+    /// The task has a context already.
+    TaskExists,
+    /// It is not this role's turn, or the task's files say something else than its context.
+    TaskConflict,
+    /// The working tree is not as it was left.
+    DriftDetected,
+    /// The task waits for somebody to settle something.
+    TaskBlocked,
     /// The body or payload is larger than allowed.
     PayloadTooLarge,
     /// The store holds as much as it may, and nothing can be dropped.
@@ -52,6 +62,8 @@ pub enum ErrorCode {
     RateLimited,
     /// Something failed inside Baton; the log has it under the correlation id.
     Internal,
+    /// The stored context of a task is not as it was written.
+    TaskCorrupt,
     /// The database cannot be opened, read or written.
     StoreUnavailable,
     /// More work is waiting than can be taken on.
@@ -60,7 +72,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of the list above.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::UnsupportedSchemaVersion,
@@ -72,15 +84,21 @@ impl ErrorCode {
         Self::HandoffNotFound,
         Self::CheckpointNotFound,
         Self::CheckpointCorrupt,
+        Self::TaskNotFound,
         Self::MethodNotAllowed,
         Self::SessionEnded,
         Self::HandoffConflict,
+        Self::TaskExists,
+        Self::TaskConflict,
+        Self::DriftDetected,
+        Self::TaskBlocked,
         Self::PayloadTooLarge,
         Self::StorageQuotaExceeded,
         Self::IdempotencyMismatch,
         Self::SecretFound,
         Self::RateLimited,
         Self::Internal,
+        Self::TaskCorrupt,
         Self::StoreUnavailable,
         Self::Overloaded,
     ];
@@ -99,15 +117,21 @@ impl ErrorCode {
             Self::HandoffNotFound => "handoff_not_found",
             Self::CheckpointNotFound => "checkpoint_not_found",
             Self::CheckpointCorrupt => "checkpoint_corrupt",
+            Self::TaskNotFound => "task_not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::SessionEnded => "session_ended",
             Self::HandoffConflict => "handoff_conflict",
+            Self::TaskExists => "task_exists",
+            Self::TaskConflict => "task_conflict",
+            Self::DriftDetected => "drift_detected",
+            Self::TaskBlocked => "task_blocked",
             Self::PayloadTooLarge => "payload_too_large",
             Self::StorageQuotaExceeded => "storage_quota_exceeded",
             Self::IdempotencyMismatch => "idempotency_mismatch",
             Self::SecretFound => "secret_found",
             Self::RateLimited => "rate_limited",
             Self::Internal => "internal",
+            Self::TaskCorrupt => "task_corrupt",
             Self::StoreUnavailable => "store_unavailable",
             Self::Overloaded => "overloaded",
         }
@@ -127,14 +151,23 @@ impl ErrorCode {
             | Self::MissingIdempotencyKey => 400,
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
-            Self::NotFound | Self::SessionNotFound | Self::HandoffNotFound | Self::CheckpointNotFound => 404,
+            Self::NotFound
+            | Self::SessionNotFound
+            | Self::HandoffNotFound
+            | Self::CheckpointNotFound
+            | Self::TaskNotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::SessionEnded | Self::HandoffConflict => 409,
+            Self::SessionEnded
+            | Self::HandoffConflict
+            | Self::TaskExists
+            | Self::TaskConflict
+            | Self::DriftDetected
+            | Self::TaskBlocked => 409,
             Self::CheckpointCorrupt => 410,
             Self::PayloadTooLarge | Self::StorageQuotaExceeded => 413,
             Self::IdempotencyMismatch | Self::SecretFound => 422,
             Self::RateLimited => 429,
-            Self::Internal => 500,
+            Self::Internal | Self::TaskCorrupt => 500,
             Self::StoreUnavailable | Self::Overloaded => 503,
         }
     }

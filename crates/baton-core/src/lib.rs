@@ -19,6 +19,7 @@ mod name;
 mod request;
 pub mod secrets;
 mod session;
+pub mod task;
 mod text;
 mod time;
 mod token;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Why a text is not a name of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NameError(&'static str);
+pub struct NameError(pub(crate) &'static str);
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, pattern $pattern:literal, max $max:literal, $check:expr, $rule:literal) => {
@@ -69,6 +69,8 @@ macro_rules! name {
         }
     };
 }
+
+pub(crate) use name;
 
 fn word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')

@@ -13,7 +13,8 @@ mod routes;
 
 pub use http::{ServeError, Server, ServerConfig};
 pub use mcp::{
-    McpError, PromptBinding, ResourceBinding, ToolBinding, prompts, resources, serve_stdio, tools,
+    LocalCall, LocalHints, LocalTool, McpError, PromptBinding, ResourceBinding, ToolBinding, prompts,
+    resources, serve_stdio, tools,
 };
 pub use openapi::openapi;
 pub use routes::{Route, Verb, routes};

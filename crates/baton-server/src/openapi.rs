@@ -43,7 +43,7 @@ fn error_schema() -> Value {
         "required": ["error", "message", "hint", "details", "correlation_id"],
         "properties": {
             "error": {
-                "type": "string", "enum": ErrorCode::ALL.map(ErrorCode::as_str),
+                "type": "string", "enum": codes().map(ErrorCode::as_str).collect::<Vec<_>>(),
                 "description": "The name of what went wrong, which stays the same.",
             },
             "message": { "type": "string", "description": "What failed, and on which input." },
@@ -170,8 +170,24 @@ fn responses(operation: &dyn AnyOperation) -> Value {
     responses
 }
 
+/// The codes that HTTP can answer with: those of tasks come from checkouts, which a server cannot see.
+fn codes() -> impl Iterator<Item = ErrorCode> {
+    let of_tasks = |code: &ErrorCode| {
+        matches!(
+            code,
+            ErrorCode::TaskNotFound
+                | ErrorCode::TaskExists
+                | ErrorCode::TaskConflict
+                | ErrorCode::DriftDetected
+                | ErrorCode::TaskBlocked
+                | ErrorCode::TaskCorrupt
+        )
+    };
+    ErrorCode::ALL.into_iter().filter(move |code| !of_tasks(code))
+}
+
 fn refusal(status: u16) -> Value {
-    let codes = ErrorCode::ALL.into_iter().filter(|code| code.status() == status);
+    let codes = codes().filter(|code| code.status() == status);
     let mut headers = json!({ "X-Correlation-ID": correlation_header() });
     match status {
         405 => {

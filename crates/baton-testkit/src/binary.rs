@@ -24,6 +24,7 @@ pub struct Home {
     binary: PathBuf,
     database_url: Option<String>,
     environment: Vec<(String, String)>,
+    working_folder: PathBuf,
 }
 
 /// What a command came to.
@@ -58,7 +59,8 @@ impl Home {
     #[must_use]
     pub fn new(binary: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { folder, binary: binary.into(), database_url: None, environment: Vec::new() }
+        let working_folder = folder.path().to_owned();
+        Self { folder, binary: binary.into(), database_url: None, environment: Vec::new(), working_folder }
     }
 
     /// Puts the store on a PostgreSQL server.
@@ -73,6 +75,23 @@ impl Home {
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Runs everything in this folder below the home, making it if need be.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be made.
+    #[must_use]
+    pub fn working_in(mut self, folder: &str) -> Self {
+        self.working_folder = self.folder.path().join(folder);
+        std::fs::create_dir_all(&self.working_folder).expect("a folder below the home");
+        self
+    }
+
+    /// The folder that everything runs in.
+    pub fn working_folder(&self) -> &Path {
+        &self.working_folder
     }
 
     /// The home folder.
@@ -94,7 +113,7 @@ impl Home {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("BATON_DATA_DIR", self.data_dir())
             .env("BATON_RELAY_KEY", RELAY_KEY)
-            .current_dir(self.folder.path())
+            .current_dir(&self.working_folder)
             .stdin(Stdio::null());
         if let Some(url) = &self.database_url {
             command.env("BATON_DATABASE_URL", url);

@@ -54,6 +54,9 @@ enum Command {
     /// Look after the keys that saved contexts are encrypted with
     #[command(subcommand)]
     Key(verbs::key::KeyCommand),
+    /// Hand a task from role to role: what it is about, whose turn it is, what changed
+    #[command(subcommand)]
+    Task(verbs::task::TaskCommand),
     /// Make, list and revoke credentials of single agents
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
@@ -100,6 +103,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Handoff(command) => verbs::handoff::run(&command, &config, &Backend::open(&config)?),
         Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
         Command::Key(command) => verbs::key::run(&command, &config),
+        Command::Task(command) => verbs::task::run(command, &config),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
         Command::Serve(_) => verbs::serve::run(&config),

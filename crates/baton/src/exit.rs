@@ -18,6 +18,10 @@ pub(crate) enum Exit {
     NotFound = 3,
     /// It contradicts what is stored.
     Conflict = 4,
+    /// The working tree is not as it was left.
+    Drift = 5,
+    /// Somebody must settle something first.
+    Blocked = 6,
     /// The input does not pass validation.
     Validation = 7,
     /// A secret was found in what was to be stored.
@@ -43,10 +47,15 @@ impl From<ErrorCode> for Exit {
             ErrorCode::NotFound
             | ErrorCode::SessionNotFound
             | ErrorCode::HandoffNotFound
-            | ErrorCode::CheckpointNotFound => Self::NotFound,
-            ErrorCode::SessionEnded | ErrorCode::HandoffConflict | ErrorCode::IdempotencyMismatch => {
-                Self::Conflict
-            }
+            | ErrorCode::CheckpointNotFound
+            | ErrorCode::TaskNotFound => Self::NotFound,
+            ErrorCode::SessionEnded
+            | ErrorCode::HandoffConflict
+            | ErrorCode::IdempotencyMismatch
+            | ErrorCode::TaskExists
+            | ErrorCode::TaskConflict => Self::Conflict,
+            ErrorCode::DriftDetected => Self::Drift,
+            ErrorCode::TaskBlocked => Self::Blocked,
             ErrorCode::SecretFound => Self::SecretFound,
             ErrorCode::StoreUnavailable | ErrorCode::Overloaded => Self::StoreUnavailable,
             ErrorCode::Unauthorized
@@ -55,6 +64,7 @@ impl From<ErrorCode> for Exit {
             | ErrorCode::RateLimited
             | ErrorCode::CheckpointCorrupt
             | ErrorCode::StorageQuotaExceeded
+            | ErrorCode::TaskCorrupt
             | ErrorCode::Internal => Self::Failure,
         }
     }

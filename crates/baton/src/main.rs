@@ -4,6 +4,7 @@
 //! `baton-app`; how it looks on the network is in `baton-server`.
 
 mod backend;
+mod checkout;
 mod checkpoints;
 mod cli;
 mod config;

@@ -1,6 +1,7 @@
 //! The MCP face.
 
 mod briefing;
+mod local;
 mod message;
 mod prompts;
 mod resources;
@@ -9,6 +10,7 @@ mod server;
 mod stdio;
 mod tools;
 
+pub use local::{LocalCall, LocalHints, LocalTool};
 pub(crate) use message::{MAX_MESSAGE_BYTES, Refusal, read_message};
 pub use prompts::{PromptBinding, prompts};
 pub use resources::{ResourceBinding, resources};

@@ -75,6 +75,12 @@ fn retry(code: ErrorCode) -> Value {
         | ErrorCode::HandoffNotFound
         | ErrorCode::CheckpointNotFound
         | ErrorCode::CheckpointCorrupt
+        | ErrorCode::TaskNotFound
+        | ErrorCode::TaskExists
+        | ErrorCode::TaskConflict
+        | ErrorCode::DriftDetected
+        | ErrorCode::TaskBlocked
+        | ErrorCode::TaskCorrupt
         | ErrorCode::MethodNotAllowed
         | ErrorCode::SessionEnded
         | ErrorCode::HandoffConflict

@@ -17,6 +17,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
+use crate::mcp::local::LocalTool;
 use crate::mcp::prompts::{Desk, PromptBinding, prompts};
 use crate::mcp::resources::{ResourceBinding, find_resource, resources};
 use crate::mcp::result::{error_of, resource_error, tool_result};
@@ -58,20 +59,32 @@ pub(crate) struct McpServer {
     sole_actor: Option<Actor>,
     version: Arc<str>,
     bindings: Arc<[ToolBinding]>,
+    /// What is done where the client is; nothing over HTTP.
+    local: Arc<[LocalTool]>,
     descriptions: Arc<[Tool]>,
 }
 
 impl McpServer {
-    /// Serves one client, whose every request is by the same actor.
-    pub(crate) fn for_one(app: App, actor: Actor, version: &str) -> Self {
-        Self { sole_actor: Some(actor), ..Self::for_callers(app, version) }
+    /// Serves one client on this machine, whose every request is by the same actor.
+    pub(crate) fn for_one(app: App, actor: Actor, version: &str, local: Vec<LocalTool>) -> Self {
+        let server = Self::for_callers(app, version);
+        let described = local.iter().map(LocalTool::describe);
+        let descriptions = server.descriptions.iter().cloned().chain(described).collect();
+        Self { sole_actor: Some(actor), local: local.into(), descriptions, ..server }
     }
 
     /// Serves requests that each bring their [`Caller`]; one without is refused.
     pub(crate) fn for_callers(app: App, version: &str) -> Self {
         let bindings = tools();
         let descriptions = bindings.iter().map(ToolBinding::describe).collect();
-        Self { app, sole_actor: None, version: version.into(), bindings: bindings.into(), descriptions }
+        Self {
+            app,
+            sole_actor: None,
+            version: version.into(),
+            bindings: bindings.into(),
+            local: Arc::new([]),
+            descriptions,
+        }
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
@@ -151,11 +164,16 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        if let Some(tool) = self.local.iter().find(|tool| tool.name == request.name) {
+            let caller = self.caller(&context)?;
+            return Ok(tool.run(arguments, caller.correlation_id).await.into());
+        }
         let Some(binding) = self.bindings.iter().find(|binding| binding.tool == request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
         let caller = self.caller(&context)?;
-        let reply = self.call(caller, binding.operation, request.arguments.unwrap_or_default()).await;
+        let reply = self.call(caller, binding.operation, arguments).await;
         Ok(tool_result(&reply, binding.text).into())
     }
 

@@ -9,11 +9,13 @@ use serde_json::Value;
 const EDGES: &[(&str, &[&str])] = &[
     ("baton-core", &[]),
     ("baton-store", &["baton-core"]),
+    ("baton-git", &["baton-core"]),
     ("baton-app", &["baton-core", "baton-store"]),
     ("baton-server", &["baton-app", "baton-core"]),
-    ("baton", &["baton-app", "baton-core", "baton-server", "baton-store"]),
+    ("baton-task", &["baton-core"]),
+    ("baton", &["baton-app", "baton-core", "baton-git", "baton-server", "baton-store", "baton-task"]),
     ("baton-testkit", &["baton-core", "baton-store"]),
-    ("baton-benches", &["baton-core", "baton-store", "baton-testkit"]),
+    ("baton-benches", &["baton-core", "baton-git", "baton-store", "baton-testkit"]),
 ];
 
 /// Libraries that only these crates may use.
@@ -29,7 +31,13 @@ const FENCES: &[(&str, &[&str])] = &[
     ("keyring", &["baton"]),
     ("zstd", &["baton-store"]),
     ("ureq", &["baton", "baton-testkit"]),
+    ("serde-saphyr", &["baton-task"]),
+    ("flate2", &["baton-git", "baton-task"]),
+    ("sha1", &["baton-git"]),
 ];
+
+/// Where git may be started: tests and benches aside, nowhere else.
+const GIT_STARTS_IN: &str = "baton-git";
 
 /// The direct, non-development dependencies of every crate of ours.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
@@ -70,4 +78,30 @@ fn libraries_stay_behind_their_fences() {
         let extra: Vec<&str> = users.filter(|user| !allowed.contains(user)).collect();
         assert!(extra.is_empty(), "{library} must not be used by {extra:?}");
     }
+}
+
+#[test]
+fn only_one_crate_starts_git() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut folders: Vec<_> = EDGES
+        .iter()
+        .filter(|(name, _)| *name != GIT_STARTS_IN)
+        .map(|(name, _)| crates.join(name).join("src"))
+        .collect();
+    let mut offenders = Vec::new();
+    while let Some(folder) = folders.pop() {
+        // The benches have no such folder: they may start what they measure against.
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs")
+                && std::fs::read_to_string(&path).unwrap().contains("Command::new(\"git\")")
+            {
+                offenders.push(path);
+            }
+        }
+    }
+    assert!(offenders.is_empty(), "git is started in {offenders:?}");
 }

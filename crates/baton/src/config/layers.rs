@@ -18,6 +18,9 @@ const MAX_FILE_BYTES: u64 = 64 * 1024;
 /// How alike two names must be for one to be suggested for the other.
 const NEAR_ENOUGH: f64 = 0.7;
 
+/// What a repository says about its tasks: no settings of ours, read where tasks are.
+const TASK_TABLE: &str = "task.";
+
 /// What variables of builds, tests and benchmarks begin with: they set nothing, and there is nothing odd about them.
 const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH_", "BATON_COMMIT"];
 
@@ -110,6 +113,9 @@ impl Layers {
         };
         let folders = Folders { base: path.parent(), home: sources.home() };
         for (key, value) in flatten(table) {
+            if matches!(origin, Origin::ProjectFile(_)) && key.starts_with(TASK_TABLE) {
+                continue;
+            }
             let Some(setting) = find(&key) else {
                 let nearest = nearest(&key, SETTINGS.iter().map(|setting| setting.key));
                 self.warnings.push(Warning::UnknownKey { key, path: path.clone(), nearest });

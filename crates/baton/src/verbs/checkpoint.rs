@@ -15,8 +15,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::backend::Backend;
+use crate::checkout::repository_here;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure, note};
+use crate::output::{Answer, Failure, note, warn};
 use crate::verbs::session::KeyArgs;
 
 #[derive(Debug, Subcommand)]
@@ -73,7 +74,7 @@ pub(crate) struct SaveArgs {
     /// Save even if nothing changed
     #[arg(long)]
     force: bool,
-    /// The repository, OWNER/NAME
+    /// The repository, OWNER/NAME; that of the checkout around the working folder when left out
     #[arg(long)]
     repo: Option<String>,
     /// The agent's own session, `sess_…`, to be noted with the checkpoint
@@ -246,11 +247,21 @@ fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
         "context": read_context(args.file.as_deref())?,
         "metadata": { "name": args.name, "tags": args.tags },
         "force": args.force,
-        "repo": args.repo,
+        "repo": args.repo.clone().or_else(repository),
         "agentSessionId": args.agent_session,
         "venture": args.venture.venture,
     });
     backend.answer::<SaveCheckpoint>(&params, args.key.get(), describe_save)
+}
+
+/// The repository of the checkout around the working folder. Saving matters more: without git there is just no name.
+fn repository() -> Option<String> {
+    repository_here()
+        .unwrap_or_else(|fault| {
+            warn(&format!("saved without the name of the repository: {}", fault.message));
+            None
+        })
+        .map(|repo| repo.as_str().to_owned())
 }
 
 /// Reads the context, no more of it than could be saved.

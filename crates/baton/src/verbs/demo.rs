@@ -1,5 +1,7 @@
 //! `baton demo`: a whole relay on a throwaway store.
 
+use std::path::Path;
+
 use baton_app::Operation;
 use baton_app::checkpoint::{LoadCheckpoint, MarkCritical, SaveCheckpoint};
 use baton_app::handoff::AckHandoff;
@@ -7,11 +9,13 @@ use baton_app::session::{EndSession, Heartbeat, ListSessions, StartSession};
 use serde_json::{Value, json};
 
 use crate::backend::Backend;
+use crate::checkout::git;
 use crate::config::{Config, Flag, Sources};
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::verbs::checkpoint::describe_save;
 use crate::verbs::session::describe_start;
+use crate::verbs::task;
 
 /// Plays and tells.
 struct Stage {
@@ -50,6 +54,7 @@ pub(crate) fn run() -> Result<Answer, Failure> {
     let mut stage = Stage { backend: Backend::open(&config)?, told: Vec::new(), played: Vec::new() };
     stage.tell("A relay on a throwaway store: one agent works and hands over, another takes the work.");
     relay(&mut stage)?;
+    tasks(&mut stage, &folder.path().join("webshop"))?;
     stage.tell(
         "\nThe store is gone again. To start your own: baton session start --agent NAME --repo OWNER/NAME",
     );
@@ -108,6 +113,23 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
             format!("{context}\n({omitted} values condensed or left out; without a budget all is shown)")
         },
     )?;
+    Ok(())
+}
+
+/// Hands a task from role to role in a throwaway checkout, where there is git to look at it.
+fn tasks(stage: &mut Stage, checkout: &Path) -> Result<(), Failure> {
+    if let Err(fault) = git() {
+        stage.tell(&format!("\n{}: the part about tasks is left out.", fault.message));
+        return Ok(());
+    }
+    stage.tell(
+        "\nA task goes from role to role in one checkout, and nobody works on what they did not expect:",
+    );
+    for step in task::demo(checkout)? {
+        stage.told.push(format!("\n$ {}", step.command));
+        stage.told.extend(step.told.lines().map(|line| format!("  {line}")));
+        stage.played.push(json!({ "operation": step.operation, "output": step.output }));
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, warn};
+use crate::verbs::task::local_tools;
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     if let Some(url) = &config.server {
@@ -18,7 +19,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         .build()
         .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}")))?;
     runtime
-        .block_on(baton_server::serve_stdio(app, VERSION))
+        .block_on(baton_server::serve_stdio(app, VERSION, local_tools(config)))
         .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
     // Standard output was the wire; nothing more may go there.
     Ok(Answer::silent())

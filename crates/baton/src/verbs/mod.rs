@@ -12,4 +12,5 @@ pub(crate) mod mcp;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod status;
+pub(crate) mod task;
 pub(crate) mod token;

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
+use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
@@ -33,9 +34,9 @@ pub(crate) struct StartArgs {
     /// Who works; `session.agent` of the configuration when left out
     #[arg(long)]
     agent: Option<String>,
-    /// The repository, owner/name
+    /// The repository, owner/name; that of the checkout around the working folder when left out
     #[arg(long)]
-    repo: String,
+    repo: Option<String>,
     /// The undertaking; `session.venture` of the configuration when left out
     #[arg(long)]
     venture: Option<String>,
@@ -233,6 +234,13 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
 }
 
 fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
+    let repo = match &args.repo {
+        Some(repo) => repo.clone(),
+        None => repository_here()?.map(|repo| repo.as_str().to_owned()).ok_or_else(|| {
+            Failure::new(Exit::Usage, "usage", "which repository? none was given, and this folder is in none")
+                .hint("add --repo OWNER/NAME, or go to a checkout")
+        })?,
+    };
     let agent =
         args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str())).ok_or_else(|| {
             Failure::new(Exit::Usage, "usage", "who works? no agent was given")
@@ -240,7 +248,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
         })?;
     let params = json!({
         "agent": agent,
-        "repo": args.repo,
+        "repo": repo,
         "venture": args.venture.as_deref().unwrap_or(config.venture.as_str()),
         "track": args.track,
         "issue_number": args.issue_number,

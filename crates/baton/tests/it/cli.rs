@@ -26,6 +26,14 @@ fn the_demo_plays_a_relay_and_leaves_nothing() {
     let json = home.run(&["demo", "--format", "json"]).json();
     assert_eq!(json["success"], true);
     assert_eq!(json["data"]["steps"][0]["operation"], "session.start");
+    assert!(
+        finished.stdout.contains("refused with exit code 5: working tree drift detected"),
+        "{}",
+        finished.stdout
+    );
+    let without = home.command().env("PATH", "/nonexistent").arg("demo").output().unwrap();
+    let told = String::from_utf8_lossy(&without.stdout).into_owned();
+    assert!(without.status.success() && told.contains("the part about tasks is left out"), "{told}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod active_http;
+mod checkout;
 mod checkpoint_cli;
 mod checkpoint_http;
 mod cli;
@@ -22,5 +23,10 @@ mod served;
 mod session_end_http;
 mod session_http;
 mod snapshots;
+mod task_cli;
+mod task_drift;
+mod task_mcp;
+mod task_refusals;
+mod task_relay;
 mod text_http;
 mod tokens_http;

@@ -1,0 +1,197 @@
+//! Snapshots of working trees against `git status` on the same tree in the same run.
+#![expect(clippy::expect_used, reason = "a bench fails loudly")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use baton_benches::{Timings, machine, table};
+use baton_git::{Git, RepoPath, Repository, Snapshot, Vault};
+
+/// A tree to look at.
+struct Scene {
+    name: &'static str,
+    files: usize,
+    changed: usize,
+    untracked: usize,
+    rounds: usize,
+    attributes: Option<&'static str>,
+}
+
+const SCENES: &[Scene] = &[
+    Scene {
+        name: "10 files, 1 changed, 1 untracked",
+        files: 10,
+        changed: 1,
+        untracked: 1,
+        rounds: 100,
+        attributes: None,
+    },
+    Scene {
+        name: "20,000 files, 100 changed, 20 untracked",
+        files: 20_000,
+        changed: 100,
+        untracked: 20,
+        rounds: 31,
+        attributes: None,
+    },
+    Scene {
+        name: "20,000 files with `* text=auto`, 100 changed, 20 untracked",
+        files: 20_000,
+        changed: 100,
+        untracked: 20,
+        rounds: 31,
+        attributes: Some("* text=auto\n"),
+    },
+    Scene {
+        name: "100,000 files, 100 changed, 20 untracked",
+        files: 100_000,
+        changed: 100,
+        untracked: 20,
+        rounds: 11,
+        attributes: None,
+    },
+];
+
+fn run(folder: &Path, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=b", "-c", "user.email=b@example.com", "-c", "gc.auto=0"]);
+    let output = command.args(arguments).current_dir(folder).output().expect("git");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn file(root: &Path, number: usize) -> std::path::PathBuf {
+    root.join(format!("crate{}/module{}/file{number}.rs", number % 20, number / 20 % 50))
+}
+
+fn content(number: usize, generation: usize) -> String {
+    let line = format!("pub fn function_{number}_{generation}() -> usize {{ {number} }}\n");
+    line.repeat(10 + number % 50)
+}
+
+fn build(scene: &Scene, root: &Path) {
+    run(root, &["init", "--quiet"]);
+    if let Some(attributes) = scene.attributes {
+        fs::write(root.join(".gitattributes"), attributes).expect("attributes");
+    }
+    for number in 0..scene.files {
+        let path = file(root, number);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, content(number, 0)).expect("a file");
+    }
+    run(root, &["add", "--all"]);
+    run(root, &["commit", "--quiet", "-m", "all"]);
+    for number in 0..scene.untracked {
+        fs::write(root.join(format!("untracked{number}.rs")), content(number, 9)).expect("a file");
+    }
+    // What was just written cannot be told from what is being written: let the clock move on, as it does for people.
+    std::thread::sleep(Duration::from_millis(1_100));
+    run(root, &["status"]);
+    change(scene, root, 1);
+}
+
+/// Edits the changed files once more, so that each round has new content to read and to store.
+fn change(scene: &Scene, root: &Path, generation: usize) {
+    for number in 0..scene.changed {
+        let number = number * (scene.files / scene.changed);
+        fs::write(file(root, number), content(number, generation)).expect("a file");
+    }
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+fn git_status(root: &Path) -> Duration {
+    let mut command = Command::new("git");
+    command.args(["status", "--porcelain=v2", "-z", "-uall"]).env("GIT_OPTIONAL_LOCKS", "0");
+    let started = Instant::now();
+    let output = command.current_dir(root).output().expect("git");
+    let taken = started.elapsed();
+    assert!(output.status.success());
+    taken
+}
+
+fn timed<T>(timings: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let result = work();
+    timings.push(started.elapsed());
+    result
+}
+
+fn measure(scene: &Scene) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("checkout");
+    fs::create_dir(&root).expect("a folder");
+    build(scene, &root);
+    let git = Git::find(std::env::vars_os()).expect("git");
+    let open = |name: &str| {
+        let repository = Repository::discover(&git, &root).expect("a repository");
+        let excluded = [RepoPath::new(".agent-output")];
+        let vault = Vault::open(folder.path().join(name), &repository, excluded).expect("a vault");
+        (repository, vault)
+    };
+    let [mut status, mut first, mut next, mut same, mut drift, mut changes] = [const { Vec::new() }; 6];
+    for round in 0..scene.rounds {
+        status.push(git_status(&root));
+        // A vault that has never been used.
+        timed(&mut first, || {
+            let (repository, vault) = open(&format!("vault{round}"));
+            repository.capture(&vault).expect("a snapshot")
+        });
+        let snapshot: Snapshot = timed(&mut next, || {
+            let (repository, vault) = open("vault");
+            repository.capture(&vault).expect("a snapshot").snapshot().clone()
+        });
+        status.push(git_status(&root));
+        let verified = timed(&mut same, || {
+            let (repository, vault) = open("vault");
+            repository.verify(&vault, &snapshot).expect("a verification")
+        });
+        assert!(verified.is_same());
+        timed(&mut changes, || {
+            let (_, vault) = open("vault");
+            vault.changes_since(snapshot.head.commit(), &snapshot).expect("changes")
+        });
+        change(scene, &root, round + 2);
+        status.push(git_status(&root));
+        let verified = timed(&mut drift, || {
+            let (repository, vault) = open("vault");
+            repository.verify(&vault, &snapshot).expect("a verification")
+        });
+        assert_eq!(verified.differences.len(), scene.changed);
+    }
+    let floor = Timings::new(status);
+    let row = |name: &str, timings: Timings| {
+        vec![
+            name.to_owned(),
+            format!("{:.1}", timings.percentile_ms(50)),
+            format!("{:.1}", timings.percentile_ms(95)),
+            format!("{:.2}×", timings.percentile_ms(50) / floor.percentile_ms(50)),
+        ]
+    };
+    vec![
+        row("snapshot, first of a vault", Timings::new(first)),
+        row("snapshot, nothing new to store", Timings::new(next)),
+        row("verify, nothing different", Timings::new(same)),
+        row("verify, every changed file different", Timings::new(drift)),
+        row("changes since the commit, with patch and hashes", Timings::new(changes)),
+        vec![
+            "`git status --porcelain=v2 -z -uall`".into(),
+            format!("{:.1}", floor.percentile_ms(50)),
+            format!("{:.1}", floor.percentile_ms(95)),
+            "1.00×".into(),
+        ],
+    ]
+}
+
+fn main() {
+    machine();
+    // `-- 20,000` runs only the trees whose name has that in it.
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    for scene in SCENES.iter().filter(|scene| scene.name.contains(&wanted)) {
+        table(
+            &format!("{}: each call finds the repository and opens the vault anew", scene.name),
+            &["call", "p50 ms", "p95 ms", "to `git status`"],
+            &measure(scene),
+        );
+    }
+}

@@ -1,0 +1,285 @@
+//! Making the frozen part of a task: from what its files say to what every role will read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::citation::Citation;
+use super::context::{Immutable, QaResults, TaskSnapshot, ValidationBaseline};
+use super::file::TaskFile;
+use super::normalize::{Layout, normalize_multiline};
+use super::scope::shorten;
+use crate::error::{ErrorCode, Fault};
+
+/// Text above this size is worth a warning, or is cut when that was asked for.
+pub(super) const LARGE_TEXT_BYTES: usize = 2_048;
+
+/// Where quality commands may come from, the strongest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QaDefaults {
+    /// Those of the task's area.
+    pub area: Vec<String>,
+    /// Those of the repository.
+    pub repository: Vec<String>,
+}
+
+/// Chooses the quality commands: the task's own, else those of its area, else those of the repository.
+pub fn qa_commands(task: &TaskFile, defaults: &QaDefaults) -> (Vec<String>, &'static str) {
+    let own = task.qa.commands.iter().filter(|command| !command.trim().is_empty());
+    let own: Vec<String> = own.map(|command| command.trim().to_owned()).collect();
+    if !own.is_empty() {
+        (own, "task")
+    } else if !defaults.area.is_empty() {
+        (defaults.area.clone(), "area")
+    } else {
+        (defaults.repository.clone(), "repository")
+    }
+}
+
+/// What is done with text above the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LargeText {
+    /// It stays, with a warning.
+    Keep,
+    /// It is cut, with a pointer to where all of it is.
+    Cut,
+}
+
+/// Everything that the frozen part is made from.
+#[derive(Debug)]
+pub struct Capture<'a> {
+    /// The task file.
+    pub task: &'a TaskFile,
+    /// Its text, for line numbers.
+    pub task_text: &'a str,
+    /// Its path.
+    pub task_path: &'a str,
+    /// The sections that bind it.
+    pub citations: Vec<Citation>,
+    /// The commands of area and repository.
+    pub qa: &'a QaDefaults,
+    /// The paths of its scope.
+    pub repo_paths: Vec<String>,
+    /// The patterns those came from.
+    pub scope_patterns: Vec<String>,
+    /// What is done with text above the limit.
+    pub large_text: LargeText,
+}
+
+/// One line of the table that says what was captured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryLine {
+    /// The field.
+    pub field: String,
+    /// Where it came from.
+    pub source: String,
+    /// How much there is: `3 items`, `412 bytes`.
+    pub amount: String,
+}
+
+/// The frozen part, and what a person should know of it.
+#[derive(Debug)]
+pub struct Captured {
+    /// The frozen part.
+    pub immutable: Immutable,
+    /// What is large, cut or missing.
+    pub warnings: Vec<String>,
+    /// What was captured, and from where.
+    pub summary: Vec<SummaryLine>,
+}
+
+/// Makes the frozen part.
+///
+/// # Errors
+///
+/// `invalid_request` when there is no description or nothing is cited: the next reader would have to guess.
+pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
+    let mut warnings = Vec::new();
+    let mut bounded = |field: &str, text: String| bound(&from, field, text, &mut warnings);
+    let task = from.task;
+    let item = |text: &str| normalize_multiline(text, Layout::Preserved);
+    let description = bounded("description", normalize_multiline(&task.description, Layout::Wrapped));
+    let scope_in = task.scope_in().map(|text| bounded("scope", item(text))).collect();
+    let scope_out = task.scope_out().map(|text| bounded("scope", item(text))).collect();
+    let criteria = &task.acceptance_criteria;
+    let acceptance_criteria =
+        criteria.iter().map(|text| bounded("acceptance_criteria", item(text))).collect();
+    let title = bounded("title", task.title.trim().to_owned());
+    let (commands, commands_from) = qa_commands(task, from.qa);
+    let commands = commands.into_iter().map(|command| bounded("qa", command)).collect::<Vec<_>>();
+    if commands.is_empty() {
+        warnings.push("no quality commands: neither the task, its area nor the repository names any".into());
+    }
+    if criteria.is_empty() {
+        warnings.push(format!("{}: no acceptance criteria", from.task_path));
+    }
+    let immutable = Immutable {
+        task_snapshot: TaskSnapshot {
+            title,
+            priority: task.priority,
+            area: task.area.clone(),
+            description,
+            scope_in,
+            scope_out,
+            acceptance_criteria,
+        },
+        standards_citations: from.citations,
+        validation_baseline: ValidationBaseline {
+            commands,
+            commands_from: commands_from.into(),
+            initial_results: QaResults::default(),
+        },
+        repo_paths: from.repo_paths,
+        scope_patterns: from.scope_patterns,
+    };
+    require_complete(&immutable, from.task_path)?;
+    let summary = summarize(&immutable, from.task_path);
+    Ok(Captured { immutable, warnings, summary })
+}
+
+fn require_complete(immutable: &Immutable, task_path: &str) -> Result<(), Fault> {
+    let mut missing = Vec::new();
+    if immutable.task_snapshot.description.trim().is_empty() {
+        missing.push("task_snapshot.description");
+    }
+    if immutable.standards_citations.is_empty() {
+        missing.push("standards_citations");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("{task_path}: nothing to capture for {}", missing.join(", ")),
+    )
+    .hint("add `standards: [file.md#section]` to the task file, or [[task.citations]] to .baton.toml")
+    .details(serde_json::json!({ "missing": missing })))
+}
+
+fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<String>) -> String {
+    if text.len() <= LARGE_TEXT_BYTES {
+        return text;
+    }
+    let line = line_of(from.task_text, field);
+    let place = format!("{}#L{line}", from.task_path);
+    let size = text.len();
+    match from.large_text {
+        LargeText::Keep => {
+            warnings.push(format!("{field} has {size} bytes, more than {LARGE_TEXT_BYTES}; see {place}"));
+            text
+        }
+        LargeText::Cut => {
+            warnings.push(format!("{field} had {size} bytes and was cut to {LARGE_TEXT_BYTES}; see {place}"));
+            let pointer = format!(" see {place}\n");
+            let mut end = LARGE_TEXT_BYTES - pointer.len() - 4;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let kept = text.get(..end).unwrap_or_default();
+            format!("{}{pointer}", shorten(kept, kept.chars().count().saturating_sub(1)))
+        }
+    }
+}
+
+/// The line that a field of the task file begins at, from 1.
+pub fn line_of(text: &str, field: &str) -> usize {
+    let begins = |line: &str| line.strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with(':'));
+    text.lines().position(begins).map_or(1, |at| at + 1)
+}
+
+fn summarize(immutable: &Immutable, task_path: &str) -> Vec<SummaryLine> {
+    let items = |count: usize| format!("{count} {}", if count == 1 { "item" } else { "items" });
+    let line = |field: &str, source: &str, amount: String| SummaryLine {
+        field: field.into(),
+        source: source.into(),
+        amount,
+    };
+    let task = &immutable.task_snapshot;
+    let baseline = &immutable.validation_baseline;
+    let mut files: Vec<&str> = immutable.standards_citations.iter().map(|c| c.file.as_str()).collect();
+    files.dedup();
+    vec![
+        line("task_snapshot.title", task_path, format!("{} bytes", task.title.len())),
+        line("task_snapshot.description", task_path, format!("{} bytes", task.description.len())),
+        line("task_snapshot.scope_in", task_path, items(task.scope_in.len())),
+        line("task_snapshot.scope_out", task_path, items(task.scope_out.len())),
+        line("task_snapshot.acceptance_criteria", task_path, items(task.acceptance_criteria.len())),
+        line("standards_citations", &files.join(", "), items(immutable.standards_citations.len())),
+        line("validation_baseline.commands", &baseline.commands_from, items(baseline.commands.len())),
+        line("repo_paths", task_path, items(immutable.repo_paths.len())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn task(change: serde_json::Value) -> TaskFile {
+        let mut value = json!({ "title": " T ", "status": "in_progress", "priority": "P0", "area": "backend",
+            "description": "a\n# no\nb\n", "scope": { "in": ["src/a.rs"] }, "acceptance_criteria": ["- x\r\n- y"],
+            "qa": { "commands": [" cargo test ", ""] } });
+        crate::merge_patch(value.as_object_mut().unwrap(), change.as_object().unwrap());
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn run(task: &TaskFile, citations: Vec<Citation>, large_text: LargeText) -> Result<Captured, Fault> {
+        capture(Capture {
+            task,
+            task_text: "title: T\ndescription: |\n  a\n",
+            task_path: "tasks/TASK-1.task.yaml",
+            citations,
+            qa: &QaDefaults { area: vec!["area".into()], repository: vec!["repo".into()] },
+            repo_paths: vec!["src/a.rs".into()],
+            scope_patterns: vec!["src/a.rs".into()],
+            large_text,
+        })
+    }
+
+    fn citation() -> Vec<Citation> {
+        crate::task::context::tests::sample().immutable.standards_citations
+    }
+
+    #[test]
+    fn text_is_normalised_and_the_table_says_what_came_from_where() {
+        let captured = run(&task(json!({})), citation(), LargeText::Keep).unwrap();
+        let snapshot = &captured.immutable.task_snapshot;
+        assert_eq!((snapshot.title.as_str(), snapshot.description.as_str()), ("T", "a b\n"));
+        assert_eq!(snapshot.acceptance_criteria, ["- x\n- y\n"]);
+        assert_eq!(captured.immutable.validation_baseline.commands, ["cargo test"]);
+        assert_eq!(captured.summary.len(), 8);
+        assert_eq!(captured.warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn commands_come_from_the_task_then_its_area_then_the_repository() {
+        let defaults = QaDefaults { area: vec!["area".into()], repository: vec!["repo".into()] };
+        assert_eq!(qa_commands(&task(json!({})), &defaults), (vec!["cargo test".into()], "task"));
+        let bare = task(json!({ "qa": null }));
+        assert_eq!(qa_commands(&bare, &defaults), (vec!["area".into()], "area"));
+        let repository = QaDefaults { area: Vec::new(), ..defaults };
+        assert_eq!(qa_commands(&bare, &repository), (vec!["repo".into()], "repository"));
+    }
+
+    #[test]
+    fn nothing_cited_or_described_is_refused() {
+        let fault = run(&task(json!({})), Vec::new(), LargeText::Keep).unwrap_err();
+        assert!(fault.message.contains("standards_citations"), "{}", fault.message);
+        let only_comments = task(json!({ "description": "# nothing\n" }));
+        let fault = run(&only_comments, Vec::new(), LargeText::Keep).unwrap_err();
+        assert!(
+            fault.message.contains("task_snapshot.description, standards_citations"),
+            "{}",
+            fault.message
+        );
+    }
+
+    #[test]
+    fn large_text_warns_or_is_cut_with_a_pointer() {
+        let large = task(json!({ "description": "ä ".repeat(2_000) }));
+        let kept = run(&large, citation(), LargeText::Keep).unwrap();
+        assert!(kept.warnings[0].contains("tasks/TASK-1.task.yaml#L2"), "{:?}", kept.warnings);
+        assert!(kept.immutable.task_snapshot.description.len() > LARGE_TEXT_BYTES);
+        let cut = run(&large, citation(), LargeText::Cut).unwrap().immutable.task_snapshot.description;
+        assert!(cut.len() <= LARGE_TEXT_BYTES && cut.ends_with("… see tasks/TASK-1.task.yaml#L2\n"), "{cut}");
+    }
+}

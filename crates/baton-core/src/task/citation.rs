@@ -1,0 +1,242 @@
+//! Which sections of which standards a task is bound to: by area and priority from the configuration, and by the task
+//! itself.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::file::{Priority, StandardRef, TaskFile};
+use super::scope::{check_repo_path, shorten};
+use super::section::{MAX_REQUIREMENT, Section, sections};
+use crate::error::{ErrorCode, Fault};
+
+/// One line of the mapping: tasks of these areas and priorities are bound to these sections.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CitationRule {
+    /// The area, or `*` for every one.
+    pub area: String,
+    /// The priorities; all of them when absent.
+    #[serde(default)]
+    pub priorities: Vec<Priority>,
+    /// The file, from the root of the repository.
+    pub file: String,
+    /// Headings or their slugs.
+    pub sections: Vec<String>,
+}
+
+impl CitationRule {
+    fn applies(&self, task: &TaskFile) -> bool {
+        (self.area == "*" || self.area == task.area.as_str())
+            && (self.priorities.is_empty() || self.priorities.contains(&task.priority))
+    }
+}
+
+/// A section that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The file.
+    pub file: String,
+    /// The heading or its slug.
+    pub section: String,
+    /// What it asks for, when the task says it in its own words.
+    pub requirement: Option<String>,
+    /// Who asks, for messages.
+    pub asked_by: String,
+}
+
+/// A section of a standard that a task is bound to: a reference, not a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Citation {
+    /// The file, from the root of the repository.
+    pub file: String,
+    /// The slug of the heading.
+    pub section: String,
+    /// What it asks for, in at most 140 characters.
+    pub requirement: String,
+    /// The lines: `L42-L89`.
+    pub line_span: Option<String>,
+    /// The first sixteen digits of the SHA-256 of those lines.
+    pub content_sha: Option<String>,
+}
+
+/// Lists what a task is bound to, the task's own words last.
+///
+/// # Errors
+///
+/// `invalid_request` when a reference of the task cannot be read or leaves the repository.
+pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Result<Vec<Wanted>, Fault> {
+    let mut list = Vec::new();
+    for rule in rules.iter().filter(|rule| rule.applies(task)) {
+        for section in &rule.sections {
+            list.push(Wanted {
+                file: check_repo_path("task.citations.file", &rule.file)?,
+                section: section.clone(),
+                requirement: None,
+                asked_by: format!("the mapping for area {}", rule.area),
+            });
+        }
+    }
+    for reference in &task.standards {
+        let (file, section, requirement) = match reference {
+            StandardRef::Text(text) => {
+                let (file, section) = text
+                    .split_once('#')
+                    .ok_or_else(|| Fault::invalid("standards", format!("{text:?} must be `file#section`")))?;
+                (file, section, None)
+            }
+            StandardRef::Parts { file, section, requirement } => {
+                (file.as_str(), section.as_str(), requirement.as_deref())
+            }
+        };
+        list.push(Wanted {
+            file: check_repo_path("standards.file", file)?,
+            section: section.to_owned(),
+            requirement: requirement.map(|text| shorten(text.trim(), MAX_REQUIREMENT)),
+            asked_by: task_path.to_owned(),
+        });
+    }
+    Ok(list)
+}
+
+/// Makes the citations: finds every wanted section in the texts of the files. Where two ask for the same section the
+/// later wins, which is the task's own. Sorted by file and section.
+///
+/// # Errors
+///
+/// `invalid_request` naming every file and section that is missing.
+pub fn cite(wanted: &[Wanted], texts: &BTreeMap<String, String>) -> Result<Vec<Citation>, Fault> {
+    let parsed: BTreeMap<&str, Vec<Section>> =
+        texts.iter().map(|(file, text)| (file.as_str(), sections(text))).collect();
+    let mut found = BTreeMap::new();
+    let mut missing = Vec::new();
+    for Wanted { file, section, requirement, asked_by } in wanted {
+        let Some(list) = parsed.get(file.as_str()) else {
+            missing.push(format!("{file} is not there (asked for by {asked_by})"));
+            continue;
+        };
+        let Some(hit) = list.iter().find(|candidate| candidate.is_called(section)) else {
+            let known: Vec<&str> = list.iter().map(|section| section.slug.as_str()).take(12).collect();
+            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+            missing
+                .push(format!("{file} has no section {section:?} (asked for by {asked_by}); it has {known}"));
+            continue;
+        };
+        let citation = Citation {
+            file: file.clone(),
+            section: hit.slug.clone(),
+            requirement: requirement.clone().unwrap_or_else(|| hit.summary.clone()),
+            line_span: Some(hit.line_span()),
+            content_sha: Some(hit.content_sha.clone()),
+        };
+        found.insert((file.clone(), hit.slug.clone()), citation);
+    }
+    if missing.is_empty() {
+        return Ok(found.into_values().collect());
+    }
+    missing.sort();
+    missing.dedup();
+    Err(Fault::new(ErrorCode::InvalidRequest, format!("standards cannot be cited: {}", missing.join("; ")))
+        .hint("mend [task] citations in .baton.toml or `standards` in the task file")
+        .details(serde_json::json!({ "missing": missing })))
+}
+
+/// Says which citations no longer stand where and as they were cited. A section that moved within its file and says the
+/// same is still good.
+pub fn stale_citations(citations: &[Citation], texts: &BTreeMap<String, String>) -> Vec<String> {
+    let mut stale = Vec::new();
+    for citation in citations {
+        let name = format!("{}#{}", citation.file, citation.section);
+        let Some(text) = texts.get(&citation.file) else {
+            stale.push(format!("{name}: the file is gone"));
+            continue;
+        };
+        match sections(text).into_iter().find(|section| section.slug == citation.section) {
+            None => stale.push(format!("{name}: the section is gone")),
+            Some(section) if citation.content_sha.as_deref() != Some(section.content_sha.as_str()) => stale
+                .push(format!(
+                    "{name}: expected SHA {}, current SHA {}",
+                    citation.content_sha.as_deref().unwrap_or("none"),
+                    section.content_sha
+                )),
+            Some(_) => {}
+        }
+    }
+    stale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn task(standards: serde_json::Value) -> TaskFile {
+        serde_json::from_value(
+            json!({ "title": "t", "status": "in_progress", "priority": "P1", "area": "backend",
+            "description": "d", "standards": standards }),
+        )
+        .unwrap()
+    }
+
+    fn rule(area: &str, priorities: &[Priority], file: &str, section: &str) -> CitationRule {
+        CitationRule {
+            area: area.into(),
+            priorities: priorities.to_vec(),
+            file: file.into(),
+            sections: vec![section.into()],
+        }
+    }
+
+    fn texts() -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("standards/backend.md".into(), "# B\n## Layering Rules\nLayers point down.\n".into()),
+            ("standards/global.md".into(), "# G\n## Evidence\nKeep it. Always.\n## Other\n".into()),
+        ])
+    }
+
+    #[test]
+    fn area_and_priority_choose_and_the_task_has_the_last_word() {
+        let rules = [
+            rule("backend", &[], "standards/backend.md", "Layering Rules"),
+            rule("mobile", &[], "standards/nowhere.md", "x"),
+            rule("*", &[Priority::P1], "standards/global.md", "evidence"),
+            rule("*", &[Priority::P0], "standards/nowhere.md", "x"),
+        ];
+        let own = json!(["standards/global.md#other",
+            { "file": "standards/global.md", "section": "Evidence", "requirement": "Own words" }]);
+        let list = wanted(&task(own), &rules, "tasks/t").unwrap();
+        let cited = cite(&list, &texts()).unwrap();
+        let short: Vec<(&str, &str)> =
+            cited.iter().map(|c| (c.section.as_str(), c.requirement.as_str())).collect();
+        assert_eq!(
+            short,
+            [("layering-rules", "Layers point down."), ("evidence", "Own words"), ("other", "Other")]
+        );
+        assert_eq!(cited[0].line_span.as_deref(), Some("L2-L3"));
+        assert!(stale_citations(&cited, &texts()).is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_is_named_all_at_once() {
+        let own = json!(["standards/none.md#a", "standards/global.md#nothing"]);
+        let fault = cite(&wanted(&task(own), &[], "tasks/t").unwrap(), &texts()).unwrap_err();
+        assert!(fault.message.contains("standards/none.md is not there"), "{}", fault.message);
+        assert!(fault.message.contains("it has g, evidence, other"), "{}", fault.message);
+        assert!(wanted(&task(json!(["nosection"])), &[], "t").is_err());
+        assert!(wanted(&task(json!(["../x.md#a"])), &[], "t").is_err());
+    }
+
+    #[test]
+    fn a_changed_section_is_stale_and_a_moved_one_is_not() {
+        let list = wanted(&task(json!(["standards/global.md#evidence"])), &[], "t").unwrap();
+        let cited = cite(&list, &texts()).unwrap();
+        let with = |text: &str| BTreeMap::from([("standards/global.md".to_owned(), text.to_owned())]);
+        assert!(stale_citations(&cited, &with("# G\n\n\n## Evidence\nKeep it. Always.\n")).is_empty());
+        assert_eq!(stale_citations(&cited, &with("## Evidence\nDrop it.\n")).len(), 1);
+        assert_eq!(
+            stale_citations(&cited, &BTreeMap::new())[0],
+            "standards/global.md#evidence: the file is gone"
+        );
+    }
+}

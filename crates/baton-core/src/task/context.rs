@@ -1,0 +1,364 @@
+//! The context document of a task: `context.json`. Owns its shape, its one spelling, and that what is read is what was
+//! written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::citation::Citation;
+use super::coordination::RoleState;
+use super::drift::DriftLog;
+use super::file::Priority;
+use super::name::{Area, EvidenceKind, Role, TaskId};
+use super::qa::{QaRun, QaStatus};
+use super::snapshot::{Artifact, SnapshotRef};
+use crate::canonical::{Canonical, Sha256Hash};
+use crate::error::{ErrorCode, Fault};
+use crate::json::read_strict;
+use crate::time::Timestamp;
+
+/// The version of the document that this code reads and writes.
+pub const CONTEXT_VERSION: u32 = 1;
+
+/// The field that holds the hash of everything else.
+const CHECKSUM: &str = "checksum";
+
+/// Everything that is known of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskContext {
+    /// The version of this document.
+    pub version: u32,
+    /// The task.
+    pub task_id: TaskId,
+    /// The task file, from the root of the repository.
+    pub task_file: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub created_by: String,
+    /// Where the repository stood.
+    pub git: GitBase,
+    /// The roles, in order.
+    pub pipeline: Vec<Role>,
+    /// The frozen part.
+    pub immutable: Immutable,
+    /// Which revision of the frozen part this is.
+    pub immutable_revision: Revision,
+    /// The revisions before, oldest first.
+    pub past_revisions: Vec<PastRevision>,
+    /// The files that the frozen part was made from.
+    pub sources: Vec<Source>,
+    /// Where each role stands.
+    pub coordination: BTreeMap<Role, RoleState>,
+    /// The role that worked last.
+    pub last_holder: Option<Role>,
+    /// Every snapshot, oldest first; only ever added to.
+    pub snapshots: Vec<SnapshotRef>,
+    /// Every drift, oldest first.
+    pub drift: DriftLog,
+    /// What was attached, oldest first.
+    pub evidence: Vec<Evidence>,
+    /// How many files Baton has written for this task; numbers their names.
+    pub artifact_count: u64,
+    /// Who wrote last, and what else must be known later.
+    pub audit: Audit,
+}
+
+/// Where the repository stood when the context was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GitBase {
+    /// HEAD; `null` before the first commit.
+    pub head: Option<String>,
+    /// The branch; `null` when HEAD was detached.
+    pub branch: Option<String>,
+    /// The commit that differences are counted from.
+    pub base_commit: Option<String>,
+    /// The SHA-256 of the task file.
+    pub task_file_sha: Sha256Hash,
+    /// Whether tracked files were modified when the task began.
+    pub dirty_at_init: bool,
+}
+
+/// The frozen part: the same for everybody, whatever happens to the files it came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Immutable {
+    /// What the task file said.
+    pub task_snapshot: TaskSnapshot,
+    /// The sections of standards that bind the task, sorted by file and section.
+    pub standards_citations: Vec<Citation>,
+    /// How its quality is checked, and how that went at first.
+    pub validation_baseline: ValidationBaseline,
+    /// The paths of its scope, sorted.
+    pub repo_paths: Vec<String>,
+    /// The patterns those paths came from, sorted.
+    pub scope_patterns: Vec<String>,
+}
+
+/// What the task file said, normalised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskSnapshot {
+    /// What it is called.
+    pub title: String,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which part of the code base it belongs to.
+    pub area: Area,
+    /// What is to be done, and why.
+    pub description: String,
+    /// What belongs to it.
+    pub scope_in: Vec<String>,
+    /// What does not.
+    pub scope_out: Vec<String>,
+    /// What can be checked when it is done.
+    pub acceptance_criteria: Vec<String>,
+}
+
+/// How the quality of a task is checked, and how that went at first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ValidationBaseline {
+    /// The commands to run.
+    pub commands: Vec<String>,
+    /// Where those commands came from: `task`, `area` or `repository`.
+    pub commands_from: String,
+    /// How they went at first.
+    pub initial_results: QaResults,
+}
+
+/// What a run of the quality checks came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaResults {
+    /// What it came to; `pending` until somebody records it.
+    pub status: QaStatus,
+    /// When it was recorded.
+    pub recorded_at: Option<Timestamp>,
+    /// By which role.
+    pub recorded_by: Option<Role>,
+    /// The log.
+    pub log: Option<Artifact>,
+    /// What each tool said, in the order of the log.
+    pub runs: Vec<QaRun>,
+}
+
+/// Which revision of the frozen part a document holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revision {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The SHA-256 of its canonical text.
+    pub sha256: Sha256Hash,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// By whom.
+    pub created_by: String,
+    /// Why: `init`, `record_qa`, `rebuild`.
+    pub reason: String,
+}
+
+/// A revision that another took the place of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PastRevision {
+    /// Which it was.
+    pub revision: Revision,
+    /// Where its text is.
+    pub artifact: Artifact,
+}
+
+/// A file that the frozen part was made from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// Where it is, from the root of the repository.
+    pub path: String,
+    /// What it gave: `task`, `standard`, `configuration`, `scope_globs`.
+    pub kind: String,
+    /// The SHA-256 of its bytes.
+    pub sha256: Sha256Hash,
+}
+
+/// A file, or lines of one, that somebody attached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What to call it by: `ev_` and twelve digits of its SHA-256.
+    pub id: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: EvidenceKind,
+    /// The file, from the root of the repository.
+    pub path: String,
+    /// The lines: `L3-L9`; `null` for the whole file.
+    pub lines: Option<String>,
+    /// The SHA-256 of the file, or of the lines.
+    pub sha256: Sha256Hash,
+    /// The kept text of the lines; `null` for a whole file.
+    pub excerpt: Option<Artifact>,
+    /// When.
+    pub attached_at: Timestamp,
+    /// By whom.
+    pub attached_by: String,
+}
+
+/// Who wrote last, and what else must be known later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Audit {
+    /// When the document was written last.
+    pub updated_at: Timestamp,
+    /// By whom.
+    pub updated_by: String,
+    /// By which verb.
+    pub updated_with: String,
+    /// HEAD at that time.
+    pub git_head: Option<String>,
+    /// How often it was written.
+    pub update_count: u64,
+    /// Every time somebody had a finding of the secret scan overruled.
+    pub forced_secrets: Vec<ForcedSecret>,
+}
+
+/// A finding of the secret scan that somebody overruled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForcedSecret {
+    /// When.
+    pub forced_at: Timestamp,
+    /// By whom.
+    pub forced_by: String,
+    /// In which verb.
+    pub verb: String,
+    /// Which rule, and where; never what.
+    pub findings: Vec<String>,
+}
+
+impl TaskContext {
+    /// Writes the document: canonical JSON with a hash of itself, and a line end.
+    ///
+    /// # Errors
+    ///
+    /// `internal` when a value has no canonical text, which none of ours has.
+    pub fn to_document(&self) -> Result<String, Fault> {
+        let mut value = serde_json::to_value(self).map_err(unwritable)?;
+        let checksum = checksum(&value)?;
+        if let Value::Object(members) = &mut value {
+            members.insert(CHECKSUM.into(), checksum.to_string().into());
+        }
+        canonical_line(&value)
+    }
+
+    /// Reads a document and checks that it is as it was written, the frozen part too.
+    ///
+    /// # Errors
+    ///
+    /// `unsupported_schema_version` for one that is not version 1, `task_corrupt` for anything else.
+    pub fn from_document(bytes: &[u8], path: &str) -> Result<Self, Fault> {
+        let damaged = |problem: String| {
+            Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
+                .hint("it must only be written by baton task; restore the file, or run baton task purge-context and init-context again")
+        };
+        let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        let version = value["version"].as_u64();
+        if version != Some(CONTEXT_VERSION.into()) {
+            let found = version.map_or_else(|| "none".into(), |version| version.to_string());
+            let message = format!("{path} has version {found}; this binary knows version {CONTEXT_VERSION}");
+            return Err(
+                Fault::new(ErrorCode::UnsupportedSchemaVersion, message).hint("use the baton that wrote it")
+            );
+        }
+        let recorded = value.as_object_mut().and_then(|members| members.remove(CHECKSUM));
+        let actual = checksum(&value)?.to_string();
+        if recorded.as_ref().and_then(Value::as_str) != Some(actual.as_str()) {
+            let recorded = recorded.as_ref().and_then(Value::as_str).unwrap_or("none");
+            return Err(damaged(format!(
+                "is corrupt: its checksum says {}, its content has {}",
+                recorded.get(..12).unwrap_or(recorded),
+                actual.get(..12).unwrap_or(&actual)
+            )));
+        }
+        let context: Self = serde_json::from_value(value)
+            .map_err(|error| damaged(format!("does not make sense: {error}")))?;
+        if context.immutable.hash()? != context.immutable_revision.sha256 {
+            return Err(damaged("is corrupt: the immutable block is not the one that was frozen".into()));
+        }
+        Ok(context)
+    }
+
+    /// Puts another frozen part in the place of this one, which becomes a past revision.
+    ///
+    /// # Errors
+    ///
+    /// As [`Immutable::hash`].
+    pub fn revise(
+        &mut self,
+        immutable: Immutable,
+        past: Artifact,
+        reason: &str,
+        now: Timestamp,
+        by: &str,
+    ) -> Result<(), Fault> {
+        let revision = Revision {
+            number: self.immutable_revision.number + 1,
+            sha256: immutable.hash()?,
+            created_at: now,
+            created_by: by.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let before = std::mem::replace(&mut self.immutable_revision, revision);
+        self.past_revisions.push(PastRevision { revision: before, artifact: past });
+        self.immutable = immutable;
+        Ok(())
+    }
+
+    /// Stamps a write.
+    pub fn stamp(&mut self, verb: &str, now: Timestamp, by: &str, head: Option<String>) {
+        self.audit.updated_at = now;
+        by.clone_into(&mut self.audit.updated_by);
+        verb.clone_into(&mut self.audit.updated_with);
+        self.audit.git_head = head;
+        self.audit.update_count += 1;
+    }
+
+    /// Lists every file that the document refers to.
+    pub fn artifacts(&self) -> Vec<&Artifact> {
+        let roles = self.coordination.values();
+        let snapshots =
+            roles.clone().filter_map(|role| role.worktree_snapshot.as_ref()).flat_map(|s| &s.artifacts);
+        let logs = roles.filter_map(|role| role.qa_results.as_ref()?.log.as_ref());
+        let past = self.past_revisions.iter().map(|past| &past.artifact);
+        let baseline = self.immutable.validation_baseline.initial_results.log.iter();
+        let excerpts = self.evidence.iter().filter_map(|evidence| evidence.excerpt.as_ref());
+        snapshots.chain(logs).chain(past).chain(baseline).chain(excerpts).collect()
+    }
+}
+
+impl Immutable {
+    /// Hashes the frozen part.
+    ///
+    /// # Errors
+    ///
+    /// `internal` when a value has no canonical text, which none of ours has.
+    pub fn hash(&self) -> Result<Sha256Hash, Fault> {
+        let value = serde_json::to_value(self).map_err(unwritable)?;
+        Canonical::of(&value).map(|canonical| canonical.hash()).map_err(unwritable)
+    }
+}
+
+/// Writes a value as every file of a task is written: canonical JSON and a line end.
+///
+/// # Errors
+///
+/// `internal` when the value has no canonical text.
+pub fn canonical_line(value: &Value) -> Result<String, Fault> {
+    let mut text = crate::canonicalize(value).map_err(unwritable)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn checksum(value: &Value) -> Result<Sha256Hash, Fault> {
+    Canonical::of(value).map(|canonical| canonical.hash()).map_err(unwritable)
+}
+
+fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
+    Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
+}
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+pub(crate) mod tests;

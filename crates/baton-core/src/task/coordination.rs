@@ -1,0 +1,357 @@
+//! Where each role stands, and who may do what when.
+//!
+//! One role holds the task at a time. A role may take it when the roles before it are done; a role that is done, or
+//! blocked, may take it again, and then those after it have to look again. What a role took over is verified when it
+//! takes it: while it holds the task the tree is its own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::context::{QaResults, TaskContext};
+use super::name::Role;
+use super::snapshot::{SnapshotRef, WorktreeSnapshot};
+use crate::error::{ErrorCode, Fault};
+use crate::time::Timestamp;
+
+/// Where a role stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleStatus {
+    /// Its turn has not come, or comes again.
+    #[default]
+    Pending,
+    /// It holds the task.
+    InProgress,
+    /// It is done.
+    Done,
+    /// It found something that must be dealt with first.
+    Blocked,
+}
+
+impl RoleStatus {
+    /// Gives the spelling used on every wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Done => "done",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+impl std::fmt::Display for RoleStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What is known of one role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleState {
+    /// Where it stands.
+    pub status: RoleStatus,
+    /// When it took the task last.
+    pub started_at: Option<Timestamp>,
+    /// When it finished; `null` while it has not.
+    pub completed_at: Option<Timestamp>,
+    /// How often it took the task.
+    pub rounds: u64,
+    /// How many snapshots there were when it took the task.
+    pub snapshots_before: u64,
+    /// Where the log of its checks is.
+    pub qa_log_path: Option<String>,
+    /// What its checks came to.
+    pub qa_results: Option<QaResults>,
+    /// The session that worked in this role.
+    pub session_id: Option<String>,
+    /// What must be dealt with first; empty when nothing must.
+    pub blocking_findings: Vec<String>,
+    /// What had to be dealt with and was.
+    pub resolved_findings: Vec<String>,
+    /// The tree as it left it last.
+    pub worktree_snapshot: Option<WorktreeSnapshot>,
+    /// How many drifts are open; while there is one nobody goes on.
+    pub drift_budget: u64,
+}
+
+/// What taking the task asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acquisition {
+    /// The role holds it already.
+    Held,
+    /// There is nothing to verify yet.
+    Fresh,
+    /// This snapshot must still be what is in the tree.
+    Verify(SnapshotRef),
+}
+
+impl TaskContext {
+    /// Finds a role of the pipeline.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` naming the roles that there are.
+    pub fn role(&self, role: &Role) -> Result<&RoleState, Fault> {
+        self.coordination.get(role).ok_or_else(|| self.unknown_role(role))
+    }
+
+    /// Finds a role of the pipeline, to change it.
+    ///
+    /// # Errors
+    ///
+    /// As [`role`](Self::role).
+    pub fn role_mut(&mut self, role: &Role) -> Result<&mut RoleState, Fault> {
+        if !self.coordination.contains_key(role) {
+            return Err(self.unknown_role(role));
+        }
+        Ok(self.coordination.entry(role.clone()).or_default())
+    }
+
+    fn unknown_role(&self, role: &Role) -> Fault {
+        let roles: Vec<&str> = self.pipeline.iter().map(Role::as_str).collect();
+        Fault::invalid("agent", format!("{} has no role {role}; it has {}", self.task_id, roles.join(", ")))
+    }
+
+    /// Gives the role that holds the task.
+    pub fn holder(&self) -> Option<&Role> {
+        self.pipeline.iter().find(|role| {
+            self.coordination.get(*role).is_some_and(|state| state.status == RoleStatus::InProgress)
+        })
+    }
+
+    /// Gives the newest snapshot: the state to go on from.
+    pub fn latest_snapshot(&self) -> Option<&SnapshotRef> {
+        self.snapshots.last()
+    }
+
+    /// Refuses to go on while a drift is open.
+    ///
+    /// # Errors
+    ///
+    /// `task_blocked` saying how to settle it.
+    pub fn require_no_drift(&self) -> Result<(), Fault> {
+        let open = self.drift.open();
+        if open == 0 {
+            return Ok(());
+        }
+        let id = &self.task_id;
+        let events: Vec<_> = self.drift.events.iter().filter(|event| event.resolution.is_none()).collect();
+        Err(Fault::new(
+            ErrorCode::TaskBlocked,
+            format!(
+                "{id} is blocked: {open} unresolved working-tree {}",
+                if open == 1 { "drift" } else { "drifts" }
+            ),
+        )
+        .hint(format!(
+            "look at it with baton task verify-worktree, then run baton task resolve-drift {id} --note TEXT"
+        ))
+        .details(json!({ "drift_budget": open, "drift": events })))
+    }
+
+    /// Decides whether a role may take the task now, and what must be verified first.
+    ///
+    /// # Errors
+    ///
+    /// `task_conflict` while another holds it or one before is not done, `task_blocked` while a drift is open or one
+    /// before is blocked, `not_found` when who worked last left no snapshot.
+    pub fn acquisition(&self, role: &Role) -> Result<Acquisition, Fault> {
+        let state = self.role(role)?;
+        self.require_no_drift()?;
+        if state.status == RoleStatus::InProgress {
+            return Ok(Acquisition::Held);
+        }
+        if let Some(holder) = self.holder() {
+            return Err(Fault::new(ErrorCode::TaskConflict, format!("{holder} holds {}", self.task_id)).hint(format!(
+                "wait until it is done, or give it back: baton task update-agent {} --agent {holder} --status pending",
+                self.task_id
+            )));
+        }
+        self.require_turn(role)?;
+        self.require_last_snapshot()?;
+        Ok(self
+            .latest_snapshot()
+            .map_or(Acquisition::Fresh, |snapshot| Acquisition::Verify(snapshot.clone())))
+    }
+
+    /// Every role before this one must be done.
+    fn require_turn(&self, role: &Role) -> Result<(), Fault> {
+        for before in self.pipeline.iter().take_while(|other| *other != role) {
+            let Some(state) = self.coordination.get(before) else { continue };
+            match state.status {
+                RoleStatus::Done => {}
+                RoleStatus::Blocked => {
+                    return Err(Fault::new(
+                        ErrorCode::TaskBlocked,
+                        format!(
+                            "{} is blocked by {before}: {}",
+                            self.task_id,
+                            state.blocking_findings.join("; ")
+                        ),
+                    )
+                    .hint(format!("{before} must be done before {role} begins"))
+                    .details(json!({ "agent": before, "blocking_findings": state.blocking_findings })));
+                }
+                RoleStatus::Pending | RoleStatus::InProgress => {
+                    return Err(Fault::new(
+                        ErrorCode::TaskConflict,
+                        format!("it is not the turn of {role}: {before} is {}", state.status),
+                    )
+                    .hint(format!("{before} must be done before {role} begins")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Who finished last must have left a snapshot, or nobody could tell what it left.
+    fn require_last_snapshot(&self) -> Result<(), Fault> {
+        let Some(last) = &self.last_holder else { return Ok(()) };
+        let Some(state) = self.coordination.get(last) else { return Ok(()) };
+        let left_one = self.snapshots.iter().any(|snapshot| snapshot.sequence > state.snapshots_before);
+        if state.status != RoleStatus::Done || left_one {
+            return Ok(());
+        }
+        Err(no_snapshot(last, &self.task_id.to_string()))
+    }
+
+    /// Gives the task to a role. What was approved after it has to be approved again.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` for an unknown role.
+    pub fn acquire(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
+        let snapshots_before = self.snapshots.len() as u64;
+        let state = self.role_mut(role)?;
+        if state.status == RoleStatus::InProgress {
+            return Ok(());
+        }
+        state.status = RoleStatus::InProgress;
+        state.started_at = Some(now);
+        state.completed_at = None;
+        state.rounds += 1;
+        state.snapshots_before = snapshots_before;
+        self.last_holder = Some(role.clone());
+        let after: Vec<Role> =
+            self.pipeline.iter().skip_while(|other| *other != role).skip(1).cloned().collect();
+        for later in after {
+            let state = self.role_mut(&later)?;
+            if state.status == RoleStatus::Done {
+                state.status = RoleStatus::Pending;
+                state.completed_at = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a role may begin without saying so: it is the first, and nobody worked yet.
+    pub fn may_begin_silently(&self, role: &Role) -> bool {
+        self.pipeline.first() == Some(role) && self.last_holder.is_none() && self.snapshots.is_empty()
+    }
+
+    /// Refuses what only the role that holds the task may do.
+    ///
+    /// # Errors
+    ///
+    /// `task_conflict` saying who holds it.
+    pub fn require_holder(&self, role: &Role) -> Result<(), Fault> {
+        let state = self.role(role)?;
+        if state.status == RoleStatus::InProgress {
+            return Ok(());
+        }
+        let held = self.holder().map_or_else(|| "nobody does".into(), |holder| format!("{holder} does"));
+        let message = format!("{role} does not hold {}: it is {}, {held}", self.task_id, state.status);
+        Err(Fault::new(ErrorCode::TaskConflict, message).hint(format!(
+            "take it first: baton task update-agent {} --agent {role} --status in_progress",
+            self.task_id
+        )))
+    }
+
+    /// Marks the role that holds the task as done. What blocked it is dealt with.
+    ///
+    /// # Errors
+    ///
+    /// As [`require_holder`](Self::require_holder).
+    pub fn finish(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
+        if self.role(role)?.status == RoleStatus::Done {
+            return Ok(());
+        }
+        self.require_holder(role)?;
+        let state = self.role_mut(role)?;
+        state.status = RoleStatus::Done;
+        state.completed_at = Some(now);
+        let dealt_with = std::mem::take(&mut state.blocking_findings);
+        state.resolved_findings.extend(dealt_with);
+        Ok(())
+    }
+
+    /// Gives the task back without being done.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` for an unknown role.
+    pub fn give_back(&mut self, role: &Role) -> Result<(), Fault> {
+        let state = self.role_mut(role)?;
+        state.status = RoleStatus::Pending;
+        state.completed_at = None;
+        Ok(())
+    }
+
+    /// Adds a finding that must be dealt with, and takes the task from the role. The same finding counts once.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` for an unknown role.
+    pub fn block(&mut self, role: &Role, finding: Option<&str>) -> Result<(), Fault> {
+        let state = self.role_mut(role)?;
+        if let Some(finding) = finding
+            && !state.blocking_findings.iter().any(|known| known == finding)
+        {
+            state.blocking_findings.push(finding.to_owned());
+        }
+        state.status = RoleStatus::Blocked;
+        state.completed_at = None;
+        Ok(())
+    }
+
+    /// Counts the open drifts at every role.
+    pub fn count_drift(&mut self) {
+        let open = self.drift.open();
+        self.coordination.values_mut().for_each(|state| state.drift_budget = open);
+    }
+
+    /// Refuses to complete a task that is not.
+    ///
+    /// # Errors
+    ///
+    /// `task_blocked` while a drift is open or a role is blocked, `task_conflict` while one is not done.
+    pub fn require_complete(&self) -> Result<(), Fault> {
+        self.require_no_drift()?;
+        for role in &self.pipeline {
+            let state = self.role(role)?;
+            let (code, why) = match state.status {
+                RoleStatus::Done => continue,
+                RoleStatus::Blocked => (ErrorCode::TaskBlocked, state.blocking_findings.join("; ")),
+                RoleStatus::Pending | RoleStatus::InProgress => (ErrorCode::TaskConflict, "not done".into()),
+            };
+            return Err(Fault::new(
+                code,
+                format!("{} is not complete: {role} is {}: {why}", self.task_id, state.status),
+            )
+            .hint("every role must be done; add --force to complete it all the same"));
+        }
+        Ok(())
+    }
+}
+
+/// Says that a role left no snapshot.
+pub fn no_snapshot(role: &Role, task: &str) -> Fault {
+    Fault::new(ErrorCode::NotFound, format!("no snapshot found for {role} of {task}"))
+        .hint(format!("take one with baton task snapshot-worktree {task} --agent {role} --actor NAME"))
+}
+
+#[cfg(test)]
+#[path = "coordination_tests.rs"]
+mod tests;

@@ -1,0 +1,146 @@
+use super::*;
+use crate::task::context::tests::sample;
+use crate::task::drift::{Found, Resolution, TreePoint};
+use crate::task::snapshot::SnapshotKind;
+
+const NOW: Timestamp = Timestamp::EPOCH;
+
+fn role(name: &str) -> Role {
+    name.parse().unwrap()
+}
+
+fn snapshot(context: &mut TaskContext, name: &str) {
+    let sequence = context.snapshots.len() as u64 + 1;
+    context.snapshots.push(SnapshotRef {
+        sequence,
+        kind: SnapshotKind::Work,
+        agent: role(name),
+        actor: "me".into(),
+        snapshot_time: NOW,
+        tree: format!("t{sequence}"),
+        head: None,
+        diff_from_base: "d".into(),
+        diff_from_previous: None,
+    });
+}
+
+fn work(context: &mut TaskContext, name: &str) {
+    let role = role(name);
+    context.acquisition(&role).unwrap();
+    context.acquire(&role, NOW).unwrap();
+    snapshot(context, name);
+    context.finish(&role, NOW).unwrap();
+}
+
+fn code(result: Result<Acquisition, Fault>) -> ErrorCode {
+    result.unwrap_err().code
+}
+
+fn statuses(context: &TaskContext) -> Vec<&'static str> {
+    context.pipeline.iter().map(|role| context.coordination[role].status.as_str()).collect()
+}
+
+#[test]
+fn roles_take_their_turn() {
+    let mut context = sample();
+    assert_eq!(context.acquisition(&role("implementer")).unwrap(), Acquisition::Fresh);
+    assert_eq!(code(context.acquisition(&role("reviewer"))), ErrorCode::TaskConflict);
+    context.acquire(&role("implementer"), NOW).unwrap();
+    assert_eq!(context.acquisition(&role("implementer")).unwrap(), Acquisition::Held);
+    assert_eq!(code(context.acquisition(&role("validator"))), ErrorCode::TaskConflict);
+    snapshot(&mut context, "implementer");
+    context.finish(&role("implementer"), NOW).unwrap();
+    let Acquisition::Verify(verify) = context.acquisition(&role("reviewer")).unwrap() else { panic!() };
+    assert_eq!((verify.sequence, verify.tree.as_str()), (1, "t1"));
+    work(&mut context, "reviewer");
+    work(&mut context, "validator");
+    assert_eq!(statuses(&context), ["done", "done", "done"]);
+    assert!(context.require_complete().is_ok());
+}
+
+#[test]
+fn who_finishes_without_a_snapshot_stops_the_next() {
+    let mut context = sample();
+    context.acquire(&role("implementer"), NOW).unwrap();
+    context.finish(&role("implementer"), NOW).unwrap();
+    let fault = context.acquisition(&role("reviewer")).unwrap_err();
+    assert_eq!(
+        (fault.code, fault.message.as_str()),
+        (ErrorCode::NotFound, "no snapshot found for implementer of TASK-1")
+    );
+    snapshot(&mut context, "implementer");
+    assert!(context.acquisition(&role("reviewer")).is_ok());
+}
+
+#[test]
+fn a_rework_loop_goes_back_and_forth() {
+    let mut context = sample();
+    work(&mut context, "implementer");
+    context.acquire(&role("reviewer"), NOW).unwrap();
+    context.block(&role("reviewer"), Some("no tests")).unwrap();
+    context.block(&role("reviewer"), Some("no tests")).unwrap();
+    assert_eq!(context.coordination[&role("reviewer")].blocking_findings, ["no tests"]);
+    assert_eq!(code(context.acquisition(&role("validator"))), ErrorCode::TaskBlocked);
+    work(&mut context, "implementer");
+    assert_eq!(statuses(&context), ["done", "blocked", "pending"]);
+    work(&mut context, "reviewer");
+    let reviewer = &context.coordination[&role("reviewer")];
+    assert_eq!((reviewer.rounds, reviewer.blocking_findings.len()), (2, 0));
+    assert_eq!(reviewer.resolved_findings, ["no tests"]);
+    work(&mut context, "validator");
+    work(&mut context, "implementer");
+    assert_eq!(statuses(&context), ["done", "pending", "pending"]);
+    assert_eq!(context.require_complete().unwrap_err().code, ErrorCode::TaskConflict);
+}
+
+#[test]
+fn only_the_holder_finishes_and_a_task_can_be_given_back() {
+    let mut context = sample();
+    assert_eq!(context.finish(&role("implementer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
+    context.acquire(&role("implementer"), NOW).unwrap();
+    assert!(context.require_holder(&role("reviewer")).is_err());
+    context.give_back(&role("implementer")).unwrap();
+    assert_eq!(context.acquisition(&role("implementer")).unwrap(), Acquisition::Fresh);
+    assert_eq!(context.acquire(&role("stranger"), NOW).unwrap_err().code, ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn an_open_drift_blocks_everybody_until_it_is_settled() {
+    let mut context = sample();
+    work(&mut context, "implementer");
+    let point = |tree: &str| TreePoint { tree: tree.into(), head: None };
+    let found = Found {
+        expected: point("t1"),
+        actual: point("t9"),
+        expected_agent: role("implementer"),
+        snapshot: 1,
+        differences: Vec::new(),
+    };
+    context.drift.record(found, NOW, "me");
+    context.count_drift();
+    assert!(context.coordination.values().all(|state| state.drift_budget == 1));
+    for name in ["implementer", "reviewer"] {
+        assert_eq!(code(context.acquisition(&role(name))), ErrorCode::TaskBlocked);
+    }
+    assert_eq!(context.require_complete().unwrap_err().code, ErrorCode::TaskBlocked);
+    context.drift.resolve(&Resolution {
+        resolved_at: NOW,
+        resolved_by: "me".into(),
+        note: "n".into(),
+        snapshot: 2,
+    });
+    context.count_drift();
+    assert!(context.acquisition(&role("reviewer")).is_ok());
+}
+
+#[test]
+fn other_pipelines_work_the_same_way() {
+    let mut context = sample();
+    context.pipeline = vec![role("writer"), role("editor")];
+    context.coordination = context.pipeline.iter().map(|role| (role.clone(), RoleState::default())).collect();
+    assert!(context.may_begin_silently(&role("writer")) && !context.may_begin_silently(&role("editor")));
+    work(&mut context, "writer");
+    work(&mut context, "editor");
+    assert!(context.require_complete().is_ok());
+    assert_eq!(code(context.acquisition(&role("reviewer"))), ErrorCode::InvalidRequest);
+}

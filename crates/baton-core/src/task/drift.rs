@@ -1,0 +1,334 @@
+//! Whether a working tree is still as it was left, what differs, and the record of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::name::Role;
+use super::scope::ScopeFence;
+use super::snapshot::WorktreeSnapshot;
+use super::tree::{ChangeStatus, TreeChange, TreeState};
+use crate::time::Timestamp;
+
+/// How many differences of one drift are kept; the count is always whole.
+const MAX_KEPT: usize = 200;
+
+/// A tree, and the commit below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TreePoint {
+    /// The exact tree.
+    pub tree: String,
+    /// HEAD; `null` before the first commit.
+    pub head: Option<String>,
+}
+
+/// What a difference is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DifferenceKind {
+    /// HEAD is another commit.
+    BaseCommitMoved,
+    /// What was left in the tree is in a commit now.
+    Committed,
+    /// What was left in the tree is in the stash now.
+    Stashed,
+    /// What was left in the tree is gone: the tree is as the base was.
+    Reset,
+    /// A file's content is another.
+    ContentChanged,
+    /// A file's mode is another.
+    ModeChanged,
+    /// A file became a link, or a link a file.
+    TypeChanged,
+    /// A file has another name.
+    Renamed,
+    /// A file came.
+    Added,
+    /// A file went.
+    Removed,
+    /// A file of the scope is not there any more.
+    ScopeFileMissing,
+    /// Only the index differs: something was staged or unstaged.
+    StagedOnly,
+}
+
+/// One thing that is not as it was left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// What it is.
+    pub kind: DifferenceKind,
+    /// The file, when it is about one.
+    pub path: Option<String>,
+    /// How it was left.
+    pub expected: Option<String>,
+    /// How it is.
+    pub actual: Option<String>,
+    /// Whether the file belongs to the task; `null` when it is about no file.
+    pub in_scope: Option<bool>,
+    /// All of it in words.
+    pub message: String,
+}
+
+/// What a verification came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// What makes it drift; empty when the tree is as it was left.
+    pub differences: Vec<Difference>,
+    /// What is worth knowing and no drift.
+    pub notices: Vec<Difference>,
+}
+
+impl Verdict {
+    /// Tells whether the tree is as it was left.
+    pub fn matches(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Compares a tree with a snapshot. `changes` lead from the snapshot's tree to the present one; `missing` are the paths
+/// of the scope that are not there now.
+pub fn compare(
+    snapshot: &WorktreeSnapshot,
+    actual: &TreeState,
+    changes: &[TreeChange],
+    scope: &ScopeFence,
+    missing: &[String],
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    let moved = snapshot.head != actual.head.commit;
+    let same_tree = snapshot.tree == actual.tree;
+    if moved {
+        verdict.differences.push(whole(
+            DifferenceKind::BaseCommitMoved,
+            snapshot.head.clone(),
+            actual.head.commit.clone(),
+            "base commit changed, cannot verify deltas",
+        ));
+        if same_tree && actual.clean {
+            verdict.differences.push(whole(
+                DifferenceKind::Committed,
+                None,
+                None,
+                "working tree was committed, delta tracking invalidated",
+            ));
+        }
+    } else if !same_tree && actual.clean {
+        let (kind, text) = if snapshot.stash == actual.stash {
+            (DifferenceKind::Reset, "working tree is clean: the changes were reset")
+        } else {
+            (DifferenceKind::Stashed, "working tree is clean: the changes were stashed")
+        };
+        verdict.differences.push(whole(kind, Some(snapshot.tree.clone()), Some(actual.tree.clone()), text));
+    }
+    if !same_tree {
+        verdict.differences.extend(changes.iter().map(|change| of_file(change, scope)));
+        if changes.is_empty() {
+            // The trees differ and nobody can say where: that is no reason to call them equal.
+            let (expected, found) = (snapshot.tree.clone(), actual.tree.clone());
+            let text = "working tree differs";
+            verdict.differences.push(whole(
+                DifferenceKind::ContentChanged,
+                Some(expected),
+                Some(found),
+                text,
+            ));
+        }
+    }
+    let gone = missing.iter().filter(|path| !snapshot.scope_missing.contains(path)).map(|path| Difference {
+        kind: DifferenceKind::ScopeFileMissing,
+        path: Some(path.clone()),
+        expected: Some("there".into()),
+        actual: Some("missing".into()),
+        in_scope: Some(true),
+        message: format!("{path}: belongs to the scope and is missing"),
+    });
+    if verdict.matches() {
+        verdict.notices.extend(gone)
+    } else {
+        verdict.differences.extend(gone)
+    }
+    if same_tree && !moved && snapshot.status_report != actual.status_report {
+        verdict.notices.push(whole(
+            DifferenceKind::StagedOnly,
+            Some(readable(&snapshot.status_report)),
+            Some(readable(&actual.status_report)),
+            "only the index differs: something was staged or unstaged",
+        ));
+    }
+    verdict
+}
+
+fn readable(report: &str) -> String {
+    report.trim_end_matches('\0').replace('\0', "\n")
+}
+
+fn whole(kind: DifferenceKind, expected: Option<String>, actual: Option<String>, text: &str) -> Difference {
+    let message = match (&expected, &actual) {
+        (Some(expected), Some(actual)) if kind != DifferenceKind::StagedOnly => {
+            format!("{text} (expected {}, current {})", short(expected), short(actual))
+        }
+        _ => text.to_owned(),
+    };
+    Difference { kind, path: None, expected, actual, in_scope: None, message }
+}
+
+fn of_file(change: &TreeChange, scope: &ScopeFence) -> Difference {
+    let path = &change.path;
+    let sha = |sha: &Option<String>| sha.clone().unwrap_or_else(|| "none".into());
+    let (before, after) = (sha(&change.previous_sha256), sha(&change.sha256));
+    let (kind, expected, actual, message) = match change.status {
+        ChangeStatus::Modified => (
+            DifferenceKind::ContentChanged,
+            before.clone(),
+            after.clone(),
+            format!("{path}: expected SHA {}, current SHA {}", short(&before), short(&after)),
+        ),
+        ChangeStatus::Added => (
+            DifferenceKind::Added,
+            "absent".into(),
+            after.clone(),
+            format!("{path}: was added, SHA {}", short(&after)),
+        ),
+        ChangeStatus::Deleted => (
+            DifferenceKind::Removed,
+            before.clone(),
+            "absent".into(),
+            format!("{path}: was removed, SHA was {}", short(&before)),
+        ),
+        ChangeStatus::Renamed => {
+            let from = change.previous_path.clone().unwrap_or_else(|| "another name".into());
+            let edited = if before == after { "" } else { " and its content changed" };
+            (
+                DifferenceKind::Renamed,
+                from.clone(),
+                path.clone(),
+                format!("{path}: was renamed from {from}{edited}"),
+            )
+        }
+        ChangeStatus::ModeChanged | ChangeStatus::TypeChanged => {
+            let (before, after) = (sha(&change.previous_mode), sha(&change.mode));
+            let kind = if change.status == ChangeStatus::ModeChanged {
+                DifferenceKind::ModeChanged
+            } else {
+                DifferenceKind::TypeChanged
+            };
+            let message = format!("{path}: expected mode {before}, current mode {after}");
+            (kind, before, after, message)
+        }
+    };
+    let in_scope = scope.contains(path);
+    let message = if in_scope { message } else { format!("{message} (out of scope)") };
+    Difference {
+        kind,
+        path: Some(path.clone()),
+        expected: Some(expected),
+        actual: Some(actual),
+        in_scope: Some(in_scope),
+        message,
+    }
+}
+
+fn short(sha: &str) -> &str {
+    sha.get(..12).unwrap_or(sha)
+}
+
+/// One drift: a tree was expected, another found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftEvent {
+    /// The role whose snapshot was verified.
+    pub expected_agent: Role,
+    /// The number of that snapshot.
+    pub snapshot: u64,
+    /// What was expected.
+    pub expected: TreePoint,
+    /// What was found.
+    pub actual: TreePoint,
+    /// When it was first found.
+    pub detected_at: Timestamp,
+    /// Who found it.
+    pub detected_by: String,
+    /// What differs, the first two hundred.
+    pub differences: Vec<Difference>,
+    /// How many differ.
+    pub difference_count: u64,
+    /// How it was settled; `null` while it is open.
+    pub resolution: Option<Resolution>,
+}
+
+/// How a drift was settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resolution {
+    /// When.
+    pub resolved_at: Timestamp,
+    /// By whom.
+    pub resolved_by: String,
+    /// Why that is right.
+    pub note: String,
+    /// The number of the snapshot to go on from.
+    pub snapshot: u64,
+}
+
+/// What was found, to be recorded.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// What was expected.
+    pub expected: TreePoint,
+    /// What was found.
+    pub actual: TreePoint,
+    /// The role whose snapshot was verified.
+    pub expected_agent: Role,
+    /// The number of that snapshot.
+    pub snapshot: u64,
+    /// What differs.
+    pub differences: Vec<Difference>,
+}
+
+/// Every drift of a task, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftLog {
+    /// The drifts.
+    pub events: Vec<DriftEvent>,
+}
+
+impl DriftLog {
+    /// Counts the drifts that nobody settled.
+    pub fn open(&self) -> u64 {
+        self.events.iter().filter(|event| event.resolution.is_none()).count() as u64
+    }
+
+    /// Records a drift; says whether it is a new one. The same pair of trees counts once while it is open.
+    pub fn record(&mut self, found: Found, now: Timestamp, by: &str) -> bool {
+        let known = self.events.iter().any(|event| {
+            event.resolution.is_none() && event.expected == found.expected && event.actual == found.actual
+        });
+        if known {
+            return false;
+        }
+        let difference_count = found.differences.len() as u64;
+        let mut differences = found.differences;
+        differences.truncate(MAX_KEPT);
+        self.events.push(DriftEvent {
+            expected_agent: found.expected_agent,
+            snapshot: found.snapshot,
+            expected: found.expected,
+            actual: found.actual,
+            detected_at: now,
+            detected_by: by.to_owned(),
+            differences,
+            difference_count,
+            resolution: None,
+        });
+        true
+    }
+
+    /// Settles every open drift; says how many there were.
+    pub fn resolve(&mut self, resolution: &Resolution) -> u64 {
+        let open: Vec<_> = self.events.iter_mut().filter(|event| event.resolution.is_none()).collect();
+        let count = open.len() as u64;
+        open.into_iter().for_each(|event| event.resolution = Some(resolution.clone()));
+        count
+    }
+}
+
+#[cfg(test)]
+#[path = "drift_tests.rs"]
+mod tests;

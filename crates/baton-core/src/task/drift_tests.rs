@@ -1,0 +1,177 @@
+use super::*;
+use crate::task::snapshot::sample;
+use crate::task::tree::Head;
+
+fn state(snapshot: &WorktreeSnapshot) -> TreeState {
+    TreeState {
+        head: Head { commit: snapshot.head.clone(), branch: Some("main".into()) },
+        tree: snapshot.tree.clone(),
+        stash: snapshot.stash.clone(),
+        status_report: snapshot.status_report.clone(),
+        record: serde_json::Value::Null,
+        clean: false,
+        submodules: Vec::new(),
+    }
+}
+
+fn change(path: &str, status: ChangeStatus) -> TreeChange {
+    TreeChange {
+        path: path.into(),
+        previous_path: (status == ChangeStatus::Renamed).then(|| "old.rs".into()),
+        status,
+        sha256: (status != ChangeStatus::Deleted).then(|| "b".repeat(64)),
+        previous_sha256: (status != ChangeStatus::Added).then(|| "a".repeat(64)),
+        mode: Some("100755".into()),
+        previous_mode: Some("100644".into()),
+        size_bytes: Some(1),
+    }
+}
+
+fn verdict(edit: impl FnOnce(&mut TreeState), changes: &[TreeChange], missing: &[&str]) -> Verdict {
+    let snapshot = sample();
+    let mut actual = state(&snapshot);
+    edit(&mut actual);
+    let scope = ScopeFence::new(&["src".into()]);
+    let missing: Vec<String> = missing.iter().map(|path| (*path).to_owned()).collect();
+    compare(&snapshot, &actual, changes, &scope, &missing)
+}
+
+fn kinds(list: &[Difference]) -> Vec<DifferenceKind> {
+    list.iter().map(|difference| difference.kind).collect()
+}
+
+#[test]
+fn the_same_tree_on_the_same_commit_matches() {
+    let verdict = verdict(|_| {}, &[], &["src/never-there.rs"]);
+    assert_eq!(verdict, Verdict::default());
+}
+
+#[test]
+fn each_kind_of_change_is_named_with_expected_and_actual() {
+    let all = [
+        (ChangeStatus::Added, DifferenceKind::Added, "src/x: was added, SHA bbbbbbbbbbbb"),
+        (ChangeStatus::Deleted, DifferenceKind::Removed, "src/x: was removed, SHA was aaaaaaaaaaaa"),
+        (
+            ChangeStatus::Modified,
+            DifferenceKind::ContentChanged,
+            "src/x: expected SHA aaaaaaaaaaaa, current SHA bbbbbbbbbbbb",
+        ),
+        (
+            ChangeStatus::Renamed,
+            DifferenceKind::Renamed,
+            "src/x: was renamed from old.rs and its content changed",
+        ),
+        (
+            ChangeStatus::ModeChanged,
+            DifferenceKind::ModeChanged,
+            "src/x: expected mode 100644, current mode 100755",
+        ),
+        (
+            ChangeStatus::TypeChanged,
+            DifferenceKind::TypeChanged,
+            "src/x: expected mode 100644, current mode 100755",
+        ),
+    ];
+    for (status, kind, message) in all {
+        let verdict = verdict(|tree| tree.tree = "other".into(), &[change("src/x", status)], &[]);
+        assert_eq!(kinds(&verdict.differences), [kind]);
+        let difference = &verdict.differences[0];
+        assert_eq!((difference.message.as_str(), difference.in_scope), (message, Some(true)));
+        assert!(difference.expected.is_some() && difference.actual.is_some());
+    }
+}
+
+#[test]
+fn out_of_scope_edits_say_so() {
+    let verdict =
+        verdict(|tree| tree.tree = "other".into(), &[change("docs/x", ChangeStatus::Modified)], &[]);
+    assert_eq!(verdict.differences[0].in_scope, Some(false));
+    assert!(verdict.differences[0].message.ends_with("(out of scope)"));
+}
+
+#[test]
+fn commits_stashes_and_resets_are_told_apart() {
+    let moved = verdict(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
+    assert_eq!(
+        kinds(&moved.differences),
+        [DifferenceKind::BaseCommitMoved],
+        "what was left is in no commit yet"
+    );
+    let committed = verdict(
+        |tree| {
+            tree.head.commit = Some("c2".into());
+            tree.clean = true;
+        },
+        &[],
+        &[],
+    );
+    assert_eq!(kinds(&committed.differences), [DifferenceKind::BaseCommitMoved, DifferenceKind::Committed]);
+    assert!(committed.differences[1].message.contains("was committed, delta tracking invalidated"));
+    let stashed = verdict(
+        |tree| {
+            tree.tree = "t0".into();
+            tree.clean = true;
+            tree.stash = Some("s1".into());
+        },
+        &[change("src/x", ChangeStatus::Deleted)],
+        &[],
+    );
+    assert_eq!(kinds(&stashed.differences), [DifferenceKind::Stashed, DifferenceKind::Removed]);
+    let reset = verdict(
+        |tree| {
+            tree.tree = "t0".into();
+            tree.clean = true;
+        },
+        &[],
+        &[],
+    );
+    assert_eq!(kinds(&reset.differences), [DifferenceKind::Reset, DifferenceKind::ContentChanged]);
+}
+
+#[test]
+fn trees_that_differ_without_a_known_change_still_drift() {
+    assert_eq!(
+        kinds(&verdict(|tree| tree.tree = "other".into(), &[], &[]).differences),
+        [DifferenceKind::ContentChanged]
+    );
+}
+
+#[test]
+fn staging_is_worth_knowing_and_no_drift() {
+    let verdict = verdict(|tree| tree.status_report = "M  src/x\0".into(), &[], &[]);
+    assert!(verdict.matches());
+    assert_eq!(kinds(&verdict.notices), [DifferenceKind::StagedOnly]);
+    assert_eq!(verdict.notices[0].actual.as_deref(), Some("M  src/x"));
+}
+
+#[test]
+fn missing_files_of_the_scope_are_named_unless_they_were_missing_before() {
+    let changes = [change("src/x", ChangeStatus::Deleted)];
+    let verdict = verdict(|tree| tree.tree = "other".into(), &changes, &["src/x", "src/never-there.rs"]);
+    assert_eq!(kinds(&verdict.differences), [DifferenceKind::Removed, DifferenceKind::ScopeFileMissing]);
+}
+
+fn found(expected: &str, actual: &str) -> Found {
+    let point = |tree: &str| TreePoint { tree: tree.into(), head: None };
+    Found {
+        expected: point(expected),
+        actual: point(actual),
+        expected_agent: "implementer".parse().unwrap(),
+        snapshot: 1,
+        differences: Vec::new(),
+    }
+}
+
+#[test]
+fn the_same_pair_counts_once_while_it_is_open() {
+    let mut log = DriftLog::default();
+    let now = Timestamp::EPOCH;
+    assert!(log.record(found("a", "b"), now, "x"));
+    assert!(!log.record(found("a", "b"), now, "y"));
+    assert!(log.record(found("a", "c"), now, "x"));
+    assert_eq!(log.open(), 2);
+    let resolution = Resolution { resolved_at: now, resolved_by: "x".into(), note: "n".into(), snapshot: 2 };
+    assert_eq!(log.resolve(&resolution), 2);
+    assert_eq!((log.open(), log.resolve(&resolution)), (0, 0));
+    assert!(log.record(found("a", "b"), now, "x"));
+}

@@ -1,0 +1,162 @@
+//! What each role needs of the frozen part: `context-<role>.json`; and the manifest of everything that was derived.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::context::{Source, TaskContext, canonical_line};
+use super::name::{Role, TaskId};
+use super::normalize::NORMALIZER_VERSION;
+use crate::canonical::Sha256Hash;
+use crate::error::{ErrorCode, Fault};
+
+/// The name of the serializer that manifests record: RFC 8785 canonical JSON, UTF-8, one LF at the end.
+pub const SERIALIZER: &str = "baton-canonical-json";
+
+/// Its version.
+pub const SERIALIZER_VERSION: &str = "1.0.0";
+
+/// The file that lists what was derived.
+pub const MANIFEST_FILE: &str = "context.manifest";
+
+/// Fields of the frozen part that a role does not need. A reviewer judges by the standards, not by an earlier run of the
+/// tests; a validator runs them and does not review. A role that is not known here gets everything.
+fn left_out(role: &Role) -> &'static [&'static str] {
+    match role.as_str() {
+        "reviewer" => &["validation_baseline", "scope_patterns"],
+        "validator" => &["standards_citations", "scope_patterns"],
+        "implementer" => &["scope_patterns"],
+        _ => &[],
+    }
+}
+
+/// Gives the name of a role's export.
+pub fn export_file(role: &Role) -> String {
+    format!("context-{role}.json")
+}
+
+/// Gives what a role needs of the frozen part.
+///
+/// # Errors
+///
+/// `internal` when the context cannot be written as JSON.
+pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
+    let mut immutable = serde_json::to_value(&context.immutable).map_err(unwritable)?;
+    if let Value::Object(fields) = &mut immutable {
+        left_out(role).iter().for_each(|field| {
+            fields.remove(*field);
+        });
+    }
+    Ok(json!({
+        "version": context.version,
+        "task_id": context.task_id,
+        "role": role,
+        "git": { "base_commit": context.git.base_commit, "head": context.git.head },
+        "pipeline": context.pipeline,
+        "immutable": immutable,
+        "immutable_revision": context.immutable_revision.number,
+    }))
+}
+
+/// What the context of a task was made from, and what was made from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of this document.
+    pub version: u32,
+    /// The task.
+    pub task_id: TaskId,
+    /// The revision of the frozen part that it is about.
+    pub immutable_revision: u64,
+    /// The SHA-256 of that.
+    pub immutable_sha256: Sha256Hash,
+    /// How files are written.
+    pub serializer: Tool,
+    /// How text is normalised.
+    pub normalizer: Tool,
+    /// What the frozen part was made from.
+    pub sources: Vec<Source>,
+    /// What was derived from it, by file name.
+    pub derived: BTreeMap<String, Sha256Hash>,
+}
+
+/// A way of doing something, by name and version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Derives every file that only repeats what the context says: the exports, and the manifest last.
+///
+/// # Errors
+///
+/// `internal` when the context cannot be written as JSON.
+pub fn derive(context: &TaskContext) -> Result<Vec<(String, String)>, Fault> {
+    let mut files = Vec::new();
+    let mut derived = BTreeMap::new();
+    for role in &context.pipeline {
+        let text = canonical_line(&role_export(context, role)?)?;
+        derived.insert(export_file(role), Sha256Hash::of(text.as_bytes()));
+        files.push((export_file(role), text));
+    }
+    let tool = |name: &str, version: &str| Tool { name: name.into(), version: version.into() };
+    let manifest = Manifest {
+        version: context.version,
+        task_id: context.task_id.clone(),
+        immutable_revision: context.immutable_revision.number,
+        immutable_sha256: context.immutable_revision.sha256,
+        serializer: tool(SERIALIZER, SERIALIZER_VERSION),
+        normalizer: tool("normalize_multiline", NORMALIZER_VERSION),
+        sources: context.sources.clone(),
+        derived,
+    };
+    let value = serde_json::to_value(&manifest).map_err(unwritable)?;
+    files.push((MANIFEST_FILE.into(), canonical_line(&value)?));
+    Ok(files)
+}
+
+fn unwritable(error: serde_json::Error) -> Fault {
+    Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::context::tests::sample;
+
+    #[test]
+    fn each_role_gets_what_it_needs() {
+        let context = sample();
+        let export = |name: &str| role_export(&context, &name.parse().unwrap()).unwrap()["immutable"].clone();
+        assert!(export("implementer").get("validation_baseline").is_some());
+        assert!(export("reviewer").get("validation_baseline").is_none());
+        assert!(export("reviewer").get("standards_citations").is_some());
+        assert!(export("validator").get("standards_citations").is_none());
+        assert!(export("security").get("scope_patterns").is_some());
+    }
+
+    #[test]
+    fn the_manifest_lists_every_derived_file_with_its_hash() {
+        let context = sample();
+        let files = derive(&context).unwrap();
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "context-implementer.json",
+                "context-reviewer.json",
+                "context-validator.json",
+                "context.manifest"
+            ]
+        );
+        let manifest: Manifest = serde_json::from_str(&files[3].1).unwrap();
+        for (name, text) in &files[..3] {
+            assert_eq!(manifest.derived[name], Sha256Hash::of(text.as_bytes()));
+        }
+        assert_eq!(manifest.normalizer.version, "1.0.0");
+        assert_eq!(derive(&context).unwrap(), files);
+    }
+}

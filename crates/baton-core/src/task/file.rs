@@ -1,0 +1,211 @@
+//! What a task file says: `tasks/**/TASK-XXXX*.task.yaml`. Reading YAML is not done here, what the fields mean is.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::name::{Area, Role, TaskId};
+use crate::error::{ErrorCode, Fault};
+
+/// The status in which a task is worked on.
+pub const IN_PROGRESS: &str = "in_progress";
+
+/// How urgent a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Priority {
+    /// At once.
+    P0,
+    /// Next.
+    P1,
+    /// When there is time.
+    P2,
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A task file. Fields that other tools keep there are left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TaskFile {
+    /// The task, when the file says it itself.
+    pub id: Option<TaskId>,
+    /// What it is called.
+    pub title: String,
+    /// Where it stands: `in_progress` while it is worked on.
+    pub status: String,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which part of the code base it belongs to.
+    pub area: Area,
+    /// What is to be done, and why.
+    pub description: String,
+    /// What belongs to it and what does not.
+    #[serde(default)]
+    pub scope: Scope,
+    /// The same as `scope.in`, as some files spell it.
+    #[serde(default)]
+    pub scope_in: Vec<String>,
+    /// The same as `scope.out`, as some files spell it.
+    #[serde(default)]
+    pub scope_out: Vec<String>,
+    /// What can be checked when it is done.
+    #[serde(default)]
+    pub acceptance_criteria: Vec<String>,
+    /// Sections of standards that this task is bound to, beyond those of its area.
+    #[serde(default)]
+    pub standards: Vec<StandardRef>,
+    /// How its quality is checked.
+    #[serde(default)]
+    pub qa: QaPlan,
+    /// Who works on it, in order; the configured roles when absent.
+    pub pipeline: Option<Vec<Role>>,
+}
+
+/// What belongs to a task and what does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Scope {
+    /// What belongs to it.
+    #[serde(default, rename = "in")]
+    pub inside: Vec<String>,
+    /// What does not.
+    #[serde(default, rename = "out")]
+    pub outside: Vec<String>,
+}
+
+/// How the quality of a task is checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct QaPlan {
+    /// The commands to run.
+    #[serde(default)]
+    pub commands: Vec<String>,
+}
+
+/// A section of a standard: `standards/typescript.md#strict-config`, or its parts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum StandardRef {
+    /// `file#section`.
+    Text(String),
+    /// The parts.
+    Parts {
+        /// The file.
+        file: String,
+        /// The heading or its slug.
+        section: String,
+        /// What it asks for, in at most 140 characters; the section's first sentence when absent.
+        #[serde(default)]
+        requirement: Option<String>,
+    },
+}
+
+impl TaskFile {
+    /// Gives what belongs to the task, however the file spells it.
+    pub fn scope_in(&self) -> impl Iterator<Item = &str> {
+        self.scope.inside.iter().chain(&self.scope_in).map(String::as_str)
+    }
+
+    /// Gives what does not belong to the task, however the file spells it.
+    pub fn scope_out(&self) -> impl Iterator<Item = &str> {
+        self.scope.outside.iter().chain(&self.scope_out).map(String::as_str)
+    }
+
+    /// Checks that the file is about this task and says what must be said.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` with every field that is empty or wrong.
+    pub fn check(&self, id: &TaskId, path: &str) -> Result<(), Fault> {
+        let mut problems: Vec<(&str, String)> = Vec::new();
+        if let Some(own) = self.id.as_ref().filter(|own| *own != id) {
+            problems.push(("id", format!("is {own}, the file's name says {id}")));
+        }
+        for (field, text) in [("title", &self.title), ("description", &self.description)] {
+            if text.trim().is_empty() {
+                problems.push((field, "is empty".into()));
+            }
+        }
+        if let Some(pipeline) = &self.pipeline
+            && let Err(problem) = check_pipeline(pipeline)
+        {
+            problems.push(("pipeline", problem));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(refused(path, &problems)) }
+    }
+
+    /// Checks that the task is being worked on.
+    ///
+    /// # Errors
+    ///
+    /// `task_conflict` when its status is another.
+    pub fn check_in_progress(&self, id: &TaskId, path: &str) -> Result<(), Fault> {
+        if self.status == IN_PROGRESS {
+            return Ok(());
+        }
+        let message = format!("{id} is {:?} in {path}, not {IN_PROGRESS:?}", self.status);
+        Err(Fault::new(ErrorCode::TaskConflict, message)
+            .hint(format!("set `status: {IN_PROGRESS}` in {path}, then run baton task init-context {id}")))
+    }
+}
+
+/// Checks that a pipeline names at least one role and none twice.
+pub fn check_pipeline(pipeline: &[Role]) -> Result<(), String> {
+    if pipeline.is_empty() || pipeline.len() > 16 {
+        return Err("must name 1 to 16 roles".into());
+    }
+    let twice = pipeline.iter().enumerate().find(|(at, role)| pipeline[..*at].contains(role));
+    twice.map_or(Ok(()), |(_, role)| Err(format!("names {role} twice")))
+}
+
+fn refused(path: &str, problems: &[(&str, String)]) -> Fault {
+    let list: Vec<String> = problems.iter().map(|(field, problem)| format!("{field} {problem}")).collect();
+    let fields: Vec<_> = problems
+        .iter()
+        .map(|(field, problem)| serde_json::json!({ "field": field, "problem": problem }))
+        .collect();
+    Fault::new(ErrorCode::InvalidRequest, format!("{path}: {}", list.join("; ")))
+        .hint(format!("mend {path}, then try again"))
+        .details(serde_json::json!({ "fields": fields, "path": path }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn file(change: serde_json::Value) -> TaskFile {
+        let mut value = json!({ "title": "t", "status": "in_progress", "priority": "P1", "area": "backend",
+            "description": "d", "scope": { "in": ["a"], "out": ["b"] }, "scope_in": ["c"], "owner": "someone" });
+        crate::merge_patch(value.as_object_mut().unwrap(), change.as_object().unwrap());
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn id() -> TaskId {
+        "TASK-1".parse().unwrap()
+    }
+
+    #[test]
+    fn both_spellings_of_scope_count() {
+        let file = file(json!({ "standards": ["a.md#b", { "file": "c.md", "section": "D" }] }));
+        assert_eq!(file.scope_in().collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(file.scope_out().collect::<Vec<_>>(), ["b"]);
+        assert_eq!(file.standards.len(), 2);
+        assert!(file.check(&id(), "x").is_ok() && file.check_in_progress(&id(), "x").is_ok());
+    }
+
+    #[test]
+    fn every_problem_is_named_at_once() {
+        let bad =
+            file(json!({ "id": "TASK-2", "title": " ", "description": "\n", "pipeline": ["a", "b", "a"] }));
+        let fault = bad.check(&id(), "tasks/x").unwrap_err();
+        for part in ["id is TASK-2", "title is empty", "description is empty", "names a twice"] {
+            assert!(fault.message.contains(part), "{}", fault.message);
+        }
+        assert_eq!(fault.details.unwrap()["fields"].as_array().unwrap().len(), 4);
+        let done = file(json!({ "status": "completed" })).check_in_progress(&id(), "x").unwrap_err();
+        assert_eq!(done.code, ErrorCode::TaskConflict);
+    }
+}

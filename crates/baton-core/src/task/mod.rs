@@ -1,0 +1,47 @@
+//! The rules of task context: what is frozen when a task begins, who may work on it when, and whether the working tree
+//! is still as it was left.
+//!
+//! Nothing here reads a file or runs git: texts, trees and `now` are arguments.
+
+mod capture;
+mod citation;
+mod context;
+mod coordination;
+mod drift;
+mod export;
+mod file;
+mod glob;
+mod name;
+mod normalize;
+pub mod qa;
+mod scope;
+mod section;
+mod snapshot;
+mod tree;
+mod ttl;
+
+pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
+pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
+pub use context::{
+    Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision, QaResults, Revision,
+    Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
+};
+pub use coordination::{Acquisition, RoleState, RoleStatus, no_snapshot};
+pub use drift::{
+    Difference, DifferenceKind, DriftEvent, DriftLog, Found, Resolution, TreePoint, Verdict, compare,
+};
+pub use export::{MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_file, role_export};
+pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
+pub use glob::{Glob, GlobError};
+pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
+pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
+pub use scope::{
+    ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, expand, scope_hash, scope_patterns, shorten,
+};
+pub use section::{Section, sections, slug};
+pub use snapshot::{
+    Artifact, Encoding, FileChanged, FileMetadata, LARGE_DIFF_BYTES, SnapshotKind, SnapshotRef,
+    WorktreeSnapshot, file_metadata, files_changed,
+};
+pub use tree::{ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState};
+pub use ttl::parse_ttl;

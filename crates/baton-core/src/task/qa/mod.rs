@@ -1,0 +1,38 @@
+//! What the output of test runners, linters and type checkers says: counts and failures.
+//!
+//! A log may hold several runs. Each parser looks for the marks of its own tool and answers nothing when they are not
+//! there; nothing is guessed.
+
+mod cargo;
+mod clippy;
+mod eslint;
+mod go;
+mod jest;
+mod mypy;
+mod pytest;
+mod report;
+mod ruff;
+mod tsc;
+
+pub use report::{QaComparison, QaFailure, QaReport, QaRun, QaStatus, compare_runs};
+
+/// Reads a log.
+pub fn read_log(text: &str) -> QaReport {
+    let text = report::without_colours(text);
+    let parsers: [fn(&str) -> Option<QaRun>; 9] = [
+        cargo::read,
+        clippy::read,
+        pytest::read,
+        jest::read,
+        go::read,
+        eslint::read,
+        tsc::read,
+        ruff::read,
+        mypy::read,
+    ];
+    QaReport::of(parsers.iter().filter_map(|read| read(&text)).collect())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+//! `tsc`, plain and pretty.
+
+use super::report::{QaFailure, QaRun, place};
+
+pub(super) fn read(text: &str) -> Option<QaRun> {
+    let mut run = QaRun::of("tsc");
+    for line in text.lines() {
+        let Some((at, code, message)) = diagnostic(line) else { continue };
+        run.errors += 1;
+        match spot(at) {
+            Some((file, line)) => run.fail(QaFailure::at(code, file, Some(line), message)),
+            None => run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(code) }),
+        }
+    }
+    let clean = text
+        .lines()
+        .any(|line| line.trim() == "Found 0 errors." || line.contains("Found 0 errors. Watching"));
+    (clean || run.errors > 0).then_some(run)
+}
+
+/// `src/a.ts(1,2): error TS2322: …`, `src/a.ts:1:2 - error TS2322: …`, `error TS18003: …`
+fn diagnostic(line: &str) -> Option<(&str, &str, &str)> {
+    let at = line.find("error TS")?;
+    let (code, message) = line.get(at + "error ".len()..)?.split_once(':')?;
+    let digits = code.strip_prefix("TS")?;
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let before = line.get(..at)?.trim_end().trim_end_matches([':', '-']).trim_end();
+    Some((before, code, message))
+}
+
+fn spot(at: &str) -> Option<(&str, u64)> {
+    match at.strip_suffix(')').and_then(|at| at.rsplit_once('(')) {
+        Some((file, position)) => Some((file, position.split(',').next()?.parse().ok()?)),
+        None => place(at),
+    }
+}

@@ -1,0 +1,277 @@
+//! What belongs to a task: macros, patterns and paths, and whether a file lies inside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::glob::Glob;
+use crate::canonical::Sha256Hash;
+use crate::error::Fault;
+
+/// What macros stand for: `:mobile-shared-ui` and its patterns.
+pub type ScopeMacros = BTreeMap<String, Vec<String>>;
+
+/// The patterns and paths of a task's scope.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScopePatterns {
+    /// Patterns and plain paths, sorted, each once.
+    pub patterns: Vec<String>,
+    /// What a person may want to know: items of prose, patterns that fit nothing.
+    pub warnings: Vec<String>,
+}
+
+/// Checks a path that somebody named: it must stay inside the repository.
+///
+/// # Errors
+///
+/// `invalid_request` naming `field`, when the path is empty, absolute, climbs out or holds control characters.
+pub fn check_repo_path(field: &str, path: &str) -> Result<String, Fault> {
+    let plain = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
+    let problem = if plain.is_empty() {
+        "is empty"
+    } else if plain.starts_with('/') || plain.starts_with('~') || plain.as_bytes().get(1) == Some(&b':') {
+        "must be relative to the repository"
+    } else if plain.split('/').any(|name| name == "..") {
+        "must not leave the repository with `..`"
+    } else if plain.split('/').any(|name| name.is_empty() || name == ".") {
+        "has an empty or `.` part"
+    } else if plain.chars().any(char::is_control) {
+        "holds a control character"
+    } else if plain.len() > 4096 {
+        "is longer than 4096 bytes"
+    } else {
+        return Ok(plain.to_owned());
+    };
+    Err(Fault::invalid(field, format!("the path {path:?} {problem}")))
+}
+
+/// Finds the patterns and paths in the items of a scope. An item is a macro (`:name`), a path or pattern, or prose in
+/// which paths stand in backquotes or before a dash, colon or bracket.
+///
+/// # Errors
+///
+/// `invalid_request` for an unknown macro, a path that leaves the repository, a pattern that cannot be read.
+pub fn scope_patterns<'a>(
+    items: impl Iterator<Item = &'a str>,
+    macros: &ScopeMacros,
+) -> Result<ScopePatterns, Fault> {
+    let mut found = BTreeSet::new();
+    let mut warnings = Vec::new();
+    for item in items {
+        let paths = paths_in(item.trim());
+        if paths.is_empty() {
+            warnings.push(format!("scope item {:?} names no path", shorten(item.trim(), 80)));
+        }
+        for path in paths {
+            if let Some(name) = path.strip_prefix(':') {
+                let patterns = macros.get(name).ok_or_else(|| unknown_macro(name, macros))?;
+                for pattern in patterns {
+                    found.insert(check_pattern(pattern)?);
+                }
+            } else {
+                found.insert(check_pattern(path)?);
+            }
+        }
+    }
+    Ok(ScopePatterns { patterns: found.into_iter().collect(), warnings })
+}
+
+fn check_pattern(pattern: &str) -> Result<String, Fault> {
+    let path = check_repo_path("scope.in", pattern)?;
+    Glob::new(&path)
+        .map_err(|error| Fault::invalid("scope.in", format!("the pattern {pattern:?}: {error}")))?;
+    Ok(path)
+}
+
+fn unknown_macro(name: &str, macros: &ScopeMacros) -> Fault {
+    let known: Vec<String> = macros.keys().map(|name| format!(":{name}")).collect();
+    let known =
+        if known.is_empty() { "there are none".into() } else { format!("there are {}", known.join(", ")) };
+    Fault::invalid("scope.in", format!("the macro :{name} is not known; {known}"))
+        .hint("define it under [task.scope_globs] in .baton.toml or in docs/templates/scope-globs.json")
+}
+
+fn paths_in(item: &str) -> Vec<&str> {
+    if !item.is_empty() && !item.contains(char::is_whitespace) {
+        let bare = item.trim_matches('`');
+        return if bare.starts_with(':') || looks_like_path(bare) || !bare.contains('`') {
+            vec![bare]
+        } else {
+            vec![]
+        };
+    }
+    let quoted: Vec<&str> = item.split('`').skip(1).step_by(2).filter(|text| is_named(text)).collect();
+    if !quoted.is_empty() {
+        return quoted;
+    }
+    let first = item.split_whitespace().next().unwrap_or_default();
+    let rest = item.get(first.len()..).unwrap_or_default().trim_start();
+    let introduces = first.ends_with(':') || rest.starts_with(['-', '–', '—', '(', ':']);
+    let bare = first.trim_end_matches(':');
+    if introduces && is_named(bare) { vec![bare] } else { Vec::new() }
+}
+
+fn is_named(text: &str) -> bool {
+    !text.contains(char::is_whitespace) && (looks_like_path(text) || text.len() > 1 && text.starts_with(':'))
+}
+
+/// A path has a folder, a pattern or an extension in it; a bare word could be anything.
+fn looks_like_path(text: &str) -> bool {
+    let has_extension = text.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !extension.is_empty()
+            && extension.len() <= 12
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+            && !stem.is_empty()
+    });
+    text.contains('/') || Glob::is_pattern(text) || has_extension
+}
+
+/// Gives the paths that patterns stand for: those of `files` that fit, and plain paths as they are, whether they exist
+/// yet or not. Sorted, each once.
+pub fn expand(scope: &mut ScopePatterns, files: &[String]) -> Vec<String> {
+    let mut paths = BTreeSet::new();
+    for pattern in &scope.patterns {
+        let Some(glob) = Glob::new(pattern).ok().filter(|_| Glob::is_pattern(pattern)) else {
+            paths.insert(pattern.clone());
+            continue;
+        };
+        let before = paths.len();
+        let mut any = false;
+        for file in files.iter().filter(|file| glob.matches(file)) {
+            any = true;
+            paths.insert(file.clone());
+        }
+        if !any && before == paths.len() {
+            scope.warnings.push(format!("scope pattern {pattern:?} fits no file yet"));
+        }
+    }
+    paths.into_iter().collect()
+}
+
+/// Whether files lie in a scope; answers by the patterns, so that files made later count too.
+#[derive(Debug, Clone)]
+pub struct ScopeFence {
+    globs: Vec<(String, Option<Glob>)>,
+}
+
+impl ScopeFence {
+    /// Makes a fence of patterns and paths. Without any, everything lies inside: nobody said what does not.
+    pub fn new(patterns: &[String]) -> Self {
+        let glob = |pattern: &String| Glob::is_pattern(pattern).then(|| Glob::new(pattern).ok()).flatten();
+        Self { globs: patterns.iter().map(|pattern| (pattern.clone(), glob(pattern))).collect() }
+    }
+
+    /// Tells whether a file lies inside.
+    pub fn contains(&self, path: &str) -> bool {
+        self.globs.is_empty()
+            || self.globs.iter().any(|(pattern, glob)| match glob {
+                Some(glob) => glob.matches(path),
+                None => {
+                    path == pattern || path.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('/'))
+                }
+            })
+    }
+}
+
+/// Hashes the paths of a scope that are there: sixteen digits that change when one is renamed or removed.
+pub fn scope_hash<'a>(present: impl IntoIterator<Item = &'a str>) -> String {
+    let paths: BTreeSet<&str> = present.into_iter().collect();
+    let mut text = paths.into_iter().collect::<Vec<_>>().join("\n");
+    text.push('\n');
+    short_sha(text.as_bytes())
+}
+
+/// The first sixteen digits of a SHA-256.
+pub(super) fn short_sha(bytes: &[u8]) -> String {
+    let mut digits = Sha256Hash::of(bytes).to_string();
+    digits.truncate(16);
+    digits
+}
+
+/// Cuts a text to `max` characters, with `…` as the last when something was cut.
+pub fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(items: &[&str]) -> Result<ScopePatterns, Fault> {
+        let macros =
+            ScopeMacros::from([("ui".to_owned(), vec!["mobile/ui/**".into(), "shared/*.ts".into()])]);
+        scope_patterns(items.iter().copied(), &macros)
+    }
+
+    #[test]
+    fn paths_are_found_in_what_people_write() {
+        let found = patterns(&[
+            ":ui",
+            "src/store/settings.ts",
+            "Update `src/a.rs` and `src/b/`, not `this`",
+            "docs/x.md - explain it",
+            "lib/y.rs: the parser",
+            "make it faster",
+            "`Makefile`",
+        ])
+        .unwrap();
+        assert_eq!(
+            found.patterns,
+            [
+                "Makefile",
+                "docs/x.md",
+                "lib/y.rs",
+                "mobile/ui/**",
+                "shared/*.ts",
+                "src/a.rs",
+                "src/b",
+                "src/store/settings.ts"
+            ]
+        );
+        assert_eq!(found.warnings, ["scope item \"make it faster\" names no path"]);
+    }
+
+    #[test]
+    fn what_leaves_the_repository_is_refused() {
+        for bad in ["../x", "/etc/passwd", "a/../../b", "~/x", "a//b", "c:/x", "./../x", "a/./b"] {
+            assert!(patterns(&[bad]).is_err(), "{bad}");
+            assert!(check_repo_path("path", bad).is_err(), "{bad}");
+        }
+        assert!(check_repo_path("path", "a\nb").is_err() && check_repo_path("path", "").is_err());
+        assert_eq!(check_repo_path("path", "./a/b/").unwrap(), "a/b");
+        let fault = patterns(&[":nope"]).unwrap_err();
+        assert!(fault.message.contains("there are :ui"), "{}", fault.message);
+    }
+
+    #[test]
+    fn patterns_become_files_and_plain_paths_stay() {
+        let mut scope = patterns(&[":ui", "new/file.rs"]).unwrap();
+        let files = ["mobile/ui/a.ts", "mobile/ui/x/b.ts", "other.ts"].map(str::to_owned);
+        assert_eq!(expand(&mut scope, &files), ["mobile/ui/a.ts", "mobile/ui/x/b.ts", "new/file.rs"]);
+        assert_eq!(scope.warnings, ["scope pattern \"shared/*.ts\" fits no file yet"]);
+    }
+
+    #[test]
+    fn the_fence_knows_files_that_came_later() {
+        let fence = ScopeFence::new(&["src/**/*.rs".into(), "docs".into()]);
+        assert!(fence.contains("src/new.rs") && fence.contains("docs/a/b.md") && fence.contains("docs"));
+        assert!(!fence.contains("docsx") && !fence.contains("Cargo.lock"));
+        assert!(ScopeFence::new(&[]).contains("anything"));
+    }
+
+    #[test]
+    fn the_scope_hash_is_the_written_algorithm() {
+        let expected = &Sha256Hash::of(b"a\nb\n").to_string()[..16];
+        assert_eq!(scope_hash(["b", "a", "b"]), expected);
+    }
+
+    #[test]
+    fn long_text_is_cut_between_characters() {
+        assert_eq!(shorten("äöüß", 3), "äö…");
+        assert_eq!(shorten("abc", 3), "abc");
+    }
+}

@@ -1,0 +1,489 @@
+//! Reads a working tree: git says what is tracked, staged and ignored, while tracked files are looked at here.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::attributes::{ATTRIBUTES, file_may_convert, may_convert};
+use crate::error::GitError;
+use crate::index::{Index, IndexStamp};
+use crate::moment::Moment;
+use crate::nested::NestedRepository;
+use crate::object::{FileMode, ObjectId};
+use crate::pack::{NewObject, ObjectKind, PackError};
+use crate::path::{RepoPath, is_within, quoted};
+use crate::program::Invocation;
+use crate::repository::Repository;
+use crate::snapshot::{Snapshot, StagedChange, TreeFile};
+use crate::stat_cache::StatCache;
+use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
+use crate::tree::{TreeInput, build};
+use crate::vault::Vault;
+use crate::worktree::{Found, FoundFile, Item, Look, Sight, Source, content};
+
+/// How often a checkout may change while it is being read.
+const ATTEMPTS: usize = 5;
+
+/// A working tree that was read.
+#[derive(Debug)]
+pub struct Capture {
+    snapshot: Snapshot,
+    status: Status,
+    files: Vec<TreeFile>,
+}
+
+impl Capture {
+    /// What to remember of it.
+    pub const fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What git said about it.
+    pub const fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// Every file of the tree, in the order of paths.
+    pub fn files(&self) -> &[TreeFile] {
+        &self.files
+    }
+}
+
+/// Whether the objects of a capture are to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Objects,
+    /// Nothing, if the tree is this one.
+    ObjectsUnless(ObjectId),
+}
+
+impl Repository {
+    /// Reads the working tree and stores in the vault what `HEAD` does not have of it, durably.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::Changing`] if the checkout does not hold still, [`GitError::Unreadable`] for a file that cannot be
+    /// read, and whatever git says.
+    pub fn capture(&self, vault: &Vault) -> Result<Capture, GitError> {
+        self.capture_keeping(vault, Keep::Objects)
+    }
+
+    pub(crate) fn capture_keeping(&self, vault: &Vault, keep: Keep) -> Result<Capture, GitError> {
+        let mut last = Err(GitError::Changing { path: RepoPath::new("") });
+        for _ in 0..ATTEMPTS {
+            last = attempt(self, vault, keep);
+            if !matches!(last, Err(GitError::Changing { .. })) {
+                break;
+            }
+        }
+        last
+    }
+}
+
+fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture, GitError> {
+    let now = Moment::now(vault.folder())?;
+    let cache = StatCache::load(&vault.stat_cache(), vault.object_format());
+    let index = Index::read(repository, vault.folder())?;
+    let tracked_items = tracked_items(&index, vault.excluded());
+    let mut look = Look::new(repository, &index, &cache);
+    look.trust_index = !may_convert(repository, &index);
+    // Where nothing is converted, whether a tracked file changed is found out here alone.
+    let quiet = if look.trust_index { index.quiet_copy(vault.folder())? } else { None };
+    let (status, tracked) = std::thread::scope(|scope| {
+        let quiet = quiet.as_ref().map(tempfile::NamedTempFile::path);
+        let status = scope.spawn(move || Status::ask(repository, vault.excluded(), quiet));
+        let tracked = look.at(&tracked_items);
+        (status.join(), tracked)
+    });
+    let status = status.unwrap_or_else(|_| Err(GitError::unexpected("status", "the listener broke off")));
+    let (mut status, mut tracked) = (status?, tracked?);
+    if IndexStamp::of(repository) != index.stamp {
+        return Err(GitError::Changing { path: RepoPath::new(".git/index") });
+    }
+    let untracked_paths = untracked_paths(&status);
+    let untracked_items: Vec<Item<'_>> =
+        untracked_paths.iter().map(|path| Item { path, entry: None }).collect();
+    let untracked = look.at(&untracked_items)?;
+    let attributed = [tracked.attributed.as_slice(), &untracked.attributed].concat();
+    if look.trust_index && converts(repository, &attributed) {
+        // A file of attributes that nobody tracks.
+        look.trust_index = false;
+        tracked = look.at(&tracked_items)?;
+        status = Status::ask(repository, vault.excluded(), None)?;
+    } else if quiet.is_some() {
+        status.add_unstaged(unstaged(&tracked_items, &tracked));
+    }
+    let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
+    remember(vault, &cache, now, &view);
+
+    let patch_ids = if look.trust_index { HashMap::new() } else { patch_ids(repository, vault, &view)? };
+    let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
+    let patch = (!patch_ids.is_empty()).then(|| build(vault.object_format(), view.inputs(&patch_ids)));
+    let not_checked_out = view.not_checked_out(vault);
+    let patch_tree = patch.as_ref().map_or(raw.id, |patch| patch.id);
+    let snapshot = Snapshot {
+        head: status.head.clone(),
+        tree: raw.id,
+        patch_tree,
+        clean: view.staged.is_empty() && !patch.as_ref().unwrap_or(&raw).differs,
+        staged: staged_changes(&status),
+        nested: view.nested(),
+        not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
+        stash: status.stash.clone(),
+    };
+    if keep != Keep::ObjectsUnless(raw.id) {
+        let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
+        store(repository, vault, &view, trees.collect(), not_checked_out)?;
+    }
+    let files = view.files();
+    Ok(Capture { snapshot, status, files })
+}
+
+/// The tracked paths, once each: in a conflict the index has a path up to three times.
+fn tracked_items<'a>(index: &'a Index, excluded: &[RepoPath]) -> Vec<Item<'a>> {
+    let mut items: Vec<Item<'a>> = Vec::with_capacity(index.entries().len());
+    for entry in index.entries() {
+        let path = index.path(entry);
+        let repeated = entry.stage > 0 && items.last().is_some_and(|last| last.path == path);
+        if !repeated && !excluded.iter().any(|folder| is_within(path, folder.as_bytes())) {
+            items.push(Item { path, entry: Some(entry) });
+        }
+    }
+    items
+}
+
+/// How tracked files differ from the index. Conflicts and nested repositories are git's to tell.
+fn unstaged<'a>(items: &[Item<'a>], sight: &Sight) -> BTreeMap<&'a [u8], Unstaged> {
+    let change = |(item, found): (&Item<'a>, &Found)| {
+        let entry = item.entry.filter(|entry| entry.stage == 0 && entry.mode != FileMode::Nested)?;
+        let (code, worktree) = match found {
+            Found::Absent => (StatusCode::Deleted, None),
+            Found::File(file) if file.mode.is_file() != entry.mode.is_file() => {
+                (StatusCode::TypeChanged, Some(file.mode))
+            }
+            Found::File(file) if (file.mode, file.id) != (entry.mode, entry.id) => {
+                (StatusCode::Modified, Some(file.mode))
+            }
+            _ => return None,
+        };
+        let index = StatusSide { mode: entry.mode, id: entry.id };
+        Some((item.path, Unstaged { code, index, worktree }))
+    };
+    items.iter().zip(&sight.found).filter_map(change).collect()
+}
+
+/// Whether a file of attributes in one of the folders may convert.
+fn converts(repository: &Repository, folders: &[Vec<u8>]) -> bool {
+    let distinct: HashSet<&Vec<u8>> = folders.iter().collect();
+    distinct.into_iter().any(|folder| {
+        let folder = RepoPath::new(folder.as_slice());
+        file_may_convert(&repository.root().join(folder.as_path()).join(ATTRIBUTES))
+    })
+}
+
+/// What git calls untracked, in the order of paths; repositories without the slash at their end.
+fn untracked_paths(status: &Status) -> Vec<Vec<u8>> {
+    let mut paths: Vec<Vec<u8>> = status
+        .entries
+        .iter()
+        .filter_map(|entry| match entry {
+            StatusEntry::Untracked { path } => {
+                Some(path.as_bytes().strip_suffix(b"/").unwrap_or(path.as_bytes()).to_vec())
+            }
+            _ => None,
+        })
+        .collect();
+    paths.sort_unstable();
+    paths
+}
+
+fn staged_changes(status: &Status) -> Vec<StagedChange> {
+    let mut staged: Vec<StagedChange> = status
+        .entries
+        .iter()
+        .filter_map(|entry| match entry {
+            StatusEntry::Changed { path, staged, unstaged, index, .. } => {
+                let announced = *unstaged == StatusCode::Added;
+                let change = if announced { StatusCode::Added } else { *staged };
+                (change != StatusCode::Unmodified).then(|| StagedChange {
+                    path: path.clone(),
+                    change,
+                    index: *index,
+                })
+            }
+            StatusEntry::Unmerged { path, .. } => {
+                Some(StagedChange { path: path.clone(), change: StatusCode::Unmerged, index: None })
+            }
+            StatusEntry::Untracked { .. } => None,
+        })
+        .collect();
+    staged.sort_by(|a, b| a.path.cmp(&b.path));
+    staged
+}
+
+fn merged<'a>(
+    tracked: &[Item<'a>],
+    seen_tracked: &Sight,
+    untracked: &[Item<'a>],
+    seen_untracked: &Sight,
+) -> Vec<(Item<'a>, Found)> {
+    let mut all = Vec::with_capacity(tracked.len() + untracked.len());
+    let mut left = tracked.iter().copied().zip(seen_tracked.found.iter().copied()).peekable();
+    let mut right = untracked.iter().copied().zip(seen_untracked.found.iter().copied()).peekable();
+    while let Some((item, _)) = right.peek() {
+        while let Some(earlier) = left.next_if(|(other, _)| other.path < item.path) {
+            all.push(earlier);
+        }
+        all.extend(right.next());
+    }
+    all.extend(left);
+    all
+}
+
+/// Remembers what was read, if it settled before the reading began.
+fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>) {
+    let worth =
+        |file: &FoundFile| file.source != Source::Index && file.stat.changed_at.is_settled_before(now);
+    let files = || {
+        view.found.iter().filter_map(|(item, found)| match found {
+            Found::File(file) if worth(file) => Some((item.path, file)),
+            _ => None,
+        })
+    };
+    let unchanged = files().all(|(_, file)| file.source == Source::Cache) && files().count() == cache.len();
+    if !unchanged {
+        let entries = files().map(|(path, file)| (path, file.stat, file.id));
+        StatCache::save(&vault.stat_cache(), vault.object_format(), entries);
+    }
+}
+
+/// Lets git convert what it would convert; answers the ids that differ from those of the raw bytes.
+fn patch_ids<'a>(
+    repository: &Repository,
+    vault: &Vault,
+    view: &View<'a>,
+) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
+    let mut ids = HashMap::new();
+    let mut asked = Vec::new();
+    // Git cannot compare a file whose filter it may not run, so that for those the status information decides.
+    let filters = !repository.configuration().subsections("filter").is_empty();
+    for (item, found) in &view.found {
+        let Found::File(file) = found else { continue };
+        if !file.mode.is_file() || view.in_head(item, file.mode, file.id) {
+            continue;
+        }
+        match item.entry {
+            Some(entry) if entry.id == file.id => {}
+            Some(entry)
+                if (filters && file.same_stat || view.is_unchanged_to_git(item))
+                    && view.in_head(item, file.mode, entry.id) =>
+            {
+                ids.insert(item.path, entry.id);
+            }
+            _ => asked.push((item.path, file)),
+        }
+    }
+    if asked.is_empty() {
+        return Ok(ids);
+    }
+    let paths: Vec<&[u8]> = asked.iter().map(|(path, _)| *path).collect();
+    let converted = convert(repository, &paths)?;
+    let differing = asked.iter().zip(converted).filter(|((_, file), id)| file.id != *id);
+    let differing: Vec<(&'a [u8], ObjectId)> = differing.map(|((path, _), id)| (*path, id)).collect();
+    let paths: Vec<&[u8]> = differing.iter().map(|(path, _)| *path).collect();
+    if differing.is_empty() || convert_into(repository, vault, &paths).is_ok() {
+        ids.extend(differing);
+        return Ok(ids);
+    }
+    // Git refuses to store some file, as one that is not in the encoding that it is said to have: that one stays raw.
+    for (path, id) in differing {
+        if convert_into(repository, vault, &[path]).is_ok() {
+            ids.insert(path, id);
+        }
+    }
+    Ok(ids)
+}
+
+/// The ids that files would have in git.
+fn convert(repository: &Repository, paths: &[&[u8]]) -> Result<Vec<ObjectId>, GitError> {
+    conversion(repository, paths).output().and_then(|output| read_ids(&output, paths.len()))
+}
+
+/// Stores files in the vault as they would be in git. The user's objects are not at hand for this: git would renew
+/// their time stamps instead of writing its own.
+fn convert_into(repository: &Repository, vault: &Vault, paths: &[&[u8]]) -> Result<(), GitError> {
+    let call = conversion(repository, paths).arguments(["-w"]);
+    call.variable("GIT_OBJECT_DIRECTORY", vault.objects()).output().map(|_| ())
+}
+
+fn conversion<'a>(repository: &'a Repository, paths: &[&[u8]]) -> Invocation<'a> {
+    let mut input = Vec::new();
+    for path in paths {
+        input.extend_from_slice(quoted(path).as_bytes());
+        input.push(b'\n');
+    }
+    let call = repository.call("hash-object").arguments(["--stdin-paths"]);
+    call.setting("core.safecrlf", "false").input(input)
+}
+
+fn read_ids(output: &[u8], count: usize) -> Result<Vec<ObjectId>, GitError> {
+    let lines = output.split(|byte| *byte == b'\n').take(count);
+    let ids: Option<Vec<ObjectId>> = lines.map(ObjectId::from_hex).collect();
+    ids.filter(|ids| ids.len() == count)
+        .ok_or_else(|| GitError::unexpected("hash-object", "an id is missing"))
+}
+
+fn store(
+    repository: &Repository,
+    vault: &Vault,
+    view: &View<'_>,
+    trees: Vec<(ObjectId, Vec<u8>)>,
+    not_checked_out: Option<(ObjectId, Vec<u8>)>,
+) -> Result<(), GitError> {
+    let mut objects = Vec::new();
+    let mut paths = Vec::new();
+    for (item, found) in &view.found {
+        let Found::File(file) = found else { continue };
+        if view.in_head(item, file.mode, file.id) {
+            continue;
+        }
+        let (path, stat) = (item.path, file.stat);
+        paths.push(path);
+        objects.push(NewObject {
+            id: file.id,
+            kind: ObjectKind::Blob,
+            size: stat.size,
+            pour: Box::new(move |sink| content(repository.root(), path, &stat, sink)),
+        });
+    }
+    let in_memory = trees.iter().map(|object| (ObjectKind::Tree, object));
+    let in_memory = in_memory.chain(not_checked_out.iter().map(|object| (ObjectKind::Blob, object)));
+    for (kind, (id, bytes)) in in_memory {
+        let pour = Box::new(move |sink: &mut dyn FnMut(&[u8])| {
+            sink(bytes);
+            Ok(())
+        });
+        objects.push(NewObject { id: *id, kind, size: bytes.len() as u64, pour });
+    }
+    vault.store(objects).map_err(|error| match error {
+        PackError::Failed(error) => error,
+        PackError::OtherContent => GitError::Changing { path: RepoPath::new("") },
+    })
+}
+
+/// A working tree with what git says about it.
+struct View<'a> {
+    found: Vec<(Item<'a>, Found)>,
+    /// By path: what `HEAD` has, where that is not what the index has.
+    staged: HashMap<&'a [u8], Option<StatusSide>>,
+    /// Paths that `HEAD` has and the index does not, in order.
+    unlisted: Vec<&'a [u8]>,
+    /// Paths that git calls changed in the working tree.
+    unstaged: HashSet<&'a [u8]>,
+}
+
+impl<'a> View<'a> {
+    fn new(status: &'a Status, found: Vec<(Item<'a>, Found)>) -> Self {
+        let (mut staged, mut unlisted, mut unstaged) = (HashMap::new(), Vec::new(), HashSet::new());
+        for entry in &status.entries {
+            let path = entry.path().as_bytes();
+            match entry {
+                StatusEntry::Changed { previous_path, staged: code, unstaged: worktree, head, .. } => {
+                    if *code != StatusCode::Unmodified {
+                        // What was renamed had nothing at its new path.
+                        staged.insert(path, head.filter(|_| previous_path.is_none()));
+                    }
+                    if *code == StatusCode::Deleted {
+                        unlisted.push(path);
+                    }
+                    if *code == StatusCode::Renamed {
+                        unlisted.extend(previous_path.as_ref().map(RepoPath::as_bytes));
+                    }
+                    if *worktree != StatusCode::Unmodified {
+                        unstaged.insert(path);
+                    }
+                }
+                StatusEntry::Unmerged { .. } => {
+                    staged.insert(path, None);
+                    unstaged.insert(path);
+                }
+                StatusEntry::Untracked { .. } => {}
+            }
+        }
+        unlisted.sort_unstable();
+        Self { found, staged, unlisted, unstaged }
+    }
+
+    /// Whether `HEAD` has the same at this path.
+    fn in_head(&self, item: &Item<'_>, mode: FileMode, id: ObjectId) -> bool {
+        let staged = if self.staged.is_empty() { None } else { self.staged.get(item.path) };
+        match (staged, item.entry) {
+            (Some(head), _) => *head == Some(StatusSide { mode, id }),
+            (None, Some(entry)) => !entry.intent_to_add && entry.mode == mode && entry.id == id,
+            (None, None) => false,
+        }
+    }
+
+    /// Whether git compared the file with the index and found it the same.
+    fn is_unchanged_to_git(&self, item: &Item<'_>) -> bool {
+        let marked = |entry: &crate::index::IndexEntry| entry.assume_unchanged || entry.skip_worktree;
+        !item.entry.is_none_or(marked) && !self.unstaged.contains(item.path)
+    }
+
+    /// What belongs into the tree at each path, with other ids for some.
+    fn inputs(&self, ids: &HashMap<&[u8], ObjectId>) -> impl Iterator<Item = TreeInput<'a>> {
+        let mut inputs: Vec<TreeInput<'a>> = Vec::with_capacity(self.found.len() + self.unlisted.len());
+        for (item, found) in &self.found {
+            let file = side(item, found).map(|(mode, id)| (mode, ids.get(item.path).copied().unwrap_or(id)));
+            let in_head = file.is_some_and(|(mode, id)| self.in_head(item, mode, id));
+            inputs.push(TreeInput { path: item.path, file, in_head });
+        }
+        if !self.unlisted.is_empty() {
+            let gone = |path: &&'a [u8]| TreeInput { path, file: None, in_head: false };
+            inputs.extend(self.unlisted.iter().map(gone));
+            inputs.sort_by_key(|input| input.path);
+        }
+        inputs.into_iter()
+    }
+
+    fn nested(&self) -> Vec<NestedRepository> {
+        let nested = self.found.iter().filter_map(|(item, found)| match found {
+            Found::Nested(commit) => Some(NestedRepository {
+                path: RepoPath::new(item.path),
+                tracked: item.entry.is_some(),
+                commit: *commit,
+            }),
+            _ => None,
+        });
+        nested.collect()
+    }
+
+    fn not_checked_out(&self, vault: &Vault) -> Option<(ObjectId, Vec<u8>)> {
+        let mut list = Vec::new();
+        for (item, found) in &self.found {
+            if matches!(found, Found::NotCheckedOut) {
+                list.extend_from_slice(item.path);
+                list.push(0);
+            }
+        }
+        (!list.is_empty()).then(|| (vault.object_format().id_of("blob", &list), list))
+    }
+
+    fn files(&self) -> Vec<TreeFile> {
+        let file = |(item, found): &(Item<'a>, Found)| {
+            let (mode, id) = side(item, found)?;
+            let size_bytes = if let Found::File(file) = found { file.stat.size } else { 0 };
+            let tracked = item.entry.is_some();
+            Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes, tracked })
+        };
+        self.found.iter().filter_map(file).collect()
+    }
+}
+
+/// What a tree holds for what was found.
+fn side(item: &Item<'_>, found: &Found) -> Option<(FileMode, ObjectId)> {
+    match found {
+        Found::Absent => None,
+        Found::NotCheckedOut => item.entry.map(|entry| (entry.mode, entry.id)),
+        Found::File(file) => Some((file.mode, file.id)),
+        Found::Nested(commit) => commit.map(|commit| (FileMode::Nested, commit)),
+    }
+}

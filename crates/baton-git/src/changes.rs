@@ -1,0 +1,261 @@
+//! What changed between a commit and a snapshot, or between two snapshots.
+
+use std::collections::{BTreeSet, HashMap};
+
+use baton_core::Sha256Hash;
+use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
+
+use crate::diff::{Detail, DiffFile, TreeDiff, diff_trees};
+use crate::error::GitError;
+use crate::object::{FileMode, ObjectId};
+use crate::patch::Patch;
+use crate::path::RepoPath;
+use crate::program::require_success;
+use crate::snapshot::Snapshot;
+use crate::status::StatusSide;
+use crate::vault::Vault;
+
+/// Everything that changed, file by file and as a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// The files, in the order of paths.
+    pub files: Vec<FileChange>,
+    /// The text of it.
+    pub patch: Patch,
+}
+
+/// A file that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// The path, as it is now.
+    pub path: RepoPath,
+    /// Where it was before, if it was renamed.
+    pub previous_path: Option<RepoPath>,
+    /// How it changed.
+    pub kind: FileChangeKind,
+    /// What it was; none if it is new.
+    pub before: Option<Content>,
+    /// What it is; none if it is gone.
+    pub after: Option<Content>,
+    /// Added and deleted lines; none if it is not text.
+    pub lines: Option<LineCounts>,
+}
+
+/// How a file changed. Whatever else comes with it, the first that fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChangeKind {
+    /// New.
+    Added,
+    /// Gone.
+    Deleted,
+    /// At another path, perhaps with other content.
+    Renamed,
+    /// Another kind of thing, as a link where a file was.
+    TypeChanged,
+    /// Other content, perhaps with another mode.
+    Modified,
+    /// The same content, executable or not any more.
+    ModeChanged,
+}
+
+/// What a path holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// What it is.
+    pub mode: FileMode,
+    /// The object, or the commit of a nested repository.
+    pub id: ObjectId,
+    /// How large it is; zero for a nested repository.
+    pub size_bytes: u64,
+    /// The hash of its bytes; none for a nested repository.
+    pub sha256: Option<Sha256Hash>,
+}
+
+/// How many lines came and went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LineCounts {
+    /// Lines that came.
+    pub insertions: u64,
+    /// Lines that went.
+    pub deletions: u64,
+}
+
+impl Changes {
+    /// All lines that came and went.
+    pub fn lines(&self) -> LineCounts {
+        let counts = self.files.iter().filter_map(|file| file.lines);
+        counts.fold(LineCounts::default(), |sum, lines| LineCounts {
+            insertions: sum.insertions + lines.insertions,
+            deletions: sum.deletions + lines.deletions,
+        })
+    }
+
+    /// Every path that is touched, the former ones of renames included, in order.
+    pub fn paths(&self) -> BTreeSet<&RepoPath> {
+        self.files.iter().flat_map(|file| [Some(&file.path), file.previous_path.as_ref()]).flatten().collect()
+    }
+}
+
+impl Vault {
+    /// What changed since a commit (or since nothing at all), as git would store it.
+    ///
+    /// A file that differs from the commit only because git converts it is not among them. The content of a changed
+    /// file is nevertheless that of its raw bytes.
+    ///
+    /// # Errors
+    ///
+    /// When git fails, as for a commit that is no longer there.
+    pub fn changes_since(&self, commit: Option<ObjectId>, snapshot: &Snapshot) -> Result<Changes, GitError> {
+        let from = commit.unwrap_or_else(|| self.object_format().empty_tree());
+        let mut diff = diff_trees(self, from, snapshot.patch_tree, Detail::Patch)?;
+        if snapshot.patch_tree != snapshot.tree {
+            let converted = diff_trees(self, snapshot.patch_tree, snapshot.tree, Detail::Paths)?;
+            let raw: HashMap<_, _> = converted.files.iter().map(|file| (&file.path, file.after)).collect();
+            for file in &mut diff.files {
+                if let (Some(after), Some(Some(raw))) = (&mut file.after, raw.get(&file.path)) {
+                    *after = *raw;
+                }
+            }
+        }
+        self.changes(diff)
+    }
+
+    /// What changed from one snapshot to another, raw bytes and all; the patch is as git would store the files.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn changes_between(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
+        let mut diff = diff_trees(self, from.patch_tree, to.patch_tree, Detail::Patch)?;
+        if from.patch_tree != from.tree || to.patch_tree != to.tree {
+            let raw = diff_trees(self, from.tree, to.tree, Detail::Paths)?;
+            diff = with_lines_of(raw, diff);
+        }
+        self.changes(diff)
+    }
+
+    /// What differs in raw bytes, without a patch.
+    pub(crate) fn raw_differences(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
+        self.changes(diff_trees(self, from.tree, to.tree, Detail::Paths)?)
+    }
+
+    fn changes(&self, diff: TreeDiff) -> Result<Changes, GitError> {
+        let sides = diff.files.iter().flat_map(|file| [file.before, file.after]).flatten();
+        let ids = sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id).collect();
+        let digests = self.digests(ids)?;
+        let content = |side: StatusSide| {
+            let (size_bytes, sha256) =
+                digests.get(&side.id).map_or((0, None), |(size, hash)| (*size, Some(*hash)));
+            Content { mode: side.mode, id: side.id, size_bytes, sha256 }
+        };
+        let change = |file: DiffFile| FileChange {
+            kind: kind(&file),
+            before: file.before.map(content),
+            after: file.after.map(content),
+            lines: file.lines.map(|(insertions, deletions)| LineCounts { insertions, deletions }),
+            path: file.path,
+            previous_path: file.previous_path,
+        };
+        let mut files: Vec<FileChange> = diff.files.into_iter().map(change).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Changes { files, patch: diff.patch })
+    }
+
+    /// Size and SHA-256 of objects.
+    fn digests(&self, ids: BTreeSet<ObjectId>) -> Result<HashMap<ObjectId, (u64, Sha256Hash)>, GitError> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let mut input = Vec::new();
+        for id in &ids {
+            input.extend_from_slice(format!("{id}\n").as_bytes());
+        }
+        let mut reader = BatchReader::default();
+        let call = self.call("cat-file").arguments(["--batch"]).input(input);
+        let ended = call.stream(&mut |piece| reader.take(piece))?;
+        require_success("cat-file", &ended)?;
+        if let Some(problem) = reader.problem {
+            return Err(GitError::unexpected("cat-file", problem));
+        }
+        Ok(reader.digests)
+    }
+}
+
+/// The files of one difference with the line counts of another.
+fn with_lines_of(mut files: TreeDiff, lines: TreeDiff) -> TreeDiff {
+    let counts: HashMap<&RepoPath, _> = lines.files.iter().map(|file| (&file.path, file.lines)).collect();
+    for file in &mut files.files {
+        // Where git stores the same, no line changed.
+        file.lines = counts.get(&file.path).copied().unwrap_or(Some((0, 0)));
+    }
+    files.patch = lines.patch;
+    files
+}
+
+fn kind(file: &DiffFile) -> FileChangeKind {
+    match (file.before, file.after) {
+        (None, _) => FileChangeKind::Added,
+        (_, None) => FileChangeKind::Deleted,
+        _ if file.previous_path.is_some() => FileChangeKind::Renamed,
+        (Some(before), Some(after)) if before.mode != after.mode => {
+            match (before.mode.is_file() && after.mode.is_file(), before.id == after.id) {
+                (false, _) => FileChangeKind::TypeChanged,
+                (true, false) => FileChangeKind::Modified,
+                (true, true) => FileChangeKind::ModeChanged,
+            }
+        }
+        _ => FileChangeKind::Modified,
+    }
+}
+
+/// Reads `git cat-file --batch` piece by piece: a line with id, kind and size, the content, a line break.
+#[derive(Default)]
+struct BatchReader {
+    line: Vec<u8>,
+    present: Option<(ObjectId, u64, u64, sha2::Sha256)>,
+    digests: HashMap<ObjectId, (u64, Sha256Hash)>,
+    problem: Option<String>,
+}
+
+impl BatchReader {
+    fn take(&mut self, mut piece: &[u8]) {
+        while !piece.is_empty() && self.problem.is_none() {
+            match &mut self.present {
+                Some((_, _, left, hasher)) if *left > 0 => {
+                    let count = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len());
+                    hasher.update(&piece[..count]);
+                    *left -= count as u64;
+                    piece = &piece[count..];
+                }
+                Some(_) => {
+                    if let Some((id, size, _, hasher)) = self.present.take() {
+                        let hash: [u8; 32] = hasher.finalize().into();
+                        self.digests.insert(id, (size, Sha256Hash::from_bytes(hash)));
+                    }
+                    piece = &piece[1..];
+                }
+                None => {
+                    let end = piece.iter().position(|byte| *byte == b'\n');
+                    self.line.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
+                    piece = &piece[end.map_or(piece.len(), |end| end + 1)..];
+                    if end.is_some() {
+                        self.begin();
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let mut fields = line.split(|byte| *byte == b' ');
+        let id = fields.next().and_then(ObjectId::from_hex);
+        let size = fields.nth(1).and_then(|size| std::str::from_utf8(size).ok()?.parse::<u64>().ok());
+        match id.zip(size) {
+            Some((id, size)) => self.present = Some((id, size, size, sha2::Sha256::new())),
+            None => self.problem = Some(String::from_utf8_lossy(&line).into_owned()),
+        }
+    }
+}

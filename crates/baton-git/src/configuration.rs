@@ -1,0 +1,81 @@
+//! The configuration of a repository, as git resolves it from all its files.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Every setting, by its key: section and name in lower case, what stands between them as written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Configuration {
+    values: HashMap<String, Vec<String>>,
+}
+
+impl Configuration {
+    /// Reads the output of `git config --list -z`.
+    pub(crate) fn read(output: &[u8]) -> Self {
+        let mut values: HashMap<String, Vec<String>> = HashMap::new();
+        for record in output.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+            let record = String::from_utf8_lossy(record);
+            // A name without a value stands for true.
+            let (key, value) = record.split_once('\n').unwrap_or((&record, "true"));
+            values.entry(key.to_owned()).or_default().push(value.to_owned());
+        }
+        Self { values }
+    }
+
+    /// The value that counts: the last one.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.last().map(String::as_str)
+    }
+
+    /// The first value, which is the one to fetch from for a remote with several addresses.
+    pub(crate) fn first(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.first().map(String::as_str)
+    }
+
+    /// Whether a setting is on; none if it is not set or not a truth value.
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        match self.get(key)?.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" | "" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// What stands between `section` and the name in all keys of that section, in order.
+    pub(crate) fn subsections(&self, section: &str) -> BTreeSet<&str> {
+        let inner = |key: &'_ String| -> Option<(usize, usize)> {
+            let start = section.len() + 1;
+            let end = key.rfind('.')?;
+            (key.starts_with(section) && key.as_bytes().get(section.len()) == Some(&b'.') && end > start)
+                .then_some((start, end))
+        };
+        self.values.keys().filter_map(|key| inner(key).map(|(start, end)| &key[start..end])).collect()
+    }
+
+    /// Whether objects may be missing because they are fetched when needed.
+    pub(crate) fn is_partial_clone(&self) -> bool {
+        self.get("extensions.partialclone").is_some()
+            || self
+                .subsections("remote")
+                .iter()
+                .any(|name| self.flag(&format!("remote.{name}.promisor")).unwrap_or(false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_with_their_last_value() {
+        let text = b"core.bare\nfalse\0core.bare\ntrue\0remote.a.b.url\nx\ny\0filter.lfs.required\0x.y\n\0";
+        let configuration = Configuration::read(text);
+        assert_eq!(configuration.get("core.bare"), Some("true"));
+        assert_eq!(configuration.first("core.bare"), Some("false"));
+        assert_eq!(configuration.get("remote.a.b.url"), Some("x\ny"));
+        assert_eq!(configuration.flag("filter.lfs.required"), Some(true));
+        assert_eq!(configuration.flag("x.y"), Some(false));
+        assert_eq!(configuration.subsections("remote").into_iter().collect::<Vec<_>>(), ["a.b"]);
+        assert_eq!(configuration.subsections("filter").into_iter().collect::<Vec<_>>(), ["lfs"]);
+        assert!(configuration.subsections("core").is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! The difference between two trees as git tells it: paths, line counts, patch.
+
+use crate::error::GitError;
+use crate::object::{FileMode, ObjectId};
+use crate::patch::Patch;
+use crate::path::RepoPath;
+use crate::status::StatusSide;
+use crate::vault::Vault;
+
+/// Whether the text of the difference is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Paths,
+    Patch,
+}
+
+/// The difference between two trees.
+#[derive(Debug)]
+pub(crate) struct TreeDiff {
+    pub(crate) files: Vec<DiffFile>,
+    pub(crate) patch: Patch,
+}
+
+/// A path that differs.
+#[derive(Debug)]
+pub(crate) struct DiffFile {
+    pub(crate) path: RepoPath,
+    /// Where it was, if it was renamed.
+    pub(crate) previous_path: Option<RepoPath>,
+    pub(crate) before: Option<StatusSide>,
+    pub(crate) after: Option<StatusSide>,
+    /// Added and deleted lines; none if it is not text.
+    pub(crate) lines: Option<(u64, u64)>,
+}
+
+/// Asks git for the difference between two trees or commits that are in the vault or borrowed by it.
+pub(crate) fn diff_trees(
+    vault: &Vault,
+    from: ObjectId,
+    to: ObjectId,
+    detail: Detail,
+) -> Result<TreeDiff, GitError> {
+    if from == to {
+        return Ok(TreeDiff { files: Vec::new(), patch: Patch::default() });
+    }
+    let mut call = vault.call("diff-tree").arguments([
+        "-r",
+        "-z",
+        "--raw",
+        "--numstat",
+        "--no-abbrev",
+        "--find-renames=50%",
+        "-l1000",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        "--diff-algorithm=myers",
+        "--unified=3",
+        "--ignore-submodules=none",
+        "--submodule=short",
+    ]);
+    if detail == Detail::Patch {
+        call = call.arguments(["--patch", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"]);
+    }
+    call = call.arguments([from.to_string(), to.to_string(), "--".into()]);
+    for folder in vault.excluded() {
+        use std::os::unix::ffi::OsStringExt;
+        let pathspec = [b":(top,exclude,literal)".as_slice(), folder.as_bytes()].concat();
+        call = call.arguments([std::ffi::OsString::from_vec(pathspec)]);
+    }
+    let output = call.output()?;
+    parse(&output).ok_or_else(|| GitError::unexpected("diff-tree", "the answer is not understood"))
+}
+
+fn parse(output: &[u8]) -> Option<TreeDiff> {
+    let mut reader = Records(output);
+    let mut files = Vec::new();
+    while reader.0.starts_with(b":") {
+        let record = reader.next()?;
+        let fields: Vec<&[u8]> = record.get(1..)?.split(|byte| *byte == b' ').collect();
+        let [before_mode, after_mode, before_id, after_id, status] = fields[..] else { return None };
+        let side = |mode: &[u8], id: &[u8]| {
+            Some(StatusSide { mode: FileMode::from_digits(mode)?, id: ObjectId::from_hex(id)? })
+        };
+        let first = RepoPath::new(reader.next()?);
+        let renamed = matches!(status.first()?, b'R' | b'C');
+        let second = if renamed { Some(RepoPath::new(reader.next()?)) } else { None };
+        let (path, previous_path) = match second {
+            Some(path) => (path, Some(first)),
+            None => (first, None),
+        };
+        let (before, after) = (side(before_mode, before_id), side(after_mode, after_id));
+        files.push(DiffFile { path, previous_path, before, after, lines: None });
+    }
+    for file in &mut files {
+        let record = reader.next()?;
+        let mut fields = record.splitn(3, |byte| *byte == b'\t');
+        let mut number = || -> Option<Option<u64>> {
+            match fields.next()? {
+                b"-" => Some(None),
+                digits => std::str::from_utf8(digits).ok()?.parse().ok().map(Some),
+            }
+        };
+        let (added, deleted) = (number()?, number()?);
+        file.lines = added.zip(deleted);
+        if file.previous_path.is_some() {
+            // The two paths follow.
+            reader.next()?;
+            reader.next()?;
+        }
+    }
+    let patch = reader.0.strip_prefix(b"\0").unwrap_or(reader.0);
+    Some(TreeDiff { files, patch: Patch::new(patch.to_vec()) })
+}
+
+/// Takes records that end with NUL from the front.
+struct Records<'a>(&'a [u8]);
+
+impl<'a> Records<'a> {
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let end = self.0.iter().position(|byte| *byte == 0)?;
+        let (record, rest) = self.0.split_at(end);
+        self.0 = &rest[1..];
+        Some(record)
+    }
+}

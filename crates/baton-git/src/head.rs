@@ -1,0 +1,46 @@
+//! Where a checkout stands.
+
+use serde::{Deserialize, Serialize};
+
+use crate::object::ObjectId;
+
+/// What `HEAD` is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Head {
+    /// On a branch.
+    Branch {
+        /// The branch, without `refs/heads/`.
+        name: String,
+        /// Its commit.
+        commit: ObjectId,
+    },
+    /// On a commit, but on no branch.
+    Detached {
+        /// The commit.
+        commit: ObjectId,
+    },
+    /// On a branch without any commit.
+    Unborn {
+        /// The branch, without `refs/heads/`.
+        name: String,
+    },
+}
+
+impl Head {
+    /// The commit, if there is one.
+    pub const fn commit(&self) -> Option<ObjectId> {
+        match self {
+            Self::Branch { commit, .. } | Self::Detached { commit } => Some(*commit),
+            Self::Unborn { .. } => None,
+        }
+    }
+
+    /// The branch, if the checkout is on one.
+    pub fn branch(&self) -> Option<&str> {
+        match self {
+            Self::Branch { name, .. } | Self::Unborn { name } => Some(name),
+            Self::Detached { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! How git is held: every call of it begins here.
+//!
+//! - Nothing of the repository is executed: no hooks, no file-system monitor, no filters (their names are taken from
+//!   the configuration and emptied), no external diff, no text conversion, no pager, no editor, no prompt, no lazy
+//!   fetch, no look into submodules beyond their checked-out commit.
+//! - Nothing is written: no optional locks; whatever makes objects makes them in the vault.
+//! - Nothing surprises: the caller's `GIT_*` variables are dropped, but for those that say where configuration lies
+//!   and how far to look for a repository; messages are English; paths end in NUL; replaced objects are not replaced.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::GitError;
+use crate::process::{self, Ended, ProcessError};
+
+/// How long one call of git may take and how much it may write.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// After this it is ended.
+    pub time: Duration,
+    /// After this it is ended.
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(120), output_bytes: 1 << 30 }
+    }
+}
+
+/// The git program, and the environment that it runs in. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Git {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    program: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    limits: Limits,
+}
+
+/// The variables of git that a user sets on purpose and that change nothing about what is looked at.
+const KEPT: &[&str] = &[
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_TEST_ASSUME_DIFFERENT_OWNER",
+];
+
+/// What every call runs with.
+const VARIABLES: &[(&str, &str)] = &[
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("LANGUAGE", "C"),
+    ("LC_ALL", "C"),
+];
+
+/// The settings that every call overrides.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.untrackedCache", "false"),
+    ("core.askPass", ""),
+    ("core.quotePath", "true"),
+];
+
+impl Git {
+    /// Finds `git` on the `PATH` of the given environment, which is what its children will see.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::GitMissing`].
+    pub fn find(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, GitError> {
+        let environment: Vec<_> = environment.into_iter().collect();
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let program = std::env::split_paths(&path.unwrap_or_default())
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join("git"))
+            .find(|candidate| candidate.is_file())
+            .ok_or_else(|| GitError::GitMissing { program: "git".into() })?;
+        Ok(Self::at(program, environment))
+    }
+
+    /// Takes a certain program as git.
+    pub fn at(
+        program: impl Into<PathBuf>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        let kept = |name: &OsStr| {
+            !name.as_bytes().starts_with(b"GIT_") || KEPT.iter().any(|kept| name == OsStr::new(kept))
+        };
+        let environment = environment.into_iter().filter(|(name, _)| kept(name)).collect();
+        Self { inner: Arc::new(Inner { program: program.into(), environment, limits: Limits::default() }) }
+    }
+
+    /// The same git with other limits.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        let Inner { program, environment, .. } = &*self.inner;
+        let inner = Inner { program: program.clone(), environment: environment.clone(), limits };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn variable(&self, wanted: &str) -> Option<&OsStr> {
+        let found = self.inner.environment.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_os_str())
+    }
+
+    /// Begins a call of a subcommand in a folder.
+    pub(crate) fn call(&self, folder: &Path, subcommand: &'static str) -> Invocation<'_> {
+        let mut command = Command::new(&self.inner.program);
+        command.current_dir(folder).env_clear();
+        command.envs(self.inner.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(VARIABLES.iter().copied());
+        let settings = SETTINGS.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Invocation { git: self, command, subcommand, arguments: Vec::new(), settings, input: Vec::new() }
+    }
+}
+
+/// One call of git that has yet to be made.
+pub(crate) struct Invocation<'a> {
+    git: &'a Git,
+    command: Command,
+    subcommand: &'static str,
+    arguments: Vec<OsString>,
+    settings: Vec<(OsString, OsString)>,
+    input: Vec<u8>,
+}
+
+impl Invocation<'_> {
+    pub(crate) fn arguments<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, arguments: I) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn setting(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    pub(crate) fn input(mut self, input: Vec<u8>) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// Makes the call and answers its output, whatever its exit code.
+    pub(crate) fn attempt(self) -> Result<(Vec<u8>, Ended), GitError> {
+        let mut output = Vec::new();
+        let ended = self.stream(&mut |piece| output.extend_from_slice(piece))?;
+        Ok((output, ended))
+    }
+
+    /// Makes the call and answers its output; another exit code than zero is an error.
+    pub(crate) fn output(self) -> Result<Vec<u8>, GitError> {
+        let subcommand = self.subcommand;
+        let (output, ended) = self.attempt()?;
+        require_success(subcommand, &ended).map(|()| output)
+    }
+
+    /// Makes the call and hands its output on piece by piece, whatever its exit code.
+    pub(crate) fn stream(mut self, sink: &mut dyn FnMut(&[u8])) -> Result<Ended, GitError> {
+        self.command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
+        for (number, (name, value)) in self.settings.iter().enumerate() {
+            self.command.env(format!("GIT_CONFIG_KEY_{number}"), name);
+            self.command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        self.command.arg("--no-pager").arg(self.subcommand).args(&self.arguments);
+        let (command, limits) = (self.subcommand, self.git.inner.limits);
+        process::run(&mut self.command, &self.input, limits, sink).map_err(|error| match error {
+            ProcessError::Missing => {
+                GitError::GitMissing { program: self.git.inner.program.display().to_string() }
+            }
+            ProcessError::TimedOut => GitError::TimedOut { command, limit: limits.time },
+            ProcessError::TooLarge => GitError::OutputTooLarge { command, limit: limits.output_bytes },
+            ProcessError::Io(source) => GitError::NotRunnable { command, source },
+        })
+    }
+}
+
+pub(crate) fn require_success(command: &'static str, ended: &Ended) -> Result<(), GitError> {
+    if ended.status.success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+    Err(GitError::CommandFailed { command, code: ended.status.code(), stderr })
+}

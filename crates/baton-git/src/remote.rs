@@ -1,0 +1,84 @@
+//! What a repository is called: `owner/name` after its remote, or `local/<folder>`.
+
+use std::path::Path;
+
+use baton_core::Repo;
+
+use crate::configuration::Configuration;
+
+/// Names a repository after the remote of the branch, else `origin`, else the only remote, else its folder.
+pub(crate) fn repository_name(
+    configuration: &Configuration,
+    branch: Option<&str>,
+    folder: &Path,
+) -> Option<Repo> {
+    let url = |remote: &str| configuration.first(&format!("remote.{remote}.url"));
+    let of_branch = || url(configuration.get(&format!("branch.{}.remote", branch?))?);
+    let only = || {
+        let remotes = configuration.subsections("remote");
+        (remotes.len() == 1).then(|| remotes.first().copied()).flatten().and_then(url)
+    };
+    let remote = url("origin").or_else(of_branch).or_else(only);
+    remote.and_then(name_in_url).or_else(|| format!("local/{}", folder_name(folder)).parse().ok())
+}
+
+/// The folder's name with what a name cannot have replaced.
+fn folder_name(folder: &Path) -> String {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let sound = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let name: String =
+        name.chars().map(|letter| if sound(letter) { letter } else { '-' }).take(128).collect();
+    if name.chars().all(|letter| letter == '.') { "repository".into() } else { name }
+}
+
+/// The last two parts of the path of a remote address; none for a path on this machine, which has no owner.
+fn name_in_url(url: &str) -> Option<Repo> {
+    let path = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.split_once('/')?.1,
+        // git@host:owner/name, unless a slash comes first: that is a path.
+        None => url.split_once(':').filter(|(host, _)| !host.contains('/'))?.1,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let mut parts = path.rsplit('/').filter(|part| !part.is_empty());
+    let (name, owner) = (parts.next()?, parts.next()?);
+    format!("{}/{name}", owner.trim_start_matches(['~', '.', '_', '-'])).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_from_addresses() {
+        for (url, name) in [
+            ("https://github.com/venturecrane/crane-console.git", Some("venturecrane/crane-console")),
+            ("https://user:secret@example.com:8443/a/b", Some("a/b")),
+            ("git@github.com:a/b.git", Some("a/b")),
+            ("ssh://git@example.com:2222/~a/b.git/", Some("a/b")),
+            ("https://gitlab.com/group/sub/name.git", Some("sub/name")),
+            ("host:a/b", Some("a/b")),
+            ("/srv/git/name.git", None),
+            ("./x:y/z", None),
+            ("file:///srv/git/a/b.git", None),
+            ("https://example.com/only", None),
+            ("https://example.com/a%20b/c", None),
+        ] {
+            assert_eq!(name_in_url(url).as_ref().map(Repo::as_str), name, "{url}");
+        }
+    }
+
+    #[test]
+    fn without_a_remote_the_folder_gives_the_name() {
+        let none = Configuration::default();
+        for (folder, name) in
+            [("/home/a/my project", "local/my-project"), ("/", "local/repository"), ("/x/.dot", "local/.dot")]
+        {
+            assert_eq!(repository_name(&none, None, Path::new(folder)).unwrap().as_str(), name);
+        }
+        let two = Configuration::read(b"remote.fork.url\nh:f/r\0remote.up.url\nh:u/r\0branch.x.remote\nup\0");
+        assert_eq!(repository_name(&two, Some("x"), Path::new("/r")).unwrap().as_str(), "u/r");
+        assert_eq!(repository_name(&two, Some("y"), Path::new("/r")).unwrap().as_str(), "local/r");
+    }
+}

@@ -1,0 +1,247 @@
+//! A checkout that was found: where it is and what it is called.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use baton_core::Repo;
+
+use crate::configuration::Configuration;
+use crate::error::GitError;
+use crate::head::Head;
+use crate::object::{ObjectFormat, ObjectId};
+use crate::process::Ended;
+use crate::program::{Git, Invocation, require_success};
+use crate::remote::repository_name;
+
+/// The oldest git that knows everything that is asked of it.
+const OLDEST_GIT: &str = "git version 2.31";
+
+/// A checkout of a git repository. What it says about `HEAD` is from when it was found.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    git: Git,
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    object_format: ObjectFormat,
+    has_ref_files: bool,
+    head: Head,
+    configuration: Configuration,
+}
+
+impl Repository {
+    /// Finds the checkout that a folder belongs to.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::NotARepository`], [`GitError::BareRepository`], [`GitError::DubiousOwnership`],
+    /// [`GitError::GitTooOld`], [`GitError::GitMissing`]; [`GitError::CommandFailed`] for whatever else git says.
+    pub fn discover(git: &Git, path: &Path) -> Result<Self, GitError> {
+        if !path.is_dir() {
+            return Err(GitError::NotARepository { path: path.to_owned() });
+        }
+        // The two know nothing of each other: together they take the time of one.
+        let (places, configuration) = std::thread::scope(|scope| {
+            let configuration = scope.spawn(|| git.call(path, "config").arguments(["--list", "-z"]).output());
+            let places = Places::ask(git, path);
+            (places, configuration.join())
+        });
+        let places = places?;
+        let configuration = configuration
+            .unwrap_or_else(|_| Err(GitError::unexpected("config", "the listener broke off")))?;
+        let head = match places.head {
+            Some(head) => head,
+            None => unborn(git, path)?,
+        };
+        Ok(Self {
+            git: git.clone(),
+            root: places.root,
+            git_dir: places.git_dir,
+            common_dir: places.common_dir,
+            object_format: places.object_format,
+            has_ref_files: places.has_ref_files,
+            head,
+            configuration: Configuration::read(&configuration),
+        })
+    }
+
+    /// The root of the checkout.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The `.git` folder of this checkout; for a linked worktree, its part of the repository.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The folder that all checkouts of the repository share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// Which hash names objects.
+    pub const fn object_format(&self) -> ObjectFormat {
+        self.object_format
+    }
+
+    /// What `HEAD` was when the checkout was found.
+    pub const fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// `owner/name` after the remote, or `local/<folder>`; all worktrees of a repository have the same.
+    pub fn name(&self) -> Option<Repo> {
+        let folder = match self.common_dir.file_name() {
+            Some(name) if name == ".git" => self.common_dir.parent().unwrap_or(&self.root),
+            _ => &self.root,
+        };
+        repository_name(&self.configuration, self.head.branch(), folder)
+    }
+
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    pub(crate) const fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) const fn has_ref_files(&self) -> bool {
+        self.has_ref_files
+    }
+
+    /// Begins a call of git in this checkout, with every filter program of its configuration taken away.
+    pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
+        let mut call = self.git.call(&self.root, subcommand);
+        call = call.variable("GIT_DIR", &self.git_dir).variable("GIT_WORK_TREE", &self.root);
+        for filter in self.configuration.subsections("filter") {
+            for (name, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
+                call = call.setting(format!("filter.{filter}.{name}"), value);
+            }
+        }
+        if self.configuration.flag("core.ignorecase") == Some(true) && !self.folds_case() {
+            // A setting that came along from another machine would hide files that differ in case only.
+            call = call.setting("core.ignoreCase", "false");
+        }
+        call
+    }
+
+    /// Whether the file system takes names that differ in case for the same.
+    fn folds_case(&self) -> bool {
+        self.root.join(".GIT").symlink_metadata().is_ok()
+    }
+}
+
+/// What `git rev-parse` says about a folder.
+struct Places {
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    object_format: ObjectFormat,
+    has_ref_files: bool,
+    /// None on a branch without commits.
+    head: Option<Head>,
+}
+
+impl Places {
+    fn ask(git: &Git, path: &Path) -> Result<Self, GitError> {
+        let arguments = [
+            "--path-format=absolute",
+            "--show-object-format",
+            "--show-ref-format",
+            "--is-bare-repository",
+            "--git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+            "HEAD",
+            "--symbolic-full-name",
+            "HEAD",
+        ];
+        let (output, ended) = git.call(path, "rev-parse").arguments(arguments).attempt()?;
+        let lines: Vec<&[u8]> = output.split(|byte| *byte == b'\n').collect();
+        // What git does not know, it repeats.
+        if lines
+            .iter()
+            .any(|line| line.starts_with(b"--path-format") || line.starts_with(b"--show-object-format"))
+        {
+            let version = git.call(path, "version").output()?;
+            let found = String::from_utf8_lossy(&version).trim().to_owned();
+            return Err(GitError::GitTooOld { found, needed: OLDEST_GIT });
+        }
+        let object_format = match lines.first().copied() {
+            Some(b"sha1") => ObjectFormat::Sha1,
+            Some(b"sha256") => ObjectFormat::Sha256,
+            _ => return Err(refusal(path, &ended)),
+        };
+        let has_ref_files = lines.get(1).is_none_or(|format| *format != b"reftable");
+        let (root, git_dir, common_dir, head) = match &lines[..] {
+            [_, _, _, git_dir, common_dir, root, commit, name, []] if ended.status.success() => {
+                let head = head(commit, name)
+                    .ok_or_else(|| GitError::unexpected("rev-parse", "HEAD is no commit"))?;
+                (folder(root), folder(git_dir), folder(common_dir), Some(head))
+            }
+            [_, _, _, git_dir, common_dir, root, b"HEAD", []] => {
+                (folder(root), folder(git_dir), folder(common_dir), None)
+            }
+            [_, _, _, _, _, ..] if !ended.status.success() && lines.len() < 8 => {
+                return Err(refusal(path, &ended));
+            }
+            // A line break in a name: ask for one thing at a time.
+            _ => (
+                one_folder(git, path, "--show-toplevel")?,
+                one_folder(git, path, "--git-dir")?,
+                one_folder(git, path, "--git-common-dir")?,
+                if ended.status.success() {
+                    let mut last = lines.iter().rev().skip(1);
+                    let (name, commit) = (last.next(), last.next());
+                    commit.zip(name).and_then(|(commit, name)| head(commit, name))
+                } else {
+                    None
+                },
+            ),
+        };
+        Ok(Self { root, git_dir, common_dir, object_format, has_ref_files, head })
+    }
+}
+
+fn folder(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+
+fn one_folder(git: &Git, path: &Path, which: &str) -> Result<PathBuf, GitError> {
+    let output = git.call(path, "rev-parse").arguments(["--path-format=absolute", which]).output()?;
+    Ok(folder(output.strip_suffix(b"\n").unwrap_or(&output)))
+}
+
+fn head(commit: &[u8], name: &[u8]) -> Option<Head> {
+    let commit = ObjectId::from_hex(commit)?;
+    let name = String::from_utf8_lossy(name);
+    Some(match name.as_ref() {
+        "HEAD" => Head::Detached { commit },
+        name => Head::Branch { name: name.strip_prefix("refs/heads/").unwrap_or(name).to_owned(), commit },
+    })
+}
+
+fn unborn(git: &Git, path: &Path) -> Result<Head, GitError> {
+    let output = git.call(path, "symbolic-ref").arguments(["--short", "HEAD"]).output()?;
+    Ok(Head::Unborn { name: String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned() })
+}
+
+/// Makes an error of what git says about a folder that it cannot work with.
+fn refusal(path: &Path, ended: &Ended) -> GitError {
+    let complaint = String::from_utf8_lossy(&ended.stderr);
+    let path = path.to_owned();
+    if complaint.contains("dubious ownership") || complaint.contains("safe.directory") {
+        GitError::DubiousOwnership { path }
+    } else if complaint.contains("must be run in a work tree") {
+        GitError::BareRepository { path }
+    } else if complaint.contains("not a git repository") {
+        GitError::NotARepository { path }
+    } else {
+        require_success("rev-parse", ended)
+            .err()
+            .unwrap_or_else(|| GitError::unexpected("rev-parse", "the answer is incomplete"))
+    }
+}

@@ -1,0 +1,44 @@
+//! What was set aside with `git stash`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::GitError;
+use crate::object::ObjectId;
+use crate::repository::Repository;
+
+/// The stash of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stash {
+    /// The newest entry.
+    pub tip: ObjectId,
+    /// How many entries there are.
+    pub count: u64,
+}
+
+impl Stash {
+    /// Reads the stash; none if it is empty.
+    pub(crate) fn read(repository: &Repository) -> Result<Option<Self>, GitError> {
+        let log = if repository.has_ref_files() {
+            let path = repository.common_dir().join("logs/refs/stash");
+            match std::fs::read(&path) {
+                Ok(log) => log,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(GitError::folder(path)(error)),
+            }
+        } else {
+            let arguments = ["show", "--no-abbrev-commit", "--format=%H %H", "refs/stash"];
+            let (output, ended) = repository.call("reflog").arguments(arguments).attempt()?;
+            if !ended.status.success() {
+                return Ok(None);
+            }
+            // Newest first, where the file has it last.
+            let mut lines: Vec<&[u8]> = output.split(|byte| *byte == b'\n').collect();
+            lines.reverse();
+            lines.join(&b'\n')
+        };
+        let entries = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let ids = entries.map(|line| line.split(|byte| *byte == b' ').nth(1).and_then(ObjectId::from_hex));
+        let (count, tip) = ids.fold((0, None), |(count, _), id| (count + 1, id));
+        Ok(tip.map(|tip| Self { tip, count }))
+    }
+}

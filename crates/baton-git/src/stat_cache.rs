@@ -1,0 +1,194 @@
+//! What was read before, so that unchanged files need not be read again.
+//!
+//! Only a help: a cache that is missing, cut off or damaged is an empty one. It holds the files for which the index
+//! of the repository cannot speak: changed, untracked, converted.
+
+use std::io::Write as _;
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use flate2::Crc;
+
+use crate::moment::Moment;
+use crate::object::{ObjectFormat, ObjectId};
+
+const MAGIC: &[u8; 8] = b"batonst1";
+const FIXED: usize = 4 + 8 * 3 + 12 * 2 + 4 * 3;
+
+/// The status information of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileStat {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) changed_at: Moment,
+    pub(crate) modified_at: Moment,
+    pub(crate) mode: u32,
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+/// Which content files had, by path and status information, in the order of paths.
+#[derive(Debug, Default)]
+pub(crate) struct StatCache {
+    bytes: Vec<u8>,
+    entries: Vec<(Range<usize>, FileStat, ObjectId)>,
+}
+
+impl StatCache {
+    /// Reads the cache, as far as it can be trusted.
+    pub(crate) fn load(file: &Path, format: ObjectFormat) -> Self {
+        std::fs::read(file).ok().and_then(|bytes| Self::parse(bytes, format)).unwrap_or_default()
+    }
+
+    fn parse(bytes: Vec<u8>, format: ObjectFormat) -> Option<Self> {
+        let (body, sum) = bytes.split_last_chunk::<4>()?;
+        if checksum(body) != u32::from_le_bytes(*sum) {
+            return None;
+        }
+        let end = body.len();
+        let mut at = MAGIC.len() + 1;
+        if body.get(..at)? != [MAGIC.as_slice(), &[format.id_length() as u8]].concat() {
+            return None;
+        }
+        let mut entries = Vec::new();
+        while at < end {
+            let mut fields = body.get(at..at + FIXED)?;
+            let mut take = |count: usize| {
+                let (field, rest) = fields.split_at(count);
+                fields = rest;
+                field.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte))
+            };
+            let length = take(4) as usize;
+            let (device, inode, size) = (take(8), take(8), take(8));
+            let mut moment = || Moment { seconds: take(8).cast_signed(), nanoseconds: take(4) as u32 };
+            let (changed_at, modified_at) = (moment(), moment());
+            let (mode, user, group) = (take(4) as u32, take(4) as u32, take(4) as u32);
+            let id_at = at + FIXED;
+            let path_at = id_at + format.id_length();
+            let id = ObjectId::from_bytes(format, body.get(id_at..path_at)?)?;
+            body.get(path_at..path_at + length)?;
+            let stat = FileStat { device, inode, size, changed_at, modified_at, mode, user, group };
+            at = path_at + length;
+            entries.push((path_at..at, stat, id));
+        }
+        Some(Self { bytes, entries })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Looks paths up that come in order.
+    pub(crate) fn cursor(&self) -> CacheCursor<'_> {
+        CacheCursor { cache: self, at: 0, started: false }
+    }
+
+    /// Writes a new cache in place of the old one. A failure costs only time later on.
+    pub(crate) fn save<'a>(
+        file: &Path,
+        format: ObjectFormat,
+        entries: impl Iterator<Item = (&'a [u8], FileStat, ObjectId)>,
+    ) {
+        let mut bytes = [MAGIC.as_slice(), &[format.id_length() as u8]].concat();
+        for (path, stat, id) in entries {
+            bytes.extend_from_slice(&(path.len() as u32).to_le_bytes());
+            for value in [stat.device, stat.inode, stat.size] {
+                bytes.extend_from_slice(&value.to_le_bytes());
+            }
+            for moment in [stat.changed_at, stat.modified_at] {
+                bytes.extend_from_slice(&moment.seconds.to_le_bytes());
+                bytes.extend_from_slice(&moment.nanoseconds.to_le_bytes());
+            }
+            for value in [stat.mode, stat.user, stat.group] {
+                bytes.extend_from_slice(&value.to_le_bytes());
+            }
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.extend_from_slice(path);
+        }
+        bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
+        let write = || {
+            let mut temporary = tempfile::NamedTempFile::new_in(file.parent()?).ok()?;
+            temporary.write_all(&bytes).ok()?;
+            temporary.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).ok()?;
+            temporary.persist(file).ok()
+        };
+        let _ = write();
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut sum = Crc::new();
+    sum.update(bytes);
+    sum.sum()
+}
+
+/// A place in the cache that moves forward.
+pub(crate) struct CacheCursor<'a> {
+    cache: &'a StatCache,
+    at: usize,
+    started: bool,
+}
+
+impl CacheCursor<'_> {
+    /// The content of a file, if it was read with the same status information. Paths must come in order.
+    pub(crate) fn find(&mut self, path: &[u8], stat: &FileStat) -> Option<ObjectId> {
+        let StatCache { bytes, entries } = self.cache;
+        if !self.started {
+            self.at = entries.partition_point(|(range, _, _)| bytes[range.clone()] < *path);
+            self.started = true;
+        }
+        while entries.get(self.at).is_some_and(|(range, _, _)| bytes[range.clone()] < *path) {
+            self.at += 1;
+        }
+        let (range, known, id) = entries.get(self.at)?;
+        (bytes[range.clone()] == *path && known == stat).then_some(*id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(size: u64) -> FileStat {
+        let moment = Moment::new(-1, 5);
+        FileStat {
+            device: 1,
+            inode: u64::MAX,
+            size,
+            changed_at: moment,
+            modified_at: moment,
+            mode: 0o100_644,
+            user: 7,
+            group: u32::MAX,
+        }
+    }
+
+    #[test]
+    fn what_was_saved_is_found_and_damage_empties_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cache");
+        let format = ObjectFormat::Sha1;
+        let id = |text: &str| format.id_of("blob", text.as_bytes());
+        let entries: [(&[u8], _, _); 3] =
+            [(b"a", stat(1), id("a")), (b"b/c", stat(2), id("c")), (b"z\xff", stat(3), id("z"))];
+        StatCache::save(&file, format, entries.into_iter());
+        let cache = StatCache::load(&file, format);
+        let mut cursor = cache.cursor();
+        assert_eq!(cursor.find(b"a", &stat(1)), Some(id("a")));
+        assert_eq!(cursor.find(b"aa", &stat(1)), None);
+        assert_eq!(cursor.find(b"b/c", &stat(9)), None);
+        assert_eq!(cursor.find(b"b/c", &stat(2)), Some(id("c")));
+        assert_eq!(cursor.find(b"z\xff", &stat(3)), Some(id("z")));
+        assert_eq!(cursor.find(b"zz", &stat(3)), None);
+        assert_eq!(StatCache::load(&file, ObjectFormat::Sha256).len(), 0);
+        let mut bytes = std::fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&file, &bytes).unwrap();
+        assert_eq!(StatCache::load(&file, format).len(), 0);
+        std::fs::write(&file, &bytes[..middle]).unwrap();
+        assert_eq!(StatCache::load(&file, format).len(), 0);
+    }
+}

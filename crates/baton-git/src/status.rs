@@ -1,0 +1,363 @@
+//! What `git status` says: staged, unstaged, untracked, unmerged, renamed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::GitError;
+use crate::head::Head;
+use crate::object::{FileMode, ObjectId};
+use crate::path::{RepoPath, is_within};
+use crate::repository::Repository;
+use crate::stash::Stash;
+
+/// The state of a checkout as git sees it.
+///
+/// Git compares whole seconds and believes marks such as assume-unchanged; a [`Snapshot`](crate::Snapshot) does
+/// neither, and where nothing is converted, the status that comes with it does not either. Where the two disagree
+/// about a file, the snapshot is right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Where the checkout stands.
+    pub head: Head,
+    /// What was set aside.
+    pub stash: Option<Stash>,
+    /// Every path that is not as committed, in git's order.
+    pub entries: Vec<StatusEntry>,
+    /// The same as git writes it (`--porcelain=v2 -z`), without headers and without excluded paths.
+    pub report: Vec<u8>,
+}
+
+/// How a tracked file in the working tree differs from the index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unstaged {
+    pub(crate) code: StatusCode,
+    pub(crate) index: StatusSide,
+    /// What it is in the working tree; none if it is gone.
+    pub(crate) worktree: Option<FileMode>,
+}
+
+/// How a path differs on one side of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusCode {
+    /// It does not.
+    Unmodified,
+    /// Other content or mode.
+    Modified,
+    /// Another kind of thing, as a link where a file was.
+    TypeChanged,
+    /// New.
+    Added,
+    /// Gone.
+    Deleted,
+    /// New, with the content of one that is gone.
+    Renamed,
+    /// New, with the content of another.
+    Copied,
+    /// In conflict.
+    Unmerged,
+}
+
+/// A path on one side: what it is and what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusSide {
+    /// What it is.
+    pub mode: FileMode,
+    /// What is in it.
+    pub id: ObjectId,
+}
+
+/// A path that is not as committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatusEntry {
+    /// Tracked, and different in the index, in the working tree or in both.
+    Changed {
+        /// The path.
+        path: RepoPath,
+        /// Where it was before, if it was renamed or copied.
+        previous_path: Option<RepoPath>,
+        /// Index against `HEAD`.
+        staged: StatusCode,
+        /// Working tree against index.
+        unstaged: StatusCode,
+        /// In `HEAD`, under the previous path if there is one.
+        head: Option<StatusSide>,
+        /// In the index.
+        index: Option<StatusSide>,
+    },
+    /// In conflict.
+    Unmerged {
+        /// The path.
+        path: RepoPath,
+        /// What our side did.
+        ours: StatusCode,
+        /// What their side did.
+        theirs: StatusCode,
+    },
+    /// Neither tracked nor ignored; a nested repository if the path ends with `/`.
+    Untracked {
+        /// The path.
+        path: RepoPath,
+    },
+}
+
+impl StatusEntry {
+    /// The path that it is about.
+    pub const fn path(&self) -> &RepoPath {
+        match self {
+            Self::Changed { path, .. } | Self::Unmerged { path, .. } | Self::Untracked { path } => path,
+        }
+    }
+}
+
+impl Status {
+    /// Asks git. Paths within `excluded` are left out.
+    ///
+    /// With another index than that of the checkout, that one counts.
+    pub(crate) fn ask(
+        repository: &Repository,
+        excluded: &[RepoPath],
+        index: Option<&Path>,
+    ) -> Result<Self, GitError> {
+        let renames = if repository.configuration().is_partial_clone() {
+            // Looking for renames would need contents that are not here.
+            "--no-renames"
+        } else {
+            "--find-renames"
+        };
+        let mut call = repository.call("status");
+        if let Some(index) = index {
+            // Marks do not keep git from looking at files ahead of time.
+            call = call.variable("GIT_INDEX_FILE", index).setting("core.preloadIndex", "false");
+        }
+        let output = call
+            .arguments(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--untracked-files=all"])
+            .arguments(["--ignored=no", "--ignore-submodules=dirty", renames])
+            .output()?;
+        Self::parse(&output, excluded, Stash::read(repository)?)
+    }
+
+    fn parse(output: &[u8], excluded: &[RepoPath], stash: Option<Stash>) -> Result<Self, GitError> {
+        let mut records = output.split(|byte| *byte == 0);
+        let (mut oid, mut name) = (None, None);
+        let (mut entries, mut report) = (Vec::new(), Vec::new());
+        while let Some(record) = records.next() {
+            if record.is_empty() {
+                continue;
+            }
+            if let Some(header) = record.strip_prefix(b"# ") {
+                oid = header.strip_prefix(b"branch.oid ").or(oid);
+                name = header.strip_prefix(b"branch.head ").or(name);
+                continue;
+            }
+            let original = if record.starts_with(b"2 ") { records.next() } else { None };
+            let entry = entry(record, original)
+                .ok_or_else(|| GitError::unexpected("status", String::from_utf8_lossy(record)))?;
+            let path = entry.path().as_bytes();
+            if excluded.iter().any(|folder| is_within(path, folder.as_bytes())) {
+                continue;
+            }
+            for part in [Some(record), original].into_iter().flatten() {
+                report.extend_from_slice(part);
+                report.push(0);
+            }
+            entries.push(entry);
+        }
+        let name = String::from_utf8_lossy(name.unwrap_or_default()).into_owned();
+        let head = match oid {
+            Some(b"(initial)") => Head::Unborn { name },
+            Some(oid) => {
+                let commit = ObjectId::from_hex(oid)
+                    .ok_or_else(|| GitError::unexpected("status", "HEAD is no commit"))?;
+                if name == "(detached)" { Head::Detached { commit } } else { Head::Branch { name, commit } }
+            }
+            None => return Err(GitError::unexpected("status", "HEAD is missing")),
+        };
+        Ok(Self { head, stash, entries, report })
+    }
+}
+
+impl Status {
+    /// Adds what git was not allowed to look at.
+    pub(crate) fn add_unstaged(&mut self, mut found: BTreeMap<&[u8], Unstaged>) {
+        if found.is_empty() {
+            return;
+        }
+        let records = records(&self.report);
+        let mut all: Vec<(StatusEntry, Vec<u8>)> = Vec::with_capacity(records.len() + found.len());
+        for (mut entry, mut record) in self.entries.drain(..).zip(records) {
+            if let StatusEntry::Changed { path, unstaged, .. } = &mut entry
+                && let Some(file) = found.remove(path.as_bytes())
+            {
+                *unstaged = file.code;
+                amend(&mut record, &file);
+            }
+            all.push((entry, record));
+        }
+        for (path, file) in found {
+            let entry = StatusEntry::Changed {
+                path: RepoPath::new(path),
+                previous_path: None,
+                staged: StatusCode::Unmodified,
+                unstaged: file.code,
+                head: Some(file.index),
+                index: Some(file.index),
+            };
+            let StatusSide { mode, id } = file.index;
+            let mut record = format!("1 .. N... {mode} {mode} {mode} {id} {id} ").into_bytes();
+            record.extend_from_slice(path);
+            record.push(0);
+            amend(&mut record, &file);
+            all.push((entry, record));
+        }
+        // Git's order: what changed by path, then conflicts, then what is untracked.
+        let rank = |entry: &StatusEntry| match entry {
+            StatusEntry::Changed { .. } => 0,
+            StatusEntry::Unmerged { .. } => 1,
+            StatusEntry::Untracked { .. } => 2,
+        };
+        all.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.path().cmp(b.path())));
+        let (entries, records): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        (self.entries, self.report) = (entries, records.concat());
+    }
+}
+
+/// The records of a report, each with its NUL; a renamed one with both its paths.
+fn records(report: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = report.split_inclusive(|byte| *byte == 0);
+    let mut records = Vec::new();
+    while let Some(part) = parts.next() {
+        let second = if part.starts_with(b"2 ") { parts.next() } else { None };
+        records.push([part, second.unwrap_or_default()].concat());
+    }
+    records
+}
+
+/// Writes the side of the working tree into a record: its letter, and its mode behind four other fields.
+fn amend(record: &mut [u8], file: &Unstaged) {
+    const LETTER_AT: usize = 3;
+    const MODE_AT: usize = "1 XY N... 100644 100644 ".len();
+    let mode = file.worktree.map_or("000000", FileMode::digits);
+    record[LETTER_AT] = letter(file.code);
+    record[MODE_AT..MODE_AT + mode.len()].copy_from_slice(mode.as_bytes());
+}
+
+const fn letter(code: StatusCode) -> u8 {
+    match code {
+        StatusCode::Unmodified => b'.',
+        StatusCode::Modified => b'M',
+        StatusCode::TypeChanged => b'T',
+        StatusCode::Added => b'A',
+        StatusCode::Deleted => b'D',
+        StatusCode::Renamed => b'R',
+        StatusCode::Copied => b'C',
+        StatusCode::Unmerged => b'U',
+    }
+}
+
+impl Repository {
+    /// Tells what is staged, unstaged, untracked and in conflict; paths within `excluded` are left out.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn status(&self, excluded: &[RepoPath]) -> Result<Status, GitError> {
+        Status::ask(self, excluded, None)
+    }
+}
+
+fn entry(record: &[u8], original: Option<&[u8]>) -> Option<StatusEntry> {
+    match record.first()? {
+        b'?' => Some(StatusEntry::Untracked { path: RepoPath::new(record.get(2..)?) }),
+        b'1' => changed(record.splitn(9, |byte| *byte == b' ').collect(), None),
+        b'2' => {
+            let mut fields: Vec<&[u8]> = record.splitn(10, |byte| *byte == b' ').collect();
+            // How alike the two are stands before the path.
+            (fields.len() == 10).then(|| fields.remove(8))?;
+            changed(fields, Some(RepoPath::new(original?)))
+        }
+        b'u' => {
+            let fields: Vec<&[u8]> = record.splitn(11, |byte| *byte == b' ').collect();
+            let [_, [ours, theirs], _, _, _, _, _, _, _, _, path] = fields[..] else { return None };
+            let (ours, theirs) = (code(*ours)?, code(*theirs)?);
+            Some(StatusEntry::Unmerged { path: RepoPath::new(path), ours, theirs })
+        }
+        _ => None,
+    }
+}
+
+fn changed(fields: Vec<&[u8]>, previous_path: Option<RepoPath>) -> Option<StatusEntry> {
+    let [_, [staged, unstaged], _, head_mode, index_mode, _, head_id, index_id, path] = fields[..] else {
+        return None;
+    };
+    let side = |mode: &[u8], id: &[u8]| {
+        let id = ObjectId::from_hex(id)?;
+        Some(FileMode::from_digits(mode).filter(|_| !id.is_null()).map(|mode| StatusSide { mode, id }))
+    };
+    Some(StatusEntry::Changed {
+        path: RepoPath::new(path),
+        previous_path,
+        staged: code(*staged)?,
+        unstaged: code(*unstaged)?,
+        head: side(head_mode, head_id)?,
+        index: side(index_mode, index_id)?,
+    })
+}
+
+const fn code(letter: u8) -> Option<StatusCode> {
+    Some(match letter {
+        b'.' => StatusCode::Unmodified,
+        b'M' => StatusCode::Modified,
+        b'T' => StatusCode::TypeChanged,
+        b'A' => StatusCode::Added,
+        b'D' => StatusCode::Deleted,
+        b'R' => StatusCode::Renamed,
+        b'C' => StatusCode::Copied,
+        b'U' => StatusCode::Unmerged,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const Z: &str = "0000000000000000000000000000000000000000";
+
+    #[test]
+    fn every_kind_of_record_is_read() {
+        let text = format!(
+            "# branch.oid {A}\0# branch.head main\0# branch.upstream origin/main\0\
+             1 .M N... 100644 100644 100755 {A} {A} a b\0\
+             1 A. N... 000000 120000 120000 {Z} {A} link\0\
+             2 R. N... 100644 100644 100644 {A} {A} R100 new name\0old name\0\
+             u UU N... 100644 100644 100644 100644 {A} {A} {A} both\0\
+             ? nested/\0? .agent-output/x\0"
+        );
+        let excluded = [RepoPath::new(".agent-output")];
+        let status = Status::parse(text.as_bytes(), &excluded, None).unwrap();
+        assert_eq!(status.head, Head::Branch { name: "main".into(), commit: A.parse().unwrap() });
+        let paths: Vec<String> = status.entries.iter().map(|entry| entry.path().to_string()).collect();
+        assert_eq!(paths, ["a b", "link", "new name", "both", "nested/"]);
+        let StatusEntry::Changed { staged, head, index, .. } = &status.entries[1] else { panic!() };
+        assert_eq!((*staged, *head), (StatusCode::Added, None));
+        assert_eq!(index.unwrap().mode, FileMode::Symlink);
+        let StatusEntry::Changed { previous_path, .. } = &status.entries[2] else { panic!() };
+        assert_eq!(previous_path.as_ref().unwrap().as_bytes(), b"old name");
+        assert!(status.report.ends_with(b"? nested/\0"));
+        assert!(!status.report.starts_with(b"#"));
+    }
+
+    #[test]
+    fn a_branch_without_commits_and_no_branch_are_told_apart() {
+        let unborn = Status::parse(b"# branch.oid (initial)\0# branch.head main\0", &[], None).unwrap();
+        assert_eq!(unborn.head, Head::Unborn { name: "main".into() });
+        let text = format!("# branch.oid {A}\0# branch.head (detached)\0");
+        let detached = Status::parse(text.as_bytes(), &[], None).unwrap();
+        assert_eq!(detached.head, Head::Detached { commit: A.parse().unwrap() });
+        assert!(Status::parse(b"9 what", &[], None).is_err());
+    }
+}

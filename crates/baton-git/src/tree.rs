@@ -1,0 +1,103 @@
+//! Builds tree objects from paths.
+
+use crate::object::{FileMode, ObjectFormat, ObjectId};
+
+/// A path of a tree that is being built.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TreeInput<'a> {
+    pub(crate) path: &'a [u8],
+    /// What is there; none if something was there in `HEAD` and is gone.
+    pub(crate) file: Option<(FileMode, ObjectId)>,
+    /// Whether `HEAD` has the same at this path.
+    pub(crate) in_head: bool,
+}
+
+/// A tree that was built.
+#[derive(Debug)]
+pub(crate) struct BuiltTree {
+    pub(crate) id: ObjectId,
+    /// Whether anything differs from `HEAD`.
+    pub(crate) differs: bool,
+    /// The tree objects that `HEAD` may not have, this one always included.
+    pub(crate) objects: Vec<(ObjectId, Vec<u8>)>,
+}
+
+/// A folder whose entries are not complete yet.
+struct Open {
+    /// How many bytes of the present folder's path lead to it.
+    length: usize,
+    content: Vec<u8>,
+    /// Whether anything in it differs from `HEAD`.
+    differs: bool,
+}
+
+/// Builds a tree. The inputs are in the order of their paths, which is also the order of entries in trees.
+pub(crate) fn build<'a>(format: ObjectFormat, inputs: impl Iterator<Item = TreeInput<'a>>) -> BuiltTree {
+    let mut builder = Builder {
+        format,
+        present: Vec::new(),
+        open: vec![Open { length: 0, content: Vec::new(), differs: false }],
+        objects: Vec::new(),
+    };
+    for input in inputs {
+        let name_at = input.path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        builder.enter(&input.path[..name_at]);
+        let Some(folder) = builder.open.last_mut() else { continue };
+        folder.differs |= !input.in_head;
+        if let Some((mode, id)) = input.file {
+            push_entry(&mut folder.content, mode.digits(), &input.path[name_at..], id);
+        }
+    }
+    builder.enter(b"");
+    let (content, differs) = builder.open.pop().map(|root| (root.content, root.differs)).unwrap_or_default();
+    let id = format.id_of("tree", &content);
+    let mut objects = builder.objects;
+    objects.push((id, content));
+    BuiltTree { id, differs, objects }
+}
+
+fn push_entry(content: &mut Vec<u8>, mode: &str, name: &[u8], id: ObjectId) {
+    content.extend_from_slice(mode.as_bytes());
+    content.push(b' ');
+    content.extend_from_slice(name);
+    content.push(0);
+    content.extend_from_slice(id.as_bytes());
+}
+
+struct Builder {
+    format: ObjectFormat,
+    /// The present folder, ending with `/` unless it is the root.
+    present: Vec<u8>,
+    open: Vec<Open>,
+    objects: Vec<(ObjectId, Vec<u8>)>,
+}
+
+impl Builder {
+    fn enter(&mut self, folder: &[u8]) {
+        while !folder.starts_with(&self.present) {
+            self.close();
+        }
+        while self.present.len() < folder.len() {
+            let rest = &folder[self.present.len()..];
+            let end = rest.iter().position(|byte| *byte == b'/').map_or(rest.len(), |slash| slash + 1);
+            self.present.extend_from_slice(&rest[..end]);
+            self.open.push(Open { length: self.present.len(), content: Vec::new(), differs: false });
+        }
+    }
+
+    /// Completes the innermost folder and enters it into the one around it.
+    fn close(&mut self) {
+        let Some(done) = self.open.pop() else { return };
+        let Some(around) = self.open.last_mut() else { return };
+        around.differs |= done.differs;
+        if !done.content.is_empty() {
+            let id = self.format.id_of("tree", &done.content);
+            let name = &self.present[around.length..done.length - 1];
+            push_entry(&mut around.content, "40000", name, id);
+            if done.differs {
+                self.objects.push((id, done.content));
+            }
+        }
+        self.present.truncate(around.length);
+    }
+}

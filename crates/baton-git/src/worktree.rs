@@ -1,0 +1,428 @@
+//! Looks at files of the working tree: what they are, and what is in them.
+//!
+//! Folders are opened one by one without following links, so a tracked file is never found through a link that took
+//! the place of its folder. A file is read only if neither the index nor the cache can speak for it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::attributes::ATTRIBUTES;
+use crate::error::GitError;
+use crate::index::{Index, IndexEntry, IndexStat};
+use crate::moment::Moment;
+use crate::nested::{Occupant, occupant};
+use crate::object::{FileMode, ObjectHasher, ObjectId};
+use crate::path::RepoPath;
+use crate::repository::Repository;
+use crate::stat_cache::{CacheCursor, FileStat, StatCache};
+
+/// A path to look at, with what the index says about it if it is tracked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item<'a> {
+    pub(crate) path: &'a [u8],
+    pub(crate) entry: Option<&'a IndexEntry>,
+}
+
+/// What was found at a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    /// Nothing, or a folder where a file was.
+    Absent,
+    /// Nothing, because the sparse checkout leaves it out.
+    NotCheckedOut,
+    /// A file or a link.
+    File(FoundFile),
+    /// A repository, with its commit if it has one.
+    Nested(Option<ObjectId>),
+}
+
+/// A file or a link that was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FoundFile {
+    pub(crate) mode: FileMode,
+    /// The id of its raw bytes.
+    pub(crate) id: ObjectId,
+    pub(crate) stat: FileStat,
+    /// How the id is known.
+    pub(crate) source: Source,
+    /// Whether its status information is that of its entry in the index, whatever that entry names.
+    pub(crate) same_stat: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Index,
+    Cache,
+    Read,
+}
+
+/// How to look.
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'a> {
+    pub(crate) repository: &'a Repository,
+    pub(crate) index: &'a Index,
+    pub(crate) cache: &'a StatCache,
+    /// Whether the ids of the index are those of raw bytes.
+    pub(crate) trust_index: bool,
+    settings: Settings,
+}
+
+/// What the configuration says about files.
+#[derive(Clone, Copy)]
+struct Settings {
+    executable_bit: bool,
+    symlinks: bool,
+    sparse: bool,
+}
+
+/// What was seen.
+#[derive(Default)]
+pub(crate) struct Sight {
+    /// One for each item.
+    pub(crate) found: Vec<Found>,
+    /// The folders that have a file of attributes, each ending with `/` unless it is the root.
+    pub(crate) attributed: Vec<Vec<u8>>,
+}
+
+/// How many items a thread takes at a time.
+const PIECE: usize = 512;
+
+/// How often a file may change while it is being read.
+const PATIENCE: usize = 3;
+
+impl<'a> Look<'a> {
+    pub(crate) fn new(repository: &'a Repository, index: &'a Index, cache: &'a StatCache) -> Self {
+        let flag = |key| repository.configuration().flag(key);
+        let settings = Settings {
+            executable_bit: flag("core.filemode").unwrap_or(true),
+            symlinks: flag("core.symlinks").unwrap_or(true),
+            sparse: flag("core.sparsecheckout").unwrap_or(false),
+        };
+        Self { repository, index, cache, trust_index: false, settings }
+    }
+
+    /// Looks at all items, which are in the order of their paths.
+    pub(crate) fn at(&self, items: &[Item<'_>]) -> Result<Sight, GitError> {
+        let pieces: Vec<&[Item<'_>]> = items.chunks(PIECE).collect();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = pieces.len().min(cores).min(8);
+        if threads <= 1 {
+            return pieces.into_iter().map(|piece| self.piece(piece)).sum::<Result<_, _>>();
+        }
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Vec::with_capacity(pieces.len()));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(piece) = pieces.get(number) else { break };
+                        let sight = self.piece(piece);
+                        if sight.is_err() {
+                            next.store(pieces.len(), Ordering::Relaxed);
+                        }
+                        done.lock().unwrap_or_else(|broken| broken.into_inner()).push((number, sight));
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(|broken| broken.into_inner());
+        done.sort_by_key(|(number, _)| *number);
+        done.into_iter().map(|(_, sight)| sight).sum()
+    }
+
+    fn piece(&self, items: &[Item<'_>]) -> Result<Sight, GitError> {
+        let mut folders = Folders::new(self.repository.root())?;
+        let mut cursor = self.cache.cursor();
+        let mut buffer = Vec::new();
+        let mut found = Vec::with_capacity(items.len());
+        for item in items {
+            found.push(self.item(item, &mut folders, &mut cursor, &mut buffer)?);
+        }
+        Ok(Sight { found, attributed: folders.attributed })
+    }
+
+    fn item(
+        &self,
+        item: &Item<'_>,
+        folders: &mut Folders,
+        cursor: &mut CacheCursor<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, GitError> {
+        let name_at = item.path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        let Some(folder) = folders.enter(&item.path[..name_at])? else { return Ok(self.missing(item)) };
+        let name = &item.path[name_at..];
+        let unreadable = |error| unreadable(item.path, error);
+        for _ in 0..PATIENCE {
+            let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.missing(item)),
+                Err(error) => return Err(unreadable(error)),
+            };
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            match kind {
+                FileType::Directory => return self.folder(item),
+                FileType::RegularFile | FileType::Symlink => {}
+                _ => return Ok(Found::Absent),
+            }
+            let mode = self.mode(item, kind, &stat);
+            let file_stat = file_stat(&stat);
+            let same_stat = item.entry.is_some_and(|entry| has_stat(entry, kind, &file_stat));
+            let settled =
+                || self.index.written_at.is_some_and(|at| file_stat.changed_at.is_settled_before(at));
+            let known = match item.entry {
+                Some(entry) if same_stat && (self.trust_index || kind == FileType::Symlink) && settled() => {
+                    Some((entry.id, Source::Index))
+                }
+                _ => cursor.find(item.path, &file_stat).map(|id| (id, Source::Cache)),
+            };
+            let (id, source) = match known {
+                Some(known) => known,
+                None => match self.read(folder, name, kind, &stat, buffer).map_err(unreadable)? {
+                    Some(id) => (id, Source::Read),
+                    None => continue,
+                },
+            };
+            return Ok(Found::File(FoundFile { mode, id, stat: file_stat, source, same_stat }));
+        }
+        Err(GitError::Changing { path: RepoPath::new(item.path) })
+    }
+
+    fn missing(&self, item: &Item<'_>) -> Found {
+        let left_out = self.settings.sparse && item.entry.is_some_and(|entry| entry.skip_worktree);
+        if left_out { Found::NotCheckedOut } else { Found::Absent }
+    }
+
+    /// A folder where the index has a repository or a file, or where git found a repository.
+    fn folder(&self, item: &Item<'_>) -> Result<Found, GitError> {
+        if item.entry.is_some_and(|entry| entry.mode != FileMode::Nested) {
+            return Ok(Found::Absent);
+        }
+        let path = self.repository.root().join(RepoPath::new(item.path).as_path());
+        Ok(match occupant(self.repository.git(), &path, self.repository.object_format())? {
+            Occupant::Commit(id) => Found::Nested(Some(id)),
+            Occupant::Unborn => Found::Nested(None),
+            Occupant::None => item.entry.map_or(Found::Absent, |entry| Found::Nested(Some(entry.id))),
+        })
+    }
+
+    fn mode(&self, item: &Item<'_>, kind: FileType, stat: &Stat) -> FileMode {
+        let tracked = item.entry.map(|entry| entry.mode);
+        let written_as_file = !self.settings.symlinks && tracked == Some(FileMode::Symlink);
+        if kind == FileType::Symlink || written_as_file {
+            FileMode::Symlink
+        } else if !self.settings.executable_bit {
+            tracked.filter(|mode| mode.is_file()).unwrap_or(FileMode::Regular)
+        } else if stat.st_mode & 0o100 != 0 {
+            FileMode::Executable
+        } else {
+            FileMode::Regular
+        }
+    }
+
+    /// Reads and hashes; none if what is there is not what was looked at.
+    fn read(
+        &self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        kind: FileType,
+        stat: &Stat,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<ObjectId>, Errno> {
+        let format = self.repository.object_format();
+        let vanished = |error| matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL);
+        if kind == FileType::Symlink {
+            return match readlinkat(folder, name, Vec::new()) {
+                Ok(target) => Ok(Some(format.id_of("blob", target.as_bytes()))),
+                Err(error) if vanished(error) => Ok(None),
+                Err(error) => Err(error),
+            };
+        }
+        let size = file_stat(stat).size;
+        let mut hasher = ObjectHasher::new(format, "blob", size);
+        let read = match open_file(folder, name) {
+            Ok(file) => read_pieces(file, size, buffer, &mut |piece| hasher.update(piece)),
+            Err(error) if vanished(error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let after = read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        Ok(after.filter(|after| file_stat(after) == file_stat(stat)).map(|_| hasher.finish()))
+    }
+}
+
+impl std::iter::Sum for Sight {
+    fn sum<I: Iterator<Item = Self>>(sights: I) -> Self {
+        sights.fold(Self::default(), |mut all, sight| {
+            all.found.extend(sight.found);
+            all.attributed.extend(sight.attributed);
+            all
+        })
+    }
+}
+
+fn unreadable(path: &[u8], error: Errno) -> GitError {
+    GitError::Unreadable { path: RepoPath::new(path), source: error.into() }
+}
+
+/// Opens a file for reading that is a file: a link is not followed, a pipe does not block.
+fn open_file(folder: BorrowedFd<'_>, name: &[u8]) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    openat(folder, name, flags, Mode::empty()).map(File::from)
+}
+
+/// Reads `size` bytes and answers the status information after that; none if there are more or fewer.
+fn read_pieces(
+    mut file: File,
+    size: u64,
+    buffer: &mut Vec<u8>,
+    sink: &mut dyn FnMut(&[u8]),
+) -> std::io::Result<Option<Stat>> {
+    buffer.resize(usize::try_from(size).unwrap_or(usize::MAX).clamp(1, 256 * 1_024), 0);
+    let mut left = size;
+    while left > 0 {
+        let count = match file.read(buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if count == 0 || count as u64 > left {
+            return Ok(None);
+        }
+        sink(&buffer[..count]);
+        left -= count as u64;
+    }
+    let after = fstat(&file)?;
+    Ok(u64::try_from(after.st_size).is_ok_and(|now| now == size).then_some(after))
+}
+
+/// Hands the raw content of a file or link on, if its status information is still the same.
+pub(crate) fn content(
+    root: &Path,
+    path: &[u8],
+    stat: &FileStat,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Result<(), GitError> {
+    let changing = || GitError::Changing { path: RepoPath::new(path) };
+    let name_at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let mut folders = Folders::new(root)?;
+    let folder = folders.enter(&path[..name_at])?.ok_or_else(changing)?;
+    let name = &path[name_at..];
+    if FileType::from_raw_mode(stat.mode) == FileType::Symlink {
+        let target = readlinkat(folder, name, Vec::new()).map_err(|error| unreadable(path, error))?;
+        sink(target.as_bytes());
+        return Ok(());
+    }
+    let file = open_file(folder, name).map_err(|error| match error {
+        Errno::NOENT | Errno::LOOP | Errno::NOTDIR => changing(),
+        error => unreadable(path, error),
+    })?;
+    let after = read_pieces(file, stat.size, &mut Vec::new(), sink)
+        .map_err(|source| GitError::Unreadable { path: RepoPath::new(path), source })?;
+    after.filter(|after| file_stat(after) == *stat).map(|_| ()).ok_or_else(changing)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
+fn file_stat(stat: &Stat) -> FileStat {
+    FileStat {
+        device: stat.st_dev as u64,
+        inode: stat.st_ino as u64,
+        size: stat.st_size as u64,
+        changed_at: Moment::new(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        modified_at: Moment::new(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        mode: stat.st_mode as u32,
+        user: stat.st_uid as u32,
+        group: stat.st_gid as u32,
+    }
+}
+
+/// Whether a file has the status information that git saw when it made the entry.
+fn has_stat(entry: &IndexEntry, kind: FileType, stat: &FileStat) -> bool {
+    let same_kind = match kind {
+        FileType::Symlink => entry.mode == FileMode::Symlink,
+        _ => entry.mode.is_file(),
+    };
+    let now = IndexStat {
+        ctime: (stat.changed_at.seconds as u32, stat.changed_at.nanoseconds),
+        mtime: (stat.modified_at.seconds as u32, stat.modified_at.nanoseconds),
+        inode: stat.inode as u32,
+        user: stat.user,
+        group: stat.group,
+        size: stat.size as u32,
+    };
+    // Git empties the size of an entry that it is not sure about.
+    let sure = stat.size > 0 || entry.id == entry.id.format().id_of("blob", b"");
+    same_kind && sure && entry.stage == 0 && !entry.intent_to_add && entry.stat == now
+}
+
+/// The chain of open folders down to the present one.
+struct Folders {
+    root: OwnedFd,
+    /// The present folder, ending with `/` unless it is the root.
+    present: Vec<u8>,
+    /// Each folder below the root: how much of `present` it is.
+    chain: Vec<(usize, OwnedFd)>,
+    /// The last folder that was not there, ending with `/`.
+    missing: Option<Vec<u8>>,
+    /// The folders with attributes.
+    attributed: Vec<Vec<u8>>,
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl Folders {
+    fn new(root: &Path) -> Result<Self, GitError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat(CWD, root, flags, Mode::empty())
+            .map_err(|error| GitError::Folder { path: root.to_owned(), source: error.into() })?;
+        let mut folders =
+            Self { root: fd, present: Vec::new(), chain: Vec::new(), missing: None, attributed: Vec::new() };
+        folders.note_attributes();
+        Ok(folders)
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.chain.last().map_or(self.root.as_fd(), |(_, fd)| fd.as_fd())
+    }
+
+    fn note_attributes(&mut self) {
+        if statat(self.fd(), ATTRIBUTES, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            self.attributed.push(self.present.clone());
+        }
+    }
+
+    /// Goes to a folder (empty, or ending with `/`); none if it is not there or not a folder.
+    fn enter(&mut self, folder: &[u8]) -> Result<Option<BorrowedFd<'_>>, GitError> {
+        if self.present != folder {
+            if self.missing.as_ref().is_some_and(|missing| folder.starts_with(missing)) {
+                return Ok(None);
+            }
+            while !folder.starts_with(&self.present) {
+                self.chain.pop();
+                self.present.truncate(self.chain.last().map_or(0, |(length, _)| *length));
+            }
+            while self.present.len() < folder.len() {
+                let rest = &folder[self.present.len()..];
+                let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+                let length = (self.present.len() + end + 1).min(folder.len());
+                match openat(self.fd(), &rest[..end], FOLDER, Mode::empty()) {
+                    Ok(fd) => self.chain.push((length, fd)),
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                        self.missing = Some(folder[..length].to_vec());
+                        return Ok(None);
+                    }
+                    Err(error) => return Err(unreadable(&folder[..length], error)),
+                }
+                self.present.extend_from_slice(&folder[self.present.len()..length]);
+                self.note_attributes();
+            }
+        }
+        Ok(Some(self.fd()))
+    }
+}

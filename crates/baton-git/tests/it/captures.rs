@@ -1,0 +1,405 @@
+//! What is part of a snapshot, case by case.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use baton_git::{Capture, Difference, FileMode, GitError, RepoPath, StatusCode, StatusEntry, Vault};
+
+use crate::sandbox::{Sandbox, file_letters};
+
+fn capture(sandbox: &Sandbox) -> Capture {
+    sandbox.repository().capture(&sandbox.vault()).unwrap()
+}
+
+fn paths(capture: &Capture) -> Vec<String> {
+    capture.files().iter().map(|file| file.path.to_string()).collect()
+}
+
+/// What changed since `HEAD`.
+fn changed(sandbox: &Sandbox) -> Vec<String> {
+    let snapshot = capture(sandbox).snapshot().clone();
+    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    changes.paths().into_iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_clean_tree_is_the_committed_one() {
+    let sandbox =
+        Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n"), ("dir.c", "3\n"), ("dir/d/e", "4\n")]);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
+    assert_eq!(snapshot.patch_tree, snapshot.tree);
+    assert!(snapshot.clean);
+    assert!(changed(&sandbox).is_empty());
+}
+
+#[test]
+fn the_tree_is_that_of_adding_everything() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n"), ("gone/x", "3\n")]);
+    sandbox.write("a", "changed\n");
+    sandbox.write("dir/new/file", "new\n");
+    sandbox.write(b"caf\xe9", "latin\n");
+    sandbox.remove("gone/x");
+    symlink("dir", sandbox.path("link")).unwrap();
+    fs::set_permissions(sandbox.path("dir/b"), fs::Permissions::from_mode(0o755)).unwrap();
+    let snapshot = capture(&sandbox).snapshot().clone();
+    assert!(!snapshot.clean);
+    sandbox.git(&["add", "--all"]);
+    assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["write-tree"]));
+}
+
+#[test]
+fn ignored_files_are_left_out_and_tracked_ones_are_not() {
+    let sandbox = Sandbox::with_files(&[(".gitignore", "*.log\nbuild/\n"), ("a", "1\n")]);
+    sandbox.write("x.log", "1");
+    sandbox.write("build/x", "1");
+    sandbox.write("kept.log", "1");
+    sandbox.git(&["add", "--force", "kept.log"]);
+    fs::write(sandbox.path(".git/info/exclude"), "secret\n").unwrap();
+    sandbox.write("secret", "1");
+    sandbox.write("global", "1");
+    fs::create_dir_all(sandbox.home().join(".config/git")).unwrap();
+    fs::write(sandbox.home().join(".config/git/ignore"), "global\n").unwrap();
+    assert_eq!(paths(&capture(&sandbox)), [".gitignore", "a", "kept.log"]);
+}
+
+#[test]
+fn what_is_excluded_is_never_part_of_it() {
+    let sandbox =
+        Sandbox::with_files(&[("a", "1\n"), (".agent-output/tracked", "1\n"), (".agent-output2", "1\n")]);
+    let differences = sandbox.differences(|sandbox| {
+        sandbox.write(".agent-output/tracked", "2\n");
+        sandbox.write(".agent-output/untracked/deep", "2\n");
+        sandbox.git(&["add", ".agent-output/tracked"]);
+    });
+    assert!(differences.is_empty(), "{differences:?}");
+    assert!(changed(&sandbox).is_empty());
+    assert!(capture(&sandbox).status().report.is_empty());
+    sandbox.git(&["rm", "--quiet", "-r", "--cached", ".agent-output"]);
+    assert!(changed(&sandbox).is_empty());
+    fs::remove_dir_all(sandbox.path(".agent-output")).unwrap();
+    assert!(changed(&sandbox).is_empty());
+    assert!(capture(&sandbox).snapshot().staged.is_empty());
+}
+
+#[test]
+fn marks_of_the_index_hide_nothing() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
+    sandbox.git(&["update-index", "--assume-unchanged", "a"]);
+    sandbox.git(&["update-index", "--skip-worktree", "b", "c"]);
+    let differences = sandbox.differences(|sandbox| {
+        sandbox.write("a", "2\n");
+        sandbox.write("b", "2\n");
+        sandbox.remove("c");
+    });
+    assert_eq!(file_letters(&differences), ["M a", "M b", "D c"]);
+    assert_eq!(changed(&sandbox), ["a", "b", "c"]);
+}
+
+#[test]
+fn an_edit_within_the_same_tick_is_found() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n")]);
+    for round in 0..20 {
+        let differences = sandbox.differences(|sandbox| {
+            let file = sandbox.path("a");
+            let modified = fs::metadata(&file).unwrap().modified().unwrap();
+            fs::write(&file, format!("{}\n", round % 7 + 2)).unwrap();
+            fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+        });
+        assert_eq!(file_letters(&differences), ["M a"], "round {round}");
+    }
+}
+
+#[test]
+fn line_endings_are_raw_and_no_false_change() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "core.autocrlf", "true"]);
+    sandbox.write("a.txt", "one\ntwo\nthree\n");
+    sandbox.write("b.txt", "one\n");
+    sandbox.commit();
+    for file in ["a.txt", "b.txt"] {
+        sandbox.remove(file);
+        sandbox.git(&["checkout", "--quiet", file]);
+    }
+    assert_eq!(fs::read(sandbox.path("a.txt")).unwrap(), b"one\r\ntwo\r\nthree\r\n");
+    let snapshot = capture(&sandbox).snapshot().clone();
+    assert!(snapshot.clean);
+    assert_ne!(snapshot.tree, snapshot.patch_tree);
+    assert_eq!(snapshot.patch_tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
+    assert!(changed(&sandbox).is_empty());
+
+    // Written again, so that only the content can tell.
+    sandbox.write("a.txt", "one\r\ntwo\r\nthree\r\n");
+    assert!(changed(&sandbox).is_empty());
+
+    // An edited line is one line.
+    sandbox.write("a.txt", "one\r\nTWO\r\nthree\r\n");
+    let snapshot = capture(&sandbox).snapshot().clone();
+    let vault = sandbox.vault();
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    let lines = changes.lines();
+    assert_eq!((lines.insertions, lines.deletions), (1, 1));
+    assert_eq!(changes.files[0].after.unwrap().size_bytes, 17, "the raw bytes");
+    assert_eq!(
+        changes.files[0].after.unwrap().sha256.unwrap(),
+        baton_core::Sha256Hash::of(b"one\r\nTWO\r\nthree\r\n")
+    );
+
+    // Other line endings are another tree, but nothing that git would store.
+    let differences = sandbox.differences(|sandbox| sandbox.write("b.txt", "one\n"));
+    assert_eq!(file_letters(&differences), ["M b.txt"]);
+    assert_eq!(changed(&sandbox), ["a.txt"]);
+}
+
+#[test]
+fn attributes_that_nobody_tracks_count() {
+    let sandbox = Sandbox::with_files(&[(".gitignore", ".gitattributes\n"), ("dir/a.txt", "one\r\n")]);
+    sandbox.write("dir/.gitattributes", "*.txt text\n");
+    sandbox.git(&["add", "--renormalize", "."]);
+    sandbox.git(&["commit", "--quiet", "-m", "x"]);
+    let differences = sandbox.differences(|sandbox| sandbox.write("dir/a.txt", "one\r\n"));
+    assert!(differences.is_empty(), "{differences:?}");
+    assert!(changed(&sandbox).is_empty());
+}
+
+#[test]
+fn filters_are_not_run() {
+    let sandbox = Sandbox::new();
+    let trace = sandbox.folder().join("trace");
+    let script = format!("tee -a {} | tr a-z A-Z", trace.display());
+    sandbox.git(&["config", "filter.shout.clean", &script]);
+    sandbox.git(&["config", "filter.shout.required", "true"]);
+    sandbox.git(&["config", "filter.with=equals.clean", &script]);
+    sandbox.write(".gitattributes", "*.txt filter=shout\n");
+    sandbox.write("a.txt", "quiet\n");
+    sandbox.write("b.txt", "quiet\n");
+    sandbox.commit();
+    assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), b"QUIET\n");
+    fs::write(&trace, "").unwrap();
+    let snapshot = capture(&sandbox).snapshot().clone();
+    let differences = sandbox.differences(|sandbox| sandbox.write("a.txt", "other\n"));
+    assert_eq!(file_letters(&differences), ["M a.txt"]);
+    assert_eq!(changed(&sandbox), ["a.txt"]);
+    assert_eq!(fs::read(&trace).unwrap(), b"", "a filter was run");
+    assert_ne!(snapshot.tree, snapshot.patch_tree);
+}
+
+#[test]
+fn a_filtered_file_just_checked_out_is_no_change() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "filter.shout.clean", "tr a-z A-Z"]);
+    sandbox.write(".gitattributes", "*.txt filter=shout\n");
+    sandbox.write("a.txt", "quiet\n");
+    sandbox.commit();
+    // Long enough for a file system to call it settled, short enough for git to be unsure.
+    std::thread::sleep(std::time::Duration::from_millis(40));
+    sandbox.git(&["update-index", "--force-write-index"]);
+    let capture = capture(&sandbox);
+    assert!(capture.snapshot().clean, "{:?}", capture.status());
+}
+
+#[test]
+fn an_encoding_that_does_not_fit_is_left_raw() {
+    let sandbox = Sandbox::with_files(&[(".gitattributes", "*.u text working-tree-encoding=UTF-16\n")]);
+    sandbox.write("bad.u", "no mark\r\n");
+    sandbox.write("good.u", [0xff, 0xfe, b'a', 0, b'\n', 0]);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    assert_eq!(changes.paths().len(), 2);
+    assert!(String::from_utf8_lossy(changes.patch.as_bytes()).contains("+a\n"));
+}
+
+#[test]
+fn without_the_executable_bit_the_index_decides() {
+    let sandbox = Sandbox::with_files(&[("plain", "1\n"), ("run", "1\n")]);
+    sandbox.git(&["config", "core.fileMode", "false"]);
+    sandbox.git(&["update-index", "--chmod=+x", "run"]);
+    sandbox.git(&["commit", "--quiet", "-m", "x"]);
+    let differences = sandbox.differences(|sandbox| {
+        fs::set_permissions(sandbox.path("plain"), fs::Permissions::from_mode(0o755)).unwrap();
+    });
+    assert!(differences.is_empty(), "{differences:?}");
+    let modes: Vec<FileMode> = capture(&sandbox).files().iter().map(|file| file.mode).collect();
+    assert_eq!(modes, [FileMode::Regular, FileMode::Executable]);
+    assert!(changed(&sandbox).is_empty());
+}
+
+#[test]
+fn conflicts_are_captured_as_they_lie_there() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n")]);
+    sandbox.git(&["checkout", "--quiet", "-b", "other"]);
+    sandbox.write("a", "2\n");
+    sandbox.git(&["rm", "--quiet", "b"]);
+    sandbox.commit();
+    sandbox.git(&["checkout", "--quiet", "main"]);
+    sandbox.write("a", "3\n");
+    sandbox.write("b", "3\n");
+    sandbox.commit();
+    assert!(!sandbox.try_git(&["merge", "other"]).status.success());
+    let capture = capture(&sandbox);
+    let unmerged: Vec<_> = capture
+        .status()
+        .entries
+        .iter()
+        .filter(|entry| matches!(entry, StatusEntry::Unmerged { .. }))
+        .map(|entry| entry.path().to_string())
+        .collect();
+    assert_eq!(unmerged, ["a", "b"]);
+    assert_eq!(paths(&capture), ["a", "b"]);
+    assert_eq!(changed(&sandbox), ["a"], "b is as it was in HEAD");
+    let staged: Vec<_> = capture.snapshot().staged.iter().map(|staged| staged.change).collect();
+    assert_eq!(staged, [StatusCode::Unmerged, StatusCode::Unmerged]);
+    let differences = sandbox.differences(|sandbox| sandbox.write("a", "resolved\n"));
+    assert_eq!(file_letters(&differences), ["M a"]);
+}
+
+#[test]
+fn announced_files_are_read() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.write("new", "content\n");
+    sandbox.write("empty", "");
+    sandbox.git(&["add", "--intent-to-add", "new", "empty"]);
+    assert_eq!(changed(&sandbox), ["empty", "new"]);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    sandbox.git(&["add", "--all"]);
+    assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["write-tree"]));
+}
+
+#[test]
+fn staged_content_that_is_lost_later_is_kept_in_the_vault() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.write("a", "staged\n");
+    sandbox.git(&["add", "a"]);
+    let vault = sandbox.vault();
+    let snapshot = capture(&sandbox).snapshot().clone();
+    sandbox.git(&["reset", "--quiet", "--hard"]);
+    sandbox.git(&["gc", "--quiet", "--prune=now"]);
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    assert!(String::from_utf8_lossy(changes.patch.as_bytes()).contains("+staged"));
+}
+
+#[test]
+fn nested_repositories_count_by_their_commit() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let inner = |arguments: &[&str]| {
+        let status = sandbox.command(arguments).current_dir(sandbox.path("inner")).status().unwrap();
+        assert!(status.success(), "{arguments:?}");
+    };
+    fs::create_dir(sandbox.path("inner")).unwrap();
+    inner(&["init", "--quiet"]);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    assert_eq!(snapshot.nested.len(), 1);
+    assert_eq!((snapshot.nested[0].tracked, snapshot.nested[0].commit), (false, None));
+
+    sandbox.write("inner/x", "1\n");
+    inner(&["add", "x"]);
+    inner(&["commit", "--quiet", "-m", "x"]);
+    let nested = capture(&sandbox).snapshot().nested.clone();
+    let first = nested[0].commit.unwrap();
+    sandbox.git(&["add", "inner"]);
+    sandbox.git(&["commit", "--quiet", "-m", "x"]);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    assert!(snapshot.clean);
+    assert_eq!((snapshot.nested[0].tracked, snapshot.nested[0].commit), (true, Some(first)));
+
+    // What changes inside without a commit is not ours to see.
+    let differences = sandbox.differences(|sandbox| sandbox.write("inner/x", "2\n"));
+    assert!(differences.is_empty(), "{differences:?}");
+    let differences = sandbox.differences(|_| inner(&["commit", "--quiet", "--all", "-m", "y"]));
+    let [Difference::NestedMoved { path, expected, actual }] = &differences[..] else {
+        panic!("{differences:?}")
+    };
+    assert_eq!(*path, RepoPath::new("inner"));
+    assert_eq!(expected.as_ref().unwrap().commit, Some(first));
+    assert_ne!(actual.as_ref().unwrap().commit, Some(first));
+    inner(&["pack-refs", "--all"]);
+    assert_eq!(
+        Some(capture(&sandbox).snapshot().nested[0].commit),
+        actual.as_ref().map(|nested| nested.commit)
+    );
+
+    // A submodule that was never fetched is as committed.
+    sandbox.git(&["commit", "--quiet", "--all", "-m", "x"]);
+    fs::remove_dir_all(sandbox.path("inner")).unwrap();
+    fs::create_dir(sandbox.path("inner")).unwrap();
+    assert!(capture(&sandbox).snapshot().clean);
+}
+
+#[test]
+fn a_sparse_checkout_leaves_files_out() {
+    for sparse_index in ["false", "true"] {
+        let sandbox =
+            Sandbox::with_files(&[("in/a", "1\n"), ("out/deep/b", "1\n"), ("out/c", "1\n"), ("top", "1\n")]);
+        sandbox.git(&["config", "index.sparse", sparse_index]);
+        sandbox.git(&["sparse-checkout", "set", "--cone", "in"]);
+        assert!(!sandbox.path("out").exists());
+        let snapshot = capture(&sandbox).snapshot().clone();
+        assert!(snapshot.clean, "{snapshot:?}");
+        assert_eq!(snapshot.tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
+        assert!(snapshot.not_checked_out.is_some());
+        sandbox.write("in/a", "2\n");
+        assert_eq!(changed(&sandbox), ["in/a"]);
+        let differences = sandbox.differences(|sandbox| {
+            sandbox.git(&["checkout", "--quiet", "in/a"]);
+            sandbox.git(&["sparse-checkout", "disable"]);
+        });
+        let checked_out =
+            differences.iter().filter(|one| matches!(one, Difference::CheckedOut { actual: true, .. }));
+        assert_eq!(checked_out.count(), 2, "{differences:?}");
+    }
+}
+
+#[test]
+fn names_that_differ_in_case_only_are_two_names() {
+    let sandbox = Sandbox::with_files(&[("File", "1\n")]);
+    // As a repository has it that came from a machine where they are one.
+    sandbox.git(&["config", "core.ignoreCase", "true"]);
+    let differences = sandbox.differences(|sandbox| {
+        fs::rename(sandbox.path("File"), sandbox.path("file")).unwrap();
+    });
+    assert_eq!(file_letters(&differences), ["R file"]);
+    assert_eq!(changed(&sandbox), ["File", "file"]);
+}
+
+#[test]
+fn other_things_than_files_are_passed_over() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("pipe", "1\n")]);
+    sandbox.remove("pipe");
+    for name in ["pipe", "other-pipe"] {
+        assert!(std::process::Command::new("mkfifo").arg(sandbox.path(name)).status().unwrap().success());
+    }
+    assert_eq!(paths(&capture(&sandbox)), ["a"]);
+    assert_eq!(changed(&sandbox), ["pipe"]);
+}
+
+#[test]
+fn a_vault_knows_its_kind() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let other = Sandbox::with_arguments(&["--object-format=sha256"]);
+    let vault = sandbox.vault();
+    let error = Vault::open(vault.folder(), &other.repository(), []).unwrap_err();
+    assert!(matches!(error, GitError::OtherObjectFormat { .. }), "{error:?}");
+}
+
+#[test]
+fn a_large_file_is_read_in_pieces() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let content: Vec<u8> = (0..3_000_000_u32).map(|number| (number * 7 / 3) as u8).collect();
+    sandbox.write("large", &content);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    let after = changes.files[0].after.unwrap();
+    assert_eq!(after.size_bytes, 3_000_000);
+    assert_eq!(after.sha256, Some(baton_core::Sha256Hash::of(&content)));
+    assert_eq!(changes.files[0].lines, None);
+}
+
+#[test]
+fn snapshots_survive_being_written_down() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.write(b"caf\xe9", "1\n");
+    sandbox.git(&["add", "--all"]);
+    let snapshot = capture(&sandbox).snapshot().clone();
+    let text = serde_json::to_string(&snapshot).unwrap();
+    assert_eq!(serde_json::from_str::<baton_git::Snapshot>(&text).unwrap(), snapshot);
+}

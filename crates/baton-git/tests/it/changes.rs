@@ -1,0 +1,137 @@
+//! What changed, file by file and as a patch.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use baton_core::Sha256Hash;
+use baton_git::{Changes, FileChangeKind, FileMode, Snapshot};
+
+use crate::sandbox::Sandbox;
+
+fn snapshot(sandbox: &Sandbox) -> Snapshot {
+    sandbox.repository().capture(&sandbox.vault()).unwrap().snapshot().clone()
+}
+
+fn since_head(sandbox: &Sandbox) -> Changes {
+    let snapshot = snapshot(sandbox);
+    sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap()
+}
+
+const LONG: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
+
+#[test]
+fn every_kind_of_change_is_told_with_both_contents() {
+    let sandbox = Sandbox::with_files(&[
+        ("deleted", "gone\n"),
+        ("edited", "1\n2\n"),
+        ("mode", "same\n"),
+        ("moved", LONG),
+        ("type", "file\n"),
+        ("unchanged", "x\n"),
+    ]);
+    sandbox.write("added", "new\nlines\n");
+    sandbox.remove("deleted");
+    sandbox.write("edited", "1\n3\n4\n");
+    fs::set_permissions(sandbox.path("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(sandbox.path("moved"), sandbox.path("renamed")).unwrap();
+    sandbox.write("renamed", LONG.replace("four", "FOUR"));
+    sandbox.remove("type");
+    symlink("elsewhere", sandbox.path("type")).unwrap();
+    sandbox.write("binary", b"\0\x01\x02");
+
+    let changes = since_head(&sandbox);
+    let kinds: Vec<_> = changes.files.iter().map(|file| (file.path.to_string(), file.kind)).collect();
+    let expected = [
+        ("added", FileChangeKind::Added),
+        ("binary", FileChangeKind::Added),
+        ("deleted", FileChangeKind::Deleted),
+        ("edited", FileChangeKind::Modified),
+        ("mode", FileChangeKind::ModeChanged),
+        ("renamed", FileChangeKind::Renamed),
+        ("type", FileChangeKind::TypeChanged),
+    ];
+    assert_eq!(kinds, expected.map(|(path, kind)| (path.to_owned(), kind)));
+    let file =
+        |path: &str| changes.files.iter().find(|file| file.path.as_bytes() == path.as_bytes()).unwrap();
+
+    let edited = file("edited");
+    assert_eq!(edited.before.unwrap().sha256, Some(Sha256Hash::of(b"1\n2\n")));
+    assert_eq!(edited.after.unwrap().sha256, Some(Sha256Hash::of(b"1\n3\n4\n")));
+    assert_eq!((edited.before.unwrap().size_bytes, edited.after.unwrap().size_bytes), (4, 6));
+    assert_eq!(edited.lines.map(|lines| (lines.insertions, lines.deletions)), Some((2, 1)));
+    assert_eq!(file("added").before, None);
+    assert_eq!(file("deleted").after, None);
+    assert_eq!(file("binary").lines, None);
+    assert_eq!(file("renamed").previous_path.as_ref().unwrap().as_bytes(), b"moved");
+    assert_eq!(file("mode").after.unwrap().mode, FileMode::Executable);
+    assert_eq!(file("type").after.unwrap().sha256, Some(Sha256Hash::of(b"elsewhere")));
+    let lines = changes.lines();
+    assert_eq!((lines.insertions, lines.deletions), (2 + 2 + 1 + 1, 1 + 1 + 1 + 1));
+    assert!(changes.paths().iter().any(|path| path.as_bytes() == b"moved"));
+    let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
+    for part in ["rename from moved", "GIT binary patch", "new mode 100755", "+3\n"] {
+        assert!(patch.contains(part), "{part} is missing in {patch}");
+    }
+    let index_line = patch.lines().find(|line| line.starts_with("index ")).unwrap();
+    assert!(index_line.len() > 80, "{index_line}");
+}
+
+#[test]
+fn a_patch_does_not_depend_on_configuration() {
+    let sandbox = Sandbox::with_files(&[("a", LONG), (".gitattributes", "a diff=odd\nb -diff\n")]);
+    sandbox.write("a", LONG.replace("four", "FOUR"));
+    sandbox.write("b", "text\n");
+    let before = since_head(&sandbox).patch;
+    let trace = sandbox.folder().join("trace");
+    let script = format!("touch {}; cat", trace.display());
+    for (name, value) in [
+        ("diff.external", script.as_str()),
+        ("diff.odd.textconv", &script),
+        ("diff.odd.command", &script),
+        ("diff.noprefix", "true"),
+        ("diff.mnemonicPrefix", "true"),
+        ("diff.context", "0"),
+        ("diff.renames", "false"),
+        ("diff.algorithm", "patience"),
+        ("color.ui", "always"),
+        ("core.pager", &script),
+    ] {
+        sandbox.git(&["config", name, value]);
+    }
+    let after = since_head(&sandbox).patch;
+    assert_eq!(before, after);
+    assert_eq!(before.normalized_hash(), after.normalized_hash());
+    assert!(!trace.exists(), "a program of the configuration was run");
+}
+
+#[test]
+fn an_incremental_change_holds_only_what_came_later() {
+    let sandbox = Sandbox::with_files(&[("a", LONG), ("b", "1\n")]);
+    sandbox.write("a", LONG.replace("two", "TWO"));
+    let first = snapshot(&sandbox);
+    // The same line again, which a patch put in reverse could not tell apart.
+    sandbox.write("a", LONG.replace("two", "zwei"));
+    sandbox.write("c", "new\n");
+    let second = snapshot(&sandbox);
+    let vault = sandbox.vault();
+    let changes = vault.changes_between(&first, &second).unwrap();
+    assert_eq!(changes.files.len(), 2);
+    let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
+    assert!(patch.contains("-TWO\n+zwei\n") && !patch.contains("-two"), "{patch}");
+    let all = vault.changes_since(second.head.commit(), &second).unwrap();
+    assert!(String::from_utf8_lossy(all.patch.as_bytes()).contains("-two\n+zwei\n"));
+    let none = vault.changes_between(&second, &second).unwrap();
+    assert!(none.files.is_empty() && none.patch.is_empty());
+}
+
+#[test]
+fn a_repository_without_commits_has_changes_since_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1\n");
+    sandbox.write("b", "1\n");
+    sandbox.git(&["add", "a"]);
+    let changes = since_head(&sandbox);
+    let paths: Vec<String> = changes.paths().into_iter().map(ToString::to_string).collect();
+    assert_eq!(paths, ["a", "b"]);
+    assert!(!snapshot(&sandbox).clean);
+}

@@ -1,0 +1,192 @@
+//! Finding a checkout, and saying why there is none.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use baton_git::{Git, GitError, Head, Limits, ObjectFormat, RepoPath, Repository};
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_checkout_is_found_from_any_folder_in_it() {
+    let sandbox = Sandbox::with_files(&[("a/b/c", "1\n")]);
+    sandbox.git(&["remote", "add", "origin", "git@example.com:owner/name.git"]);
+    let repository = Repository::discover(&sandbox.program(), &sandbox.path("a/b")).unwrap();
+    let root = sandbox.root().canonicalize().unwrap();
+    assert_eq!(repository.root(), root);
+    assert_eq!(repository.git_dir(), root.join(".git"));
+    assert_eq!(repository.common_dir(), root.join(".git"));
+    assert_eq!(repository.object_format(), ObjectFormat::Sha1);
+    assert_eq!(repository.name().unwrap().as_str(), "owner/name");
+    let commit = sandbox.git_text(&["rev-parse", "HEAD"]).parse().unwrap();
+    assert_eq!(*repository.head(), Head::Branch { name: "main".into(), commit });
+    sandbox.git(&["checkout", "--quiet", "--detach"]);
+    assert_eq!(*sandbox.repository().head(), Head::Detached { commit });
+}
+
+#[test]
+fn a_repository_without_commits_has_a_branch_and_no_commit() {
+    let sandbox = Sandbox::with_arguments(&["--object-format=sha256", "--initial-branch=a/b"]);
+    let repository = sandbox.repository();
+    assert_eq!(*repository.head(), Head::Unborn { name: "a/b".into() });
+    assert_eq!(repository.object_format(), ObjectFormat::Sha256);
+    assert_eq!(repository.name().unwrap().as_str(), "local/checkout");
+}
+
+#[test]
+fn a_linked_worktree_has_its_own_folder_and_the_name_of_the_first() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let linked = sandbox.folder().join("linked");
+    sandbox.git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    let repository = Repository::discover(&sandbox.program(), &linked).unwrap();
+    assert_eq!(repository.root(), linked.canonicalize().unwrap());
+    assert_eq!(repository.common_dir(), sandbox.repository().git_dir());
+    assert_ne!(repository.git_dir(), repository.common_dir());
+    assert_eq!(repository.head().branch(), Some("linked"));
+    assert_eq!(repository.name(), sandbox.repository().name());
+
+    fs::write(linked.join("a"), "2\n").unwrap();
+    let vault = sandbox.vault_for(&repository);
+    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    assert_eq!(changes.paths().into_iter().collect::<Vec<_>>(), [&RepoPath::new("a")]);
+    assert!(sandbox.repository().capture(&vault).unwrap().snapshot().clean);
+}
+
+#[test]
+fn a_name_is_found_with_one_question() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let git = sandbox.program();
+    let linked = sandbox.folder().join("linked");
+    sandbox.git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    for root in [&sandbox.root(), &linked] {
+        assert_eq!(Repository::name_at(&git, root).unwrap(), sandbox.repository().name());
+    }
+    sandbox.git(&["remote", "add", "up", "git@example.com:owner/name.git"]);
+    assert_eq!(Repository::name_at(&git, &sandbox.root()).unwrap().unwrap().as_str(), "owner/name");
+    let outside = Repository::name_at(&git, sandbox.folder());
+    assert!(matches!(outside, Err(GitError::NotARepository { .. })), "{outside:?}");
+}
+
+#[test]
+fn commits_are_found_by_what_people_call_them() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.git(&["tag", "-m", "v1", "v1"]);
+    let repository = sandbox.repository();
+    let commit = repository.head().commit();
+    let short = commit.unwrap().to_string()[..8].to_owned();
+    for name in ["HEAD", "main", "v1", short.as_str()] {
+        assert_eq!(repository.resolve_commit(name).unwrap(), commit, "{name}");
+    }
+    for name in ["", "nothing", "HEAD:a", "--all", "HEAD~1", "a b", "HEAD^{tree}"] {
+        assert_eq!(repository.resolve_commit(name).unwrap(), None, "{name}");
+    }
+}
+
+#[test]
+fn files_are_those_that_are_there_and_not_ignored() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("gone", "1\n"), (".gitignore", "*.log\n")]);
+    sandbox.remove("gone");
+    sandbox.write("new/b", "1\n");
+    sandbox.write("x.log", "1\n");
+    sandbox.write(".agent-output/c", "1\n");
+    let files = sandbox.repository().files(&[RepoPath::new(".agent-output")]).unwrap();
+    let names: Vec<String> = files.iter().map(RepoPath::to_string).collect();
+    assert_eq!(names, [".gitignore", "a", "new/b"]);
+}
+
+#[test]
+fn names_with_line_breaks_are_found() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder().join("a\nb");
+    fs::create_dir(&folder).unwrap();
+    let mut init = sandbox.command(&["init", "--quiet"]);
+    assert!(init.current_dir(&folder).status().unwrap().success());
+    let repository = Repository::discover(&sandbox.program(), &folder).unwrap();
+    assert_eq!(repository.root(), folder.canonicalize().unwrap());
+    assert!(matches!(repository.head(), Head::Unborn { .. }));
+    fs::write(folder.join("x"), "1").unwrap();
+    let vault = sandbox.vault_for(&repository);
+    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    assert_eq!(vault.changes_since(None, &snapshot).unwrap().files.len(), 1);
+}
+
+#[test]
+fn a_folder_that_is_no_checkout_is_told_apart() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let git = sandbox.program();
+    let discover = |path: &std::path::Path| Repository::discover(&git, path).unwrap_err();
+    assert!(matches!(discover(sandbox.folder()), GitError::NotARepository { .. }));
+    assert!(matches!(discover(&sandbox.folder().join("nowhere")), GitError::NotARepository { .. }));
+    assert!(matches!(discover(&sandbox.path(".git")), GitError::BareRepository { .. }));
+    let bare = sandbox.folder().join("bare");
+    sandbox.git(&["init", "--quiet", "--bare", bare.to_str().unwrap()]);
+    assert!(matches!(discover(&bare), GitError::BareRepository { .. }));
+    let mut environment = sandbox.environment();
+    environment.push(("GIT_TEST_ASSUME_DIFFERENT_OWNER".into(), "1".into()));
+    let other = Git::find(environment).unwrap();
+    let error = Repository::discover(&other, &sandbox.root()).unwrap_err();
+    assert!(matches!(error, GitError::DubiousOwnership { .. }), "{error:?}");
+}
+
+#[test]
+fn a_damaged_repository_says_what_git_says() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let config = sandbox.path(".git/config");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("repositoryformatversion = 0", "repositoryformatversion = 99")).unwrap();
+    let error = Repository::discover(&sandbox.program(), &sandbox.root()).unwrap_err();
+    let GitError::CommandFailed { stderr, .. } = error else { panic!("{error:?}") };
+    assert!(stderr.contains("99"), "{stderr}");
+}
+
+/// A program that stands in for git.
+fn impostor(sandbox: &Sandbox, script: &str) -> Git {
+    let program = sandbox.folder().join("impostor");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    Git::at(program, sandbox.environment())
+}
+
+#[test]
+fn a_missing_an_old_and_a_hanging_git_are_told_apart() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let nowhere = [("PATH".into(), sandbox.home().into_os_string())];
+    assert!(matches!(Git::find(nowhere), Err(GitError::GitMissing { .. })));
+    let missing = Git::at(sandbox.folder().join("no-git"), sandbox.environment());
+    let error = Repository::discover(&missing, &sandbox.root()).unwrap_err();
+    assert!(matches!(error, GitError::GitMissing { .. }), "{error:?}");
+
+    let script = "case \"$*\" in *version*) echo git version 2.20.1;; *) for a; do echo \"$a\"; done;; esac";
+    let error = Repository::discover(&impostor(&sandbox, script), &sandbox.root()).unwrap_err();
+    let GitError::GitTooOld { found, .. } = error else { panic!("{error:?}") };
+    assert_eq!(found, "git version 2.20.1");
+
+    let limits = Limits { time: Duration::from_millis(200), ..Limits::default() };
+    let hanging = impostor(&sandbox, "exec sleep 60").with_limits(limits);
+    let error = Repository::discover(&hanging, &sandbox.root()).unwrap_err();
+    assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
+}
+
+#[test]
+fn the_variables_of_a_caller_do_not_lead_astray() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let mut environment = sandbox.environment();
+    for (name, value) in [
+        ("GIT_DIR", "/nowhere"),
+        ("GIT_WORK_TREE", "/nowhere"),
+        ("GIT_INDEX_FILE", "/nowhere"),
+        ("GIT_OBJECT_DIRECTORY", "/nowhere"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "core.bare"),
+        ("GIT_CONFIG_VALUE_0", "true"),
+        ("GIT_TRACE", "1"),
+        ("LC_ALL", "de_DE.UTF-8"),
+    ] {
+        environment.push((name.into(), value.into()));
+    }
+    let repository = Repository::discover(&Git::find(environment).unwrap(), &sandbox.root()).unwrap();
+    assert_eq!(repository.root(), sandbox.root().canonicalize().unwrap());
+    assert!(repository.capture(&sandbox.vault_for(&repository)).unwrap().snapshot().clean);
+}

@@ -1,0 +1,569 @@
+//! Random histories of a checkout; the verdict about each is compared with that of the oracle.
+//!
+//! Every kind of repository has its test and its seed. `BATON_GIT_HISTORIES` runs another number of histories for
+//! each, `BATON_GIT_SEED` another seed; a failure prints both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use baton_core::Sha256Hash;
+use baton_git::{Capture, Content, Difference, FileMode, Repository, Snapshot, Vault};
+
+use crate::oracle::{self, Kind, Tree};
+use crate::sandbox::Sandbox;
+
+/// A small generator (SplitMix64): the same seed gives the same history on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ value >> 31
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+}
+
+const PATHS: &[&[u8]] = &[
+    b"a.txt",
+    b"A.txt",
+    b"b.txt",
+    b"dir",
+    b"dir/a",
+    b"dir/b.txt",
+    b"dir/sub/c",
+    b"dir-x",
+    b"dir.y",
+    b"dir0",
+    b"caf\xe9",
+    "caf\u{e9}".as_bytes(),
+    b"with space.txt",
+    b"new\nline",
+    b"qu\"ote",
+    b"back\\slash",
+    b"-dash",
+    b":colon",
+    b"deep/er/and/deeper.txt",
+    b"link",
+    b"run.sh",
+    b"x.ignored",
+    b"ignored/inside",
+    b"ignored/deep/inside.txt",
+    b"dir/y.ignored",
+    b".agent-output/TASK-1/context.json",
+    b".gitmodules2",
+    b"image.bin",
+];
+
+const CONTENTS: &[&[u8]] = &[
+    b"",
+    b"one\n",
+    b"two\n",
+    b"six\n",
+    b"one\r\n",
+    b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n",
+    b"one\ntwo\nthree\nFOUR\nfive\nsix\nseven\n",
+    b"one\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix\r\nseven\r\n",
+    b"mixed\r\nline\nendings\r\n",
+    b"carriage\rreturns\r",
+    b"no end",
+    b"NO END",
+    b"\0binary\x01",
+    b"\0BINARY\x02",
+    b"\xff\xfe\r\n\0",
+    b"$Id$\n",
+    b"$Id: 1234 $\n",
+];
+
+/// A kind of repository.
+#[derive(Clone, Copy)]
+struct Setting {
+    name: &'static str,
+    histories: usize,
+    init: &'static [&'static str],
+    configuration: &'static [(&'static str, &'static str)],
+    attributes: Option<&'static str>,
+    executable_bit: bool,
+    /// Whether steps may mislead git itself (marks, forged times), so that git's own opinion is worth nothing.
+    misleading: bool,
+}
+
+const PLAIN: Setting = Setting {
+    name: "plain",
+    histories: 450,
+    init: &[],
+    configuration: &[],
+    attributes: None,
+    executable_bit: true,
+    misleading: true,
+};
+
+/// How many histories a repository sees before it is thrown away.
+const HISTORIES_PER_REPOSITORY: usize = 30;
+
+fn setting_from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+/// Says what failed, so that it can be run again.
+struct OnFailure {
+    name: &'static str,
+    seed: u64,
+    history: usize,
+    steps: Vec<String>,
+}
+
+impl Drop for OnFailure {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}: seed {}, history {}: {:#?}", self.name, self.seed, self.history, self.steps);
+        }
+    }
+}
+
+fn run(setting: Setting, default_seed: u64) {
+    let seed = setting_from_environment("BATON_GIT_SEED").unwrap_or(default_seed);
+    let histories =
+        setting_from_environment("BATON_GIT_HISTORIES").map_or(setting.histories, |number| number as usize);
+    let mut dice = Dice(seed);
+    let mut note = OnFailure { name: setting.name, seed, history: 0, steps: Vec::new() };
+    while note.history < histories {
+        let mut player = Player::new(setting, &mut dice);
+        for _ in 0..HISTORIES_PER_REPOSITORY.min(histories - note.history) {
+            player.history(&mut note);
+            note.history += 1;
+        }
+    }
+}
+
+struct Player<'a> {
+    setting: Setting,
+    dice: &'a mut Dice,
+    sandbox: Sandbox,
+    vault: Vault,
+    repository: Repository,
+    /// The last state that was verified, to be compared with once more.
+    earlier: Option<(Snapshot, Tree)>,
+}
+
+impl<'a> Player<'a> {
+    fn new(setting: Setting, dice: &'a mut Dice) -> Self {
+        let sandbox = Sandbox::with_arguments(setting.init);
+        for (name, value) in setting.configuration {
+            sandbox.git(&["config", name, value]);
+        }
+        fs::write(sandbox.root().join(".git/info/exclude"), oracle::IGNORE_RULES).unwrap();
+        if let Some(attributes) = setting.attributes {
+            sandbox.write(".gitattributes", attributes);
+        }
+        let repository = sandbox.repository();
+        let vault = sandbox.vault_for(&repository);
+        let mut player = Self { setting, dice, sandbox, vault, repository, earlier: None };
+        for _ in 0..10 {
+            player.write_some_file();
+        }
+        // Some begin without a commit.
+        if player.dice.chance(80) {
+            player.git(&["add", "--all", "--ignore-errors"]);
+            player.git(&["commit", "--quiet", "-m", "x"]);
+        }
+        player
+    }
+
+    /// One history: some steps, a snapshot, more steps, a verification.
+    fn history(&mut self, note: &mut OnFailure) {
+        note.steps.clear();
+        self.steps(note, 4);
+        let before = oracle::tree(&self.sandbox, self.setting.executable_bit);
+        let expected = self.capture(&before).snapshot().clone();
+        note.steps.push("-- snapshot --".into());
+        self.steps(note, 5);
+        let after = oracle::tree(&self.sandbox, self.setting.executable_bit);
+        self.verify(&expected, &before, &after);
+        if let Some((expected, before)) = self.earlier.take().filter(|_| self.dice.chance(20)) {
+            note.steps.push("-- against the history before --".into());
+            self.verify(&expected, &before, &after);
+        }
+        if !self.setting.misleading {
+            self.agree_with_git(&after);
+        }
+        self.earlier = Some((expected, before));
+    }
+
+    fn steps(&mut self, note: &mut OnFailure, most: usize) {
+        for _ in 0..self.dice.below(most + 1) {
+            let step = self.step();
+            note.steps.push(step);
+        }
+    }
+
+    fn capture(&mut self, tree: &Tree) -> Capture {
+        let capture = self.repository.capture(&self.vault).unwrap();
+        let listed: BTreeMap<&[u8], _> =
+            capture.files().iter().map(|file| (file.path.as_bytes(), file)).collect();
+        let paths: Vec<&[u8]> = listed.keys().copied().collect();
+        assert_eq!(paths, tree.keys().map(Vec::as_slice).collect::<Vec<_>>(), "the captured paths");
+        for (path, (kind, content)) in tree {
+            let file = listed[path.as_slice()];
+            let mode = mode(*kind);
+            assert_eq!((file.mode, file.size_bytes), (mode, content.len() as u64), "{}", file.path);
+        }
+        capture
+    }
+
+    fn verify(&mut self, expected: &Snapshot, before: &Tree, after: &Tree) {
+        let verification = self.repository.verify(&self.vault, expected).unwrap();
+        let actual = verification.present.snapshot();
+        let differing = oracle::differing(before, after);
+        assert_eq!(expected.tree == actual.tree, differing.is_empty(), "same tree or not: {differing:?}");
+        let mut reported = BTreeSet::new();
+        for difference in &verification.differences {
+            let Difference::File { change, .. } = difference else { continue };
+            let former = change.previous_path.as_ref().unwrap_or(&change.path);
+            compare(before.get(former.as_bytes()), change.before);
+            compare(after.get(change.path.as_bytes()), change.after);
+            reported.insert(former.as_bytes().to_vec());
+            reported.insert(change.path.as_bytes().to_vec());
+        }
+        assert_eq!(reported, differing, "the paths that differ");
+        if !differing.is_empty() && self.dice.chance(15) {
+            self.apply(expected, actual);
+        }
+    }
+
+    /// The patch between two snapshots leads from the one to the other.
+    fn apply(&self, from: &Snapshot, to: &Snapshot) {
+        let changes = self.vault.changes_between(from, to).unwrap();
+        let index = self.sandbox.folder().join("patch-index");
+        let patch = self.sandbox.folder().join("patch");
+        fs::write(&patch, changes.patch.as_bytes()).unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = self.sandbox.command(arguments);
+            command.current_dir(self.vault.folder()).env("GIT_DIR", self.vault.folder());
+            command.env("GIT_INDEX_FILE", &index);
+            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.repository.common_dir().join("objects"));
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        git(&["read-tree", &from.patch_tree.to_string()]);
+        if !changes.patch.is_empty() {
+            git(&["apply", "--cached", "--whitespace=nowarn", patch.to_str().unwrap()]);
+        }
+        assert_eq!(git(&["write-tree"]), to.patch_tree.to_string(), "the applied patch");
+        fs::remove_file(index).unwrap();
+    }
+
+    /// What changed since the commit is what git itself calls changed.
+    fn agree_with_git(&mut self, after: &Tree) {
+        let capture = self.capture(after);
+        let arguments = ["status", "--porcelain=v2", "-z", "-uall", "--", ":!.agent-output"];
+        let report = self.sandbox.git(&arguments);
+        assert_eq!(shown(&capture.status().report), shown(&report), "the report");
+        let snapshot = capture.snapshot().clone();
+        let changes = self.vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
+        let ours: BTreeSet<Vec<u8>> =
+            changes.paths().into_iter().map(|path| path.as_bytes().to_vec()).collect();
+        let mut theirs = BTreeSet::new();
+        if snapshot.head.commit().is_some() {
+            let listed = self.sandbox.git(&[
+                "diff",
+                "--no-renames",
+                "--name-only",
+                "-z",
+                "HEAD",
+                "--",
+                ":!.agent-output",
+            ]);
+            theirs.extend(listed.split(|byte| *byte == 0).map(<[u8]>::to_vec));
+        } else {
+            let listed = self.sandbox.git(&["ls-files", "-z", "--", ":!.agent-output"]);
+            theirs.extend(listed.split(|byte| *byte == 0).map(<[u8]>::to_vec));
+            theirs.retain(|path| after.contains_key(path));
+        }
+        let others = ["ls-files", "-z", "--others", "--exclude-standard", "--", ":!.agent-output"];
+        let untracked = self.sandbox.git(&others);
+        let untracked: BTreeSet<Vec<u8>> = untracked.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
+        // What is untracked and in the commit was taken out of the index only: git calls it deleted.
+        let in_commit = |path: &Vec<u8>| theirs.contains(path);
+        let only_taken_out: BTreeSet<Vec<u8>> =
+            untracked.iter().filter(|path| in_commit(path)).cloned().collect();
+        theirs.extend(untracked);
+        theirs.remove(&Vec::new());
+        let missed: Vec<_> =
+            theirs.difference(&ours).filter(|path| !only_taken_out.contains(*path)).collect();
+        let invented: Vec<_> = ours.difference(&theirs).collect();
+        assert!(missed.is_empty() && invented.is_empty(), "missed {missed:?}, invented {invented:?}");
+    }
+
+    fn file(&self, path: &[u8]) -> std::path::PathBuf {
+        self.sandbox.path(path)
+    }
+
+    /// Makes room for a file: folders above it are folders, and nothing is in its place.
+    fn make_room(&self, path: &[u8]) {
+        for end in path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end) {
+            let folder = self.file(&path[..end]);
+            if fs::symlink_metadata(&folder).is_ok_and(|meta| !meta.is_dir()) {
+                fs::remove_file(&folder).unwrap();
+            }
+            fs::create_dir_all(&folder).unwrap();
+        }
+        let place = self.file(path);
+        if fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir()) {
+            fs::remove_dir_all(&place).unwrap();
+        }
+    }
+
+    fn write_some_file(&mut self) -> String {
+        let path = *self.dice.pick(PATHS);
+        let content = *self.dice.pick(CONTENTS);
+        self.make_room(path);
+        let place = self.file(path);
+        let is_file = fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_file());
+        if !is_file || self.dice.chance(30) {
+            let _ = fs::remove_file(&place);
+        }
+        fs::write(&place, content).unwrap();
+        format!("write {} {}", shown(path), shown(content))
+    }
+
+    /// A file that is there, not a link.
+    fn some_file(&mut self) -> Option<Vec<u8>> {
+        let is_file = |path: &&&[u8]| fs::symlink_metadata(self.file(path)).is_ok_and(|meta| meta.is_file());
+        let files: Vec<&&[u8]> = PATHS.iter().filter(is_file).collect();
+        (!files.is_empty()).then(|| self.dice.pick(&files).to_vec())
+    }
+
+    /// Changes a file without changing its size, and perhaps without changing when it was changed.
+    fn edit_in_place(&mut self) -> String {
+        let Some(path) = self.some_file() else { return "edit nothing".into() };
+        let place = self.file(&path);
+        let mut content = fs::read(&place).unwrap();
+        let Some(last) = content.len().checked_sub(1) else { return "edit an empty file".into() };
+        let at = self.dice.below(last + 1);
+        content[at] = if content[at] == b'#' { b'%' } else { b'#' };
+        let modified = fs::metadata(&place).unwrap().modified().unwrap();
+        fs::write(&place, content).unwrap();
+        let forged = self.setting.misleading && self.dice.chance(50);
+        if forged {
+            fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
+        }
+        format!("edit {} in place, time forged: {forged}", shown(&path))
+    }
+
+    fn rename_some_file(&mut self) -> String {
+        let Some(from) = self.some_file() else { return "rename nothing".into() };
+        let to = *self.dice.pick(PATHS);
+        if to == from || to.starts_with(&[from.as_slice(), b"/"].concat()) {
+            return "rename to itself".into();
+        }
+        let content = fs::read(self.file(&from)).unwrap();
+        self.make_room(to);
+        if fs::rename(self.file(&from), self.file(to)).is_err() {
+            // Making room took the file away.
+            fs::write(self.file(to), content).unwrap();
+        }
+        format!("rename {} to {}", shown(&from), shown(to))
+    }
+
+    fn link_somewhere(&mut self) -> String {
+        let path = *self.dice.pick(PATHS);
+        let target = *self.dice.pick(&["a.txt", "dir", "nowhere", ".", "dir/a"]);
+        self.make_room(path);
+        let _ = fs::remove_file(self.file(path));
+        symlink(target, self.file(path)).unwrap();
+        format!("link {} to {target}", shown(path))
+    }
+
+    fn replace_folder_by_link(&mut self) -> String {
+        if !fs::symlink_metadata(self.file(b"dir")).is_ok_and(|meta| meta.is_dir()) {
+            return "no folder to replace".into();
+        }
+        let _ = fs::remove_dir_all(self.file(b"moved"));
+        fs::rename(self.file(b"dir"), self.file(b"moved")).unwrap();
+        symlink("moved", self.file(b"dir")).unwrap();
+        "replace dir by a link to it".into()
+    }
+
+    fn toggle_executable(&mut self) -> String {
+        let Some(path) = self.some_file() else { return "chmod nothing".into() };
+        let mode = fs::metadata(self.file(&path)).unwrap().permissions().mode() ^ 0o111;
+        fs::set_permissions(self.file(&path), fs::Permissions::from_mode(mode)).unwrap();
+        format!("chmod {}", shown(&path))
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        // Whether it succeeds does not matter: what it leaves behind is what is looked at.
+        let output = self.sandbox.try_git(arguments);
+        format!("git {} ({})", arguments.join(" "), output.status)
+    }
+
+    fn git_with_path(&mut self, arguments: &[&str]) -> String {
+        let path = self.dice.pick(PATHS).to_vec();
+        let mut words: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        words.extend(["--".into(), OsString::from_vec([b":(literal)".as_slice(), &path].concat())]);
+        if arguments[0] == "update-index" {
+            words.truncate(arguments.len());
+            words.push(OsString::from_vec(path.clone()));
+        }
+        let output = self.sandbox.try_git(&words);
+        format!("git {} {} ({})", arguments.join(" "), shown(&path), output.status)
+    }
+
+    fn step(&mut self) -> String {
+        match self.dice.below(100) {
+            0..25 => self.write_some_file(),
+            25..40 => self.edit_in_place(),
+            40..47 => match self.some_file() {
+                Some(path) => {
+                    fs::remove_file(self.file(&path)).unwrap();
+                    format!("delete {}", shown(&path))
+                }
+                None => "delete nothing".into(),
+            },
+            47..54 => self.rename_some_file(),
+            54..59 => self.toggle_executable(),
+            59..63 => self.link_somewhere(),
+            63..65 => self.replace_folder_by_link(),
+            65..68 => self.rewrite_same(),
+            68..74 => self.git_with_path(&["add"]),
+            74..76 => self.git_with_path(&["add", "--force"]),
+            76..79 => self.git(&["add", "--all"]),
+            79..80 => self.git_with_path(&["add", "--intent-to-add"]),
+            80..82 => self.git_with_path(&["rm", "--cached", "--quiet", "-r"]),
+            82..86 => self.git(&["commit", "--quiet", "--all", "-m", "x"]),
+            86..88 => self.git(&["stash", "--quiet", "--include-untracked"]),
+            88..90 => self.git(&["stash", "pop", "--quiet"]),
+            90..92 => self.git(&["reset", "--quiet", "--hard"]),
+            92..94 => self.git_with_path(&["checkout", "--quiet"]),
+            94..95 => self.git(&["reset", "--quiet"]),
+            95..97 => self.git(&["status"]),
+            97..98 if self.setting.misleading => self.git_with_path(&["update-index", "--assume-unchanged"]),
+            98..99 if self.setting.misleading => self.git_with_path(&["update-index", "--skip-worktree"]),
+            _ if self.setting.misleading => {
+                self.git_with_path(&["update-index", "--no-assume-unchanged", "--no-skip-worktree"])
+            }
+            _ => self.git(&["gc", "--quiet"]),
+        }
+    }
+
+    /// Writes what is already there.
+    fn rewrite_same(&mut self) -> String {
+        let Some(path) = self.some_file() else { return "rewrite nothing".into() };
+        let content = fs::read(self.file(&path)).unwrap();
+        fs::write(self.file(&path), content).unwrap();
+        format!("rewrite {}", shown(&path))
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
+
+fn mode(kind: Kind) -> FileMode {
+    match kind {
+        Kind::File => FileMode::Regular,
+        Kind::Executable => FileMode::Executable,
+        Kind::Link => FileMode::Symlink,
+    }
+}
+
+fn compare(known: Option<&(Kind, Vec<u8>)>, told: Option<Content>) {
+    let told = told.map(|content| (content.mode, content.size_bytes, content.sha256));
+    let known =
+        known.map(|(kind, content)| (mode(*kind), content.len() as u64, Some(Sha256Hash::of(content))));
+    assert_eq!(told, known, "what a file holds");
+}
+
+#[test]
+fn plain_histories() {
+    run(PLAIN, 1);
+}
+
+#[test]
+fn more_plain_histories() {
+    run(PLAIN, 2);
+}
+
+#[test]
+fn histories_with_converted_line_endings() {
+    let configuration = &[("core.autocrlf", "true"), ("core.safecrlf", "false")];
+    run(Setting { name: "autocrlf", histories: 300, configuration, ..PLAIN }, 3);
+}
+
+#[test]
+fn histories_with_attributes_and_a_filter() {
+    let attributes =
+        "*.txt text\n*.sh eol=crlf\ndir* ident\ncaf* working-tree-encoding=UTF-16\nimage.bin filter=rot\n";
+    let configuration = &[
+        ("filter.rot.clean", "tr a-z n-za-m"),
+        ("filter.rot.smudge", "tr n-za-m a-z"),
+        ("filter.rot.required", "true"),
+    ];
+    run(
+        Setting { name: "attributes", histories: 300, configuration, attributes: Some(attributes), ..PLAIN },
+        4,
+    );
+}
+
+#[test]
+fn histories_that_git_agrees_with() {
+    run(Setting { name: "agreement", histories: 150, misleading: false, ..PLAIN }, 5);
+}
+
+#[test]
+fn histories_with_line_endings_that_git_agrees_with() {
+    let configuration = &[("core.autocrlf", "input"), ("core.safecrlf", "false")];
+    run(Setting { name: "input", histories: 150, configuration, misleading: false, ..PLAIN }, 6);
+}
+
+#[test]
+fn histories_without_the_executable_bit() {
+    let configuration = &[("core.fileMode", "false")];
+    run(Setting { name: "no mode", histories: 200, configuration, executable_bit: false, ..PLAIN }, 7);
+}
+
+#[test]
+fn histories_with_sha256_and_a_packed_index() {
+    let configuration = &[("index.version", "4"), ("core.untrackedCache", "true")];
+    let init = &["--object-format=sha256"];
+    run(Setting { name: "sha256", histories: 200, init, configuration, ..PLAIN }, 8);
+}
+
+#[test]
+fn histories_with_a_split_index() {
+    let configuration = &[("core.splitIndex", "true"), ("core.ignoreCase", "true")];
+    run(Setting { name: "split index", histories: 200, configuration, ..PLAIN }, 9);
+}
+
+#[test]
+fn the_oracle_sees_what_it_should() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.write("ignored/x", "1");
+    sandbox.write("x.ignored", "1");
+    sandbox.write(".agent-output/x", "1");
+    symlink(Path::new("a"), sandbox.path("l")).unwrap();
+    let before = oracle::tree(&sandbox, true);
+    assert_eq!(before.keys().map(Vec::as_slice).collect::<Vec<_>>(), [b"a".as_slice(), b"l"]);
+    sandbox.write("a", "2");
+    assert_eq!(oracle::differing(&before, &oracle::tree(&sandbox, true)).len(), 1);
+}

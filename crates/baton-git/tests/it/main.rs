@@ -1,0 +1,15 @@
+//! Real repositories, real git.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says with which seed"
+)]
+
+mod captures;
+mod changes;
+mod discovery;
+mod histories;
+mod oracle;
+mod sandbox;
+mod untouched;
+mod verification;

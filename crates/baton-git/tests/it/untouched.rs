@@ -1,0 +1,121 @@
+//! The user's repository after we looked at it: as before, down to the time stamps.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::Sandbox;
+
+/// What can be seen of a file or folder.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    inode: u64,
+    mode: u32,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    content: Vec<u8>,
+}
+
+/// Everything under a folder.
+fn everything(folder: &Path) -> BTreeMap<PathBuf, Seen> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            if meta.is_dir() {
+                folders.push(path.clone());
+            }
+            let seen = Seen {
+                inode: meta.ino(),
+                mode: meta.mode(),
+                modified: (meta.mtime(), meta.mtime_nsec()),
+                changed: (meta.ctime(), meta.ctime_nsec()),
+                content: if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() },
+            };
+            all.insert(path, seen);
+        }
+    }
+    all
+}
+
+/// Does everything that can be done with a checkout.
+fn look_at_everything(sandbox: &Sandbox) {
+    let repository = sandbox.repository();
+    let vault = sandbox.vault_for(&repository);
+    repository.status(&[]).unwrap();
+    let first = repository.capture(&vault).unwrap().snapshot().clone();
+    assert!(repository.verify(&vault, &first).unwrap().is_same());
+    vault.changes_since(first.head.commit(), &first).unwrap();
+    vault.changes_between(&first, &first).unwrap();
+}
+
+fn busy_sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n"), ("dir/c", "1\n"), ("hidden", "1\n")]);
+    sandbox.write("a", "staged\n");
+    sandbox.write("staged", "new\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.write("a", "unstaged\n");
+    sandbox.write("untracked", "1\n");
+    sandbox.write("dir/d", "1\n");
+    // Stat information that git would like to refresh.
+    sandbox.write("b", "1\n");
+    sandbox.git(&["update-index", "--assume-unchanged", "hidden"]);
+    sandbox.write("hidden", "2\n");
+    sandbox
+}
+
+#[test]
+fn nothing_of_the_repository_changes() {
+    let sandbox = busy_sandbox();
+    let before = everything(&sandbox.root());
+    look_at_everything(&sandbox);
+    assert_eq!(before, everything(&sandbox.root()));
+}
+
+#[test]
+fn nothing_changes_where_files_are_converted() {
+    let sandbox = busy_sandbox();
+    sandbox.git(&["config", "core.autocrlf", "true"]);
+    sandbox.git(&["config", "core.safecrlf", "true"]);
+    sandbox.write("crlf", "1\r\n2\r\n");
+    sandbox.write("dir/c", "1\r\n");
+    let before = everything(&sandbox.root());
+    look_at_everything(&sandbox);
+    assert_eq!(before, everything(&sandbox.root()));
+}
+
+#[test]
+fn a_lock_of_somebody_else_is_respected_and_not_waited_for() {
+    let sandbox = busy_sandbox();
+    let locks = ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock"];
+    for lock in locks {
+        fs::write(sandbox.path(".git").join(lock), "held").unwrap();
+    }
+    let before = everything(&sandbox.root());
+    look_at_everything(&sandbox);
+    assert_eq!(before, everything(&sandbox.root()));
+}
+
+#[test]
+fn hooks_and_monitors_are_not_run() {
+    let sandbox = busy_sandbox();
+    let trace = sandbox.folder().join("trace");
+    let script = format!("#!/bin/sh\ntouch {}\n", trace.display());
+    let hooks = sandbox.folder().join("hooks");
+    fs::create_dir(&hooks).unwrap();
+    for name in ["post-index-change", "fsmonitor", "reference-transaction"] {
+        use std::os::unix::fs::PermissionsExt;
+        fs::write(hooks.join(name), &script).unwrap();
+        fs::set_permissions(hooks.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    sandbox.git(&["config", "core.fsmonitor", hooks.join("fsmonitor").to_str().unwrap()]);
+    sandbox.git(&["config", "core.hooksPath", hooks.to_str().unwrap()]);
+    sandbox.git(&["status"]);
+    assert!(trace.exists(), "git itself does run them");
+    fs::remove_file(&trace).unwrap();
+    look_at_everything(&sandbox);
+    assert!(!trace.exists(), "a program of the repository was run");
+}

@@ -1,0 +1,98 @@
+//! Files of the checkout that somebody named: read only where they lie inside it, links followed.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use baton_core::task::check_repo_path;
+use baton_core::{ErrorCode, Fault};
+
+use crate::durable::failed;
+
+/// Files above this size are no task file, standard, log or evidence.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A file inside the checkout.
+#[derive(Debug)]
+pub(crate) struct InsideFile {
+    /// Its path from the root.
+    pub(crate) path: String,
+    /// Its bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Reads a file that `field` names.
+pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<InsideFile, Fault> {
+    let path = from_root(root, field, path)?;
+    let full = root.join(&path);
+    let missing = || {
+        Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
+            .hint("paths are relative to the root of the checkout")
+    };
+    let real = full.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
+        _ => failed("read", &full, error),
+    })?;
+    let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
+    if !inside {
+        return Err(Fault::invalid(field, format!("the path {path:?} leads out of the checkout")));
+    }
+    let found = fs::metadata(&real).map_err(|error| failed("read", &full, error))?;
+    if !found.is_file() {
+        return Err(Fault::invalid(field, format!("{path:?} is no regular file")));
+    }
+    let mut bytes = Vec::new();
+    let read = fs::File::open(&real).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| failed("read", &full, error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Fault::invalid(field, format!("{path:?} is larger than {MAX_BYTES} bytes")));
+    }
+    Ok(InsideFile { path, bytes })
+}
+
+/// Reads a file as text, if it is there.
+pub(crate) fn read_text(root: &Path, field: &str, path: &str) -> Result<Option<String>, Fault> {
+    match read_inside(root, field, path) {
+        Ok(file) => String::from_utf8(file.bytes)
+            .map(Some)
+            .map_err(|_| Fault::invalid(field, format!("{path:?} is not UTF-8 text"))),
+        Err(fault) if fault.code == ErrorCode::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Takes an absolute path that lies below the root as the relative one that is meant.
+fn from_root(root: &Path, field: &str, path: &str) -> Result<String, Fault> {
+    let relative =
+        Path::new(path).strip_prefix(root).ok().and_then(Path::to_str).filter(|_| path.starts_with('/'));
+    check_repo_path(field, relative.unwrap_or(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_what_lies_inside_is_read() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "s").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        fs::write(root.path().join("d/a"), "text").unwrap();
+        symlink(outside.path().join("secret"), root.path().join("link")).unwrap();
+        symlink(outside.path(), root.path().join("folder")).unwrap();
+        symlink("d/a", root.path().join("good")).unwrap();
+        let code = |path: &str| {
+            read_inside(root.path(), "path", path).map(|file| file.bytes).map_err(|fault| fault.code)
+        };
+        assert_eq!(code("d/a"), Ok(b"text".to_vec()));
+        assert_eq!(code("./good"), Ok(b"text".to_vec()));
+        assert_eq!(code(root.path().join("d/a").to_str().unwrap()), Ok(b"text".to_vec()));
+        for bad in ["link", "folder/secret", "../x", "/etc/passwd", "d", ""] {
+            assert_eq!(code(bad), Err(ErrorCode::InvalidRequest), "{bad}");
+        }
+        assert_eq!(code("d/none"), Err(ErrorCode::NotFound));
+        assert_eq!(code("d/a/none"), Err(ErrorCode::NotFound));
+    }
+}

@@ -1,0 +1,26 @@
+//! Task context in a checkout: the files below `.agent-output/`, the lock over them, and the operations that every face
+//! offers.
+//!
+//! Rules are `baton-core`'s; this crate reads and writes files. It never runs git: what it must know of a checkout it
+//! asks a [`WorkingTree`].
+
+mod artifact;
+mod config;
+mod durable;
+mod folder;
+mod gather;
+mod inside;
+mod lock;
+mod operation;
+mod operations;
+mod place;
+mod secrets;
+mod shelf;
+mod task_file;
+mod tree;
+mod worktree;
+
+pub use operation::{AnyTaskOperation, Effect, TaskOperation, catalog, operation};
+pub use operations::*;
+pub use place::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskPlace};
+pub use tree::WorkingTree;

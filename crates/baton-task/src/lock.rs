@@ -1,0 +1,108 @@
+//! The one lock over everything below `.agent-output/`. The kernel frees it when its holder ends, however it ends; the
+//! file stays, so that two processes never lock two files.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use baton_core::{ErrorCode, Fault};
+
+use crate::durable::failed;
+
+/// The file that is locked.
+pub(crate) const LOCK_FILE: &str = ".context_store.lock";
+
+/// The lock, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    _file: File,
+}
+
+impl StoreLock {
+    /// Waits for the lock.
+    ///
+    /// Whoever waits stands in a gate, which is a lock on the folder: who has just let go of the lock and wants it again
+    /// cannot pass. Without it a busy neighbour could starve all others for as long as it likes.
+    pub(crate) fn take(folder: &Path, timeout: Duration) -> Result<Self, Fault> {
+        let path = folder.join(LOCK_FILE);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(|error| failed("opened", &path, error))?;
+        let gate = File::open(folder).map_err(|error| failed("opened", folder, error))?;
+        match gate.try_lock() {
+            Err(TryLockError::WouldBlock) => return Self::wait(gate, file, &path, timeout),
+            // A file system that cannot lock folders has no gate; the lock itself is what counts.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::Error(error)) => Err(failed("locked", &path, error)),
+            Err(TryLockError::WouldBlock) => Self::wait(gate, file, &path, timeout),
+        }
+    }
+
+    /// Waits in the kernel. The thread that does cannot be told to stop: if it gets the lock too late, it lets go at once.
+    fn wait(gate: File, file: File, path: &Path, timeout: Duration) -> Result<Self, Fault> {
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let waiting = thread::Builder::new().name("task-lock".into()).spawn(move || {
+            // Locking what one holds already is granted at once.
+            let _ = gate.lock();
+            let locked = file.lock().map(|()| file);
+            drop(gate);
+            // If nobody waits for it any more, the file comes back and dropping it frees the lock.
+            drop(sender.send(locked));
+        });
+        waiting.map_err(|error| failed("locked", path, error))?;
+        match receiver.recv_timeout(timeout) {
+            Ok(Ok(file)) => Ok(Self { _file: file }),
+            Ok(Err(error)) => Err(failed("locked", path, error)),
+            Err(_) => {
+                let message = format!("another process held {} for {} s", path.display(), timeout.as_secs());
+                Err(Fault::new(ErrorCode::Overloaded, message).hint("try again in a moment"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    #[test]
+    fn a_busy_neighbour_starves_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let (over, rounds) = (AtomicBool::new(false), AtomicU32::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let _lock = StoreLock::take(folder.path(), Duration::from_secs(60)).unwrap();
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                    thread::yield_now();
+                }
+            });
+            for _ in 0..50 {
+                drop(StoreLock::take(folder.path(), Duration::from_secs(60)).unwrap());
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        assert!(rounds.load(Ordering::Relaxed) < 5_000, "{rounds:?}");
+    }
+
+    #[test]
+    fn one_holder_at_a_time_and_the_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = StoreLock::take(folder.path(), Duration::from_secs(1)).unwrap();
+        let fault = StoreLock::take(folder.path(), Duration::from_millis(20)).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::Overloaded);
+        drop(held);
+        drop(StoreLock::take(folder.path(), Duration::from_secs(60)).unwrap());
+        assert!(folder.path().join(LOCK_FILE).is_file());
+    }
+}

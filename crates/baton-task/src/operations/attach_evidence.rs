@@ -1,0 +1,146 @@
+//! `task.attach_evidence`
+
+use baton_core::task::{Evidence, EvidenceKind, TaskId, unix_line_ends};
+use baton_core::{Fault, Sha256Hash};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::artifact::Compress;
+use crate::folder::{Draft, Writing};
+use crate::inside::read_inside;
+use crate::operation::{Effect, TaskOperation};
+use crate::place::TaskPlace;
+
+/// Attaches a file, or lines of one, that roles can refer to by a short id.
+#[derive(Debug)]
+pub struct AttachEvidence;
+
+/// What [`AttachEvidence`] is told.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttachEvidenceParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+    /// What it is: `plan`, `design`, `excerpt`, or another word.
+    #[serde(rename = "type")]
+    pub kind: EvidenceKind,
+    /// The file, from the root of the checkout.
+    pub path: String,
+    /// Only these lines, like `10-24`: they are kept as an excerpt.
+    #[serde(default)]
+    pub lines: Option<String>,
+    /// Who acts.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Write it although it looks like it holds a credential; that is recorded.
+    #[serde(default)]
+    pub force_secrets: bool,
+}
+
+/// What [`AttachEvidence`] answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AttachEvidenceOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// What was attached; refer to it by its id.
+    pub evidence: Evidence,
+    /// Whether it was attached before.
+    pub known: bool,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl TaskOperation for AttachEvidence {
+    const NAME: &'static str = "task.attach_evidence";
+    const SUMMARY: &'static str =
+        "Attach a file or an excerpt with its SHA-256, to be cited by id instead of pasted";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = true;
+    type Params = AttachEvidenceParams;
+    type Output = AttachEvidenceOutput;
+
+    fn run(place: &TaskPlace, params: &AttachEvidenceParams) -> Result<AttachEvidenceOutput, Fault> {
+        let file = read_inside(place.root(), "path", &params.path)?;
+        let excerpt = params.lines.as_deref().map(|lines| cut(&file.bytes, lines)).transpose()?;
+        let writing = Writing {
+            verb: "attach-evidence",
+            actor: params.actor.as_deref(),
+            force_secrets: params.force_secrets,
+        };
+        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        draft.context.require_no_drift()?;
+        let (lines, bytes) = match &excerpt {
+            Some(excerpt) => (Some(excerpt.span.clone()), excerpt.text.as_bytes()),
+            None => (None, file.bytes.as_slice()),
+        };
+        let sha256 = Sha256Hash::of(bytes);
+        let identity =
+            format!("{}\n{}\n{}\n{sha256}", params.kind, file.path, lines.as_deref().unwrap_or("all"));
+        let digits = Sha256Hash::of(identity.as_bytes()).to_string();
+        let id = format!("ev_{}", digits.get(..12).unwrap_or(&digits));
+        if let Some(known) = draft.context.evidence.iter().find(|evidence| evidence.id == id) {
+            let (evidence, task_id) = (known.clone(), draft.context.task_id.clone());
+            return Ok(AttachEvidenceOutput { task_id, evidence, known: true, warnings: draft.warnings });
+        }
+        draft.scan().bytes(&file.path, bytes);
+        let kept = match &excerpt {
+            Some(excerpt) => Some(draft.keep(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?),
+            None => None,
+        };
+        let evidence = Evidence {
+            id,
+            kind: params.kind.clone(),
+            path: file.path,
+            lines,
+            sha256,
+            excerpt: kept,
+            attached_at: draft.now,
+            attached_by: draft.actor.clone(),
+        };
+        draft.context.evidence.push(evidence.clone());
+        let (context, warnings) = draft.save()?;
+        Ok(AttachEvidenceOutput { task_id: context.task_id, evidence, known: false, warnings })
+    }
+}
+
+struct Excerpt {
+    span: String,
+    text: String,
+}
+
+/// Cuts `10-24`, `L10-L24` or `10` out of a file.
+fn cut(bytes: &[u8], lines: &str) -> Result<Excerpt, Fault> {
+    let wrong = || Fault::invalid("lines", format!("{lines:?} must be like 10-24"));
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Fault::invalid("path", "is not UTF-8 text; leave lines out"))?;
+    let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().map_err(|_| wrong());
+    let (first, last) = match lines.split_once('-') {
+        Some((first, last)) => (number(first)?, number(last)?),
+        None => (number(lines)?, number(lines)?),
+    };
+    let text = unix_line_ends(text);
+    let all: Vec<&str> = text.lines().collect();
+    if first == 0 || first > last {
+        return Err(wrong());
+    }
+    let slice = all.get(first - 1..last).ok_or_else(|| {
+        Fault::invalid("lines", format!("the file has {} lines, {lines:?} goes beyond", all.len()))
+    })?;
+    Ok(Excerpt { span: format!("L{first}-L{last}"), text: slice.join("\n") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_out() {
+        let cut = |lines: &str| cut(b"a\r\nb\nc", lines).map(|excerpt| (excerpt.span, excerpt.text)).ok();
+        assert_eq!(cut("2-3"), Some(("L2-L3".into(), "b\nc".into())));
+        assert_eq!(cut("L1-L2"), Some(("L1-L2".into(), "a\nb".into())));
+        assert_eq!(cut("3"), Some(("L3-L3".into(), "c".into())));
+        for bad in ["0-1", "3-2", "2-4", "x", "", "1-", "-1", "99999999999999999999"] {
+            assert_eq!(cut(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `task.complete`
+
+use baton_core::task::TaskId;
+use baton_core::{Fault, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Draft, Writing};
+use crate::operation::{Effect, TaskOperation};
+use crate::place::TaskPlace;
+use crate::shelf::{KEPT, archive, drop_expired, drop_objects};
+
+/// Ends a task whose roles are done. Its files are kept for thirty days.
+#[derive(Debug)]
+pub struct CompleteTask;
+
+/// What [`CompleteTask`] is told.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteTaskParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+    /// Complete it although a role is not done, is blocked, or a drift is open.
+    #[serde(default)]
+    pub force: bool,
+    /// Who acts.
+    #[serde(default)]
+    pub actor: Option<String>,
+}
+
+/// What [`CompleteTask`] answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CompleteTaskOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// Where its files are now, from the root of the checkout.
+    pub archive_path: String,
+    /// Until when they are kept.
+    pub kept_until: Timestamp,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl TaskOperation for CompleteTask {
+    const NAME: &'static str = "task.complete";
+    const SUMMARY: &'static str =
+        "End a task whose roles are all done: its context moves to the archive for 30 days";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
+    type Params = CompleteTaskParams;
+    type Output = CompleteTaskOutput;
+
+    fn run(place: &TaskPlace, params: &CompleteTaskParams) -> Result<CompleteTaskOutput, Fault> {
+        let writing = Writing { verb: "complete", actor: params.actor.as_deref(), force_secrets: true };
+        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        if let Err(fault) = draft.context.require_complete() {
+            if !params.force {
+                return Err(fault);
+            }
+            draft.warnings.push(format!("completed all the same: {}", fault.message));
+        }
+        let now = draft.now;
+        let (context, warnings, _lock) = draft.save_and_hold()?;
+        let folder = archive(place, &context.task_id, now)?;
+        drop_expired(place, now);
+        drop_objects(place, now);
+        let path = folder.strip_prefix(place.root()).unwrap_or(&folder).to_string_lossy().into_owned();
+        Ok(CompleteTaskOutput {
+            task_id: context.task_id,
+            archive_path: path,
+            kept_until: now.plus(KEPT),
+            warnings,
+        })
+    }
+}

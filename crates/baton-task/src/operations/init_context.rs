@@ -1,0 +1,186 @@
+//! `task.init_context`
+
+use baton_core::task::{
+    Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, Role, RoleState, SummaryLine,
+    TaskContext, TaskId, export_file,
+};
+use baton_core::{ErrorCode, Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Draft, Writing, lock, read_context};
+use crate::gather::{Gathered, gather};
+use crate::operation::{Effect, TaskOperation};
+use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
+use crate::shelf;
+
+/// Freezes what a task is about, once, before anybody works on it.
+#[derive(Debug)]
+pub struct InitContext;
+
+/// What [`InitContext`] is told.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InitContextParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+    /// The commit that changes are counted from; HEAD when absent.
+    #[serde(default)]
+    pub base_commit: Option<String>,
+    /// Who makes the context.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Cut text above 2 KiB, with a pointer to the task file.
+    #[serde(default)]
+    pub truncate: bool,
+    /// Write it although it looks like it holds a credential; that is recorded.
+    #[serde(default)]
+    pub force_secrets: bool,
+}
+
+/// What [`InitContext`] answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct InitContextOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// Where the context is, from the root of the checkout.
+    pub context_path: String,
+    /// The commit that changes are counted from.
+    pub base_commit: Option<String>,
+    /// The roles, in order.
+    pub pipeline: Vec<Role>,
+    /// Where the exports of the roles are.
+    pub exports: Vec<String>,
+    /// What was captured, and from where.
+    pub summary: Vec<SummaryLine>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl TaskOperation for InitContext {
+    const NAME: &'static str = "task.init_context";
+    const SUMMARY: &'static str =
+        "Freeze a task's description, standards, quality commands and scope before the first role begins";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
+    type Params = InitContextParams;
+    type Output = InitContextOutput;
+
+    fn run(place: &TaskPlace, params: &InitContextParams) -> Result<InitContextOutput, Fault> {
+        let id = &params.task_id;
+        let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
+        let actor = place.actor(params.actor.as_deref())?;
+        require_new(place, id)?;
+        let gathered = gather(place, id, large_text)?;
+        let git = base(place, params, &gathered)?;
+        let lock = lock(place)?;
+        require_new(place, id)?;
+        let mut warnings = gathered.captured.warnings.clone();
+        if git.dirty_at_init {
+            warnings.push(
+                "the working tree has modified files already; they will count as changes of this task".into(),
+            );
+        }
+        let others: Vec<String> =
+            shelf::live(place).iter().filter(|other| *other != id).map(ToString::to_string).collect();
+        if !others.is_empty() {
+            warnings.push(format!(
+                "other tasks have a context in this checkout ({}): what one changes is drift to the other",
+                others.join(", ")
+            ));
+        }
+        let summary = gathered.captured.summary.clone();
+        let context = new_context(place, id, &actor, git, gathered)?;
+        let writing = Writing {
+            verb: "init-context",
+            actor: params.actor.as_deref(),
+            force_secrets: params.force_secrets,
+        };
+        let mut draft = Draft::begin(place, context, lock, &writing)?;
+        let frozen = serde_json::to_value(&draft.context.immutable).map_err(|error| {
+            Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
+        })?;
+        draft.scan().value("immutable", &frozen);
+        draft.warnings = warnings;
+        let (context, warnings) = draft.save()?;
+        let folder = format!("{OUTPUT_FOLDER}/{id}");
+        Ok(InitContextOutput {
+            task_id: id.clone(),
+            context_path: format!("{folder}/{CONTEXT_FILE}"),
+            base_commit: context.git.base_commit,
+            exports: context.pipeline.iter().map(|role| format!("{folder}/{}", export_file(role))).collect(),
+            pipeline: context.pipeline,
+            summary,
+            warnings,
+        })
+    }
+}
+
+fn require_new(place: &TaskPlace, id: &TaskId) -> Result<(), Fault> {
+    if read_context(place, id)?.is_none() {
+        return Ok(());
+    }
+    Err(Fault::new(ErrorCode::TaskExists, format!("{id} has a context already")).hint(format!(
+        "read it with baton task get-context {id}; take changed files over with baton task rebuild-context {id}"
+    )))
+}
+
+fn base(place: &TaskPlace, params: &InitContextParams, gathered: &Gathered) -> Result<GitBase, Fault> {
+    let tree = place.tree();
+    let head = tree.head()?;
+    let base_commit = match &params.base_commit {
+        Some(revision) => Some(tree.resolve_commit(revision)?),
+        None => head.commit.clone(),
+    };
+    Ok(GitBase {
+        base_commit,
+        head: head.commit,
+        branch: head.branch,
+        task_file_sha: gathered.read.sha256,
+        dirty_at_init: tree.is_dirty()?,
+    })
+}
+
+fn new_context(
+    place: &TaskPlace,
+    id: &TaskId,
+    actor: &str,
+    git: GitBase,
+    gathered: Gathered,
+) -> Result<TaskContext, Fault> {
+    let now = place.now();
+    let immutable = gathered.captured.immutable;
+    Ok(TaskContext {
+        version: CONTEXT_VERSION,
+        task_id: id.clone(),
+        task_file: gathered.read.path,
+        created_at: now,
+        created_by: actor.to_owned(),
+        git,
+        immutable_revision: Revision {
+            number: 1,
+            sha256: immutable.hash()?,
+            created_at: now,
+            created_by: actor.to_owned(),
+            reason: "init".into(),
+        },
+        immutable,
+        past_revisions: Vec::new(),
+        sources: gathered.sources,
+        coordination: gathered.pipeline.iter().map(|role| (role.clone(), RoleState::default())).collect(),
+        pipeline: gathered.pipeline,
+        last_holder: None,
+        snapshots: Vec::new(),
+        drift: DriftLog::default(),
+        evidence: Vec::new(),
+        artifact_count: 0,
+        audit: Audit {
+            updated_at: now,
+            updated_by: actor.to_owned(),
+            updated_with: "init-context".into(),
+            git_head: None,
+            update_count: 0,
+            forced_secrets: Vec::new(),
+        },
+    })
+}

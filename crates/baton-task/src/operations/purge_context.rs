@@ -1,0 +1,53 @@
+//! `task.purge_context`
+
+use baton_core::Fault;
+use baton_core::task::TaskId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::lock_existing;
+use crate::operation::{Effect, TaskOperation};
+use crate::place::TaskPlace;
+use crate::shelf::{drop_objects, remove};
+
+/// Removes the files of a task, whatever state they are in.
+#[derive(Debug)]
+pub struct PurgeContext;
+
+/// What [`PurgeContext`] is told.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeContextParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+}
+
+/// What [`PurgeContext`] answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct PurgeContextOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// Whether there was anything to remove.
+    pub purged: bool,
+}
+
+impl TaskOperation for PurgeContext {
+    const NAME: &'static str = "task.purge_context";
+    const SUMMARY: &'static str =
+        "Remove a task's context, diffs and logs without keeping them; nothing to remove is fine";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = true;
+    type Params = PurgeContextParams;
+    type Output = PurgeContextOutput;
+
+    fn run(place: &TaskPlace, params: &PurgeContextParams) -> Result<PurgeContextOutput, Fault> {
+        let task_id = params.task_id.clone();
+        let Some(_lock) = lock_existing(place)? else {
+            return Ok(PurgeContextOutput { task_id, purged: false });
+        };
+        let now = place.now();
+        let purged = remove(place, &place.folder(&task_id), now)?;
+        drop_objects(place, now);
+        Ok(PurgeContextOutput { task_id, purged })
+    }
+}

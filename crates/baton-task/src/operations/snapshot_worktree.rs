@@ -1,0 +1,90 @@
+//! `task.snapshot_worktree`
+
+use baton_core::task::{Role, RoleStatus, SnapshotKind, TaskContext, TaskId, WorktreeSnapshot};
+use baton_core::{ErrorCode, Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Draft, Writing};
+use crate::operation::{Effect, TaskOperation};
+use crate::place::TaskPlace;
+use crate::worktree::take;
+
+/// Records the working tree as a role leaves it.
+#[derive(Debug)]
+pub struct SnapshotWorktree;
+
+/// What [`SnapshotWorktree`] is told.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotWorktreeParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+    /// The role whose work it is.
+    pub agent: Role,
+    /// Who acts.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Take it although nothing differs from the base.
+    #[serde(default)]
+    pub allow_clean: bool,
+    /// Write it although it looks like it holds a credential; that is recorded.
+    #[serde(default)]
+    pub force_secrets: bool,
+}
+
+/// What [`SnapshotWorktree`] answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotWorktreeOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// The role.
+    pub agent: Role,
+    /// What was recorded.
+    pub snapshot: WorktreeSnapshot,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl TaskOperation for SnapshotWorktree {
+    const NAME: &'static str = "task.snapshot_worktree";
+    const SUMMARY: &'static str =
+        "Record the exact working tree at the end of a role's work, with cumulative and incremental diff";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
+    type Params = SnapshotWorktreeParams;
+    type Output = SnapshotWorktreeOutput;
+
+    fn run(place: &TaskPlace, params: &SnapshotWorktreeParams) -> Result<SnapshotWorktreeOutput, Fault> {
+        let writing = Writing {
+            verb: "snapshot-worktree",
+            actor: params.actor.as_deref(),
+            force_secrets: params.force_secrets,
+        };
+        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let role = &params.agent;
+        draft.context.role(role)?;
+        draft.context.require_no_drift()?;
+        require_own_tree(&draft.context, role)?;
+        if draft.context.may_begin_silently(role) && draft.context.role(role)?.status == RoleStatus::Pending {
+            let now = draft.now;
+            draft.context.acquire(role, now)?;
+        }
+        let snapshot = take(&mut draft, role, SnapshotKind::Work)?;
+        if snapshot.files_changed.is_empty() && !params.allow_clean {
+            return Err(Fault::new(
+                ErrorCode::InvalidRequest,
+                format!("the working tree is clean: nothing differs from the base of {}", params.task_id),
+            )
+            .hint("were the changes committed, stashed or reset? add --allow-clean if there are none"));
+        }
+        let (context, warnings) = draft.save()?;
+        Ok(SnapshotWorktreeOutput { task_id: context.task_id, agent: role.clone(), snapshot, warnings })
+    }
+}
+
+/// The tree is the role's own while it holds the task, and afterwards until somebody else takes it.
+fn require_own_tree(context: &TaskContext, role: &Role) -> Result<(), Fault> {
+    let left_last = context.holder().is_none() && context.last_holder.as_ref() == Some(role);
+    if left_last || context.may_begin_silently(role) { Ok(()) } else { context.require_holder(role) }
+}

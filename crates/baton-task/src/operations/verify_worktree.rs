@@ -1,0 +1,98 @@
+//! `task.verify_worktree`
+
+use baton_core::Fault;
+use baton_core::task::{Difference, Role, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Draft, Writing, require_context};
+use crate::operation::{Effect, TaskOperation};
+use crate::place::TaskPlace;
+use crate::worktree::verify;
+
+/// Tells whether the working tree is as a role left it.
+#[derive(Debug)]
+pub struct VerifyWorktree;
+
+/// What [`VerifyWorktree`] is told.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyWorktreeParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+    /// The role whose last snapshot must still be what is in the tree.
+    pub expected_agent: Role,
+    /// Who asks.
+    #[serde(default)]
+    pub actor: Option<String>,
+}
+
+/// What [`VerifyWorktree`] answers when the tree is as it was left; anything else is the error `drift_detected`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct VerifyWorktreeOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// The role.
+    pub expected_agent: Role,
+    /// The number of the snapshot that was verified.
+    pub snapshot: u64,
+    /// The exact tree.
+    pub tree: String,
+    /// What differs and is no drift: staging.
+    pub notices: Vec<Difference>,
+    /// How many drifts are open.
+    pub drift_budget: u64,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl TaskOperation for VerifyWorktree {
+    const NAME: &'static str = "task.verify_worktree";
+    const SUMMARY: &'static str = "Check that the working tree is exactly as a role left it; names every difference and records the drift";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = true;
+    type Params = VerifyWorktreeParams;
+    type Output = VerifyWorktreeOutput;
+
+    fn run(place: &TaskPlace, params: &VerifyWorktreeParams) -> Result<VerifyWorktreeOutput, Fault> {
+        let role = &params.expected_agent;
+        let context = require_context(place, &params.task_id)?;
+        let verified = verify(place, &context, role)?;
+        if verified.verdict.matches() {
+            let open = context.drift.open();
+            let mut warnings = Vec::new();
+            if open > 0 {
+                warnings.push(format!(
+                    "the tree is as it was left, and {open} drifts are still open: baton task resolve-drift {} --note TEXT",
+                    params.task_id
+                ));
+            }
+            return Ok(VerifyWorktreeOutput {
+                task_id: context.task_id,
+                expected_agent: role.clone(),
+                snapshot: verified.snapshot.sequence,
+                tree: verified.actual.tree,
+                notices: verified.verdict.notices,
+                drift_budget: open,
+                warnings,
+            });
+        }
+        // Under the lock the answer counts: whoever snapshots meanwhile makes another state the one to go on from.
+        let writing =
+            Writing { verb: "verify-worktree", actor: params.actor.as_deref(), force_secrets: true };
+        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let current = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence);
+        let counts = draft.context.holder().is_none() && current == Some(verified.snapshot.sequence);
+        if !counts {
+            return Err(verified.fault(&draft.context, false));
+        }
+        let (now, actor) = (draft.now, draft.actor.clone());
+        let is_new = draft.context.drift.record(verified.found(), now, &actor);
+        draft.context.count_drift();
+        let fault = verified.fault(&draft.context, true);
+        if is_new {
+            draft.save()?;
+        }
+        Err(fault)
+    }
+}

@@ -1,0 +1,175 @@
+//! Finding and reading task files: `tasks/**/TASK-XXXX*.task.yaml`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baton_core::task::{TaskFile, TaskId};
+use baton_core::{ErrorCode, Fault, Sha256Hash};
+
+use crate::inside::read_inside;
+
+/// The folder of task files.
+const FOLDER: &str = "tasks";
+
+/// How deep folders are looked into.
+const MAX_DEPTH: usize = 16;
+
+/// A task file that was read.
+#[derive(Debug)]
+pub(crate) struct ReadTask {
+    /// Its path from the root.
+    pub(crate) path: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// The SHA-256 of its bytes.
+    pub(crate) sha256: Sha256Hash,
+    /// What it says.
+    pub(crate) task: TaskFile,
+}
+
+/// Finds the path of a task's file.
+pub(crate) fn find(root: &Path, id: &TaskId) -> Result<String, Fault> {
+    let mut found = Vec::new();
+    walk(root, Path::new(FOLDER), 0, &mut |path, name| {
+        if id.names_file(name) {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    });
+    found.sort();
+    match found.as_slice() {
+        [path] => Ok(path.clone()),
+        [] => {
+            Err(Fault::new(ErrorCode::TaskNotFound, format!("there is no file {FOLDER}/**/{id}*.task.yaml"))
+                .hint("write one, or check the id; baton task list shows the tasks with a context"))
+        }
+        several => Err(Fault::new(
+            ErrorCode::TaskConflict,
+            format!("{id} has {} task files: {}", several.len(), several.join(", ")),
+        )
+        .hint("keep one of them")),
+    }
+}
+
+fn walk(root: &Path, folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &str)) {
+    for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let path: PathBuf = folder.join(&name);
+        // Links are not followed: one to a folder above would never end.
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => walk(root, &path, depth + 1, visit),
+            Ok(kind) if kind.is_file() => visit(&path, &name.to_string_lossy()),
+            _ => {}
+        }
+    }
+}
+
+/// Finds, reads and checks a task's file.
+pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
+    let file = read_inside(root, "task file", &find(root, id)?)?;
+    let sha256 = Sha256Hash::of(&file.bytes);
+    let path = file.path;
+    let text = String::from_utf8(file.bytes)
+        .map_err(|_| Fault::invalid("task file", format!("{path} is not UTF-8 text")))?;
+    let task = parse(&path, &text)?;
+    task.check(id, &path)?;
+    Ok(ReadTask { path, text, sha256, task })
+}
+
+/// Hashes a task's file, if it is still there.
+pub(crate) fn current_sha(root: &Path, path: &str) -> Option<Sha256Hash> {
+    read_inside(root, "task file", path).ok().map(|file| Sha256Hash::of(&file.bytes))
+}
+
+fn parse(path: &str, text: &str) -> Result<TaskFile, Fault> {
+    // A task file that refers to itself a few thousand times is no task file.
+    let options = serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let error = error.without_snippet();
+        let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
+        let problem = error.to_string();
+        // Whoever reads the message wants the place first, and once.
+        let problem = problem.split(" at line ").next().unwrap_or(&problem).trim_end_matches(':').to_owned();
+        let place = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
+        Fault::new(ErrorCode::InvalidRequest, format!("{place}: {problem}"))
+            .hint(format!("mend {path}, then try again"))
+            .details(serde_json::json!({ "path": path, "line": line, "column": column, "problem": problem }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str =
+        "title: T\nstatus: in_progress\npriority: P1\narea: backend\ndescription: |\n  Do it.\n";
+
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn id() -> TaskId {
+        "TASK-7".parse().unwrap()
+    }
+
+    #[test]
+    fn files_are_found_below_tasks() {
+        let root = root(&[
+            ("tasks/a/b/TASK-7-x.task.yaml", GOOD),
+            ("tasks/TASK-70.task.yaml", GOOD),
+            ("TASK-7.task.yaml", GOOD),
+        ]);
+        let read = read(root.path(), &id()).unwrap();
+        assert_eq!((read.path.as_str(), read.task.title.as_str()), ("tasks/a/b/TASK-7-x.task.yaml", "T"));
+        assert_eq!(current_sha(root.path(), &read.path), Some(read.sha256));
+    }
+
+    #[test]
+    fn none_and_several_are_errors() {
+        assert_eq!(find(root(&[]).path(), &id()).unwrap_err().code, ErrorCode::TaskNotFound);
+        let two = root(&[("tasks/TASK-7.task.yaml", GOOD), ("tasks/old/TASK-7.task.yaml", GOOD)]);
+        assert_eq!(find(two.path(), &id()).unwrap_err().code, ErrorCode::TaskConflict);
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_line_and_column() {
+        let cases = [
+            ("title: T\npriority: [P1\n", "tasks/TASK-7.task.yaml:"),
+            (
+                "title: T\nstatus: in_progress\npriority: P9\narea: backend\ndescription: d\n",
+                "tasks/TASK-7.task.yaml:3:",
+            ),
+            ("title: T\nstatus: in_progress\narea: backend\ndescription: d\n", "priority"),
+            (
+                "title: T\ntitle: U\nstatus: in_progress\npriority: P1\narea: a\ndescription: d\n",
+                "tasks/TASK-7.task.yaml:2:",
+            ),
+            ("", "tasks/TASK-7.task.yaml"),
+        ];
+        for (text, expected) in cases {
+            let fault = read(root(&[("tasks/TASK-7.task.yaml", text)]).path(), &id()).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidRequest, "{text}");
+            assert!(fault.message.contains(expected), "{}", fault.message);
+            assert!(!fault.message.contains('\n'), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn alias_bombs_end() {
+        let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..12 {
+            let before = format!("*a{}", level - 1);
+            bomb += &format!("a{level}: &a{level} [{}]\n", [before.as_str(); 10].join(", "));
+        }
+        bomb += "title: *a11\n";
+        let fault = read(root(&[("tasks/TASK-7.task.yaml", &bomb)]).path(), &id()).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::InvalidRequest);
+    }
+}

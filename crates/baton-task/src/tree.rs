@@ -1,0 +1,71 @@
+//! What this crate needs to know of a checkout. Who answers runs git; the data is `baton-core`'s.
+
+use baton_core::Fault;
+use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
+
+/// A checkout that can be asked. No method changes the index, a ref, an object or a file of the user; trees that
+/// [`snapshot`](Self::snapshot) made can be asked about until the task is purged. Paths are relative to the root with
+/// `/`, those that are no UTF-8 written so that no two are the same. Baton's own `.agent-output/` is in no tree, list or
+/// report.
+pub trait WorkingTree {
+    /// Says where HEAD points; a commit of `None` before the first one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no repository or git cannot be run.
+    fn head(&self) -> Result<Head, Fault>;
+
+    /// Finds the full id of the commit that a person named.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` when there is none.
+    fn resolve_commit(&self, revision: &str) -> Result<String, Fault>;
+
+    /// Tells whether a tracked file differs from HEAD.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run.
+    fn is_dirty(&self) -> Result<bool, Fault>;
+
+    /// Lists every file that is tracked, or untracked and not ignored.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run.
+    fn files(&self) -> Result<Vec<String>, Fault>;
+
+    /// Takes the exact tree, into objects of Baton's own.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or git cannot be run.
+    fn snapshot(&self) -> Result<TreeState, Fault>;
+
+    /// Says everything that differs between a commit, or nothing at all, and a tree.
+    ///
+    /// # Errors
+    ///
+    /// When the commit is not there any more.
+    fn changes_since(&self, commit: Option<&str>, to: &TreeState) -> Result<TreeDiff, Fault>;
+
+    /// Says everything that differs between a tree that was taken earlier and another.
+    ///
+    /// # Errors
+    ///
+    /// When the earlier tree is not there any more.
+    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault>;
+
+    /// Takes the present tree and says what differs from an earlier one, without a patch if that is cheaper.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot) and [`changes_between`](Self::changes_between).
+    fn verify(&self, expected: &WorktreeSnapshot) -> Result<(TreeState, Vec<TreeChange>), Fault> {
+        let state = self.snapshot()?;
+        let same = state.tree == expected.tree;
+        let changes = if same { Vec::new() } else { self.changes_between(expected, &state)?.changes };
+        Ok((state, changes))
+    }
+}

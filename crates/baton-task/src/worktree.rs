@@ -1,0 +1,233 @@
+//! Taking and verifying snapshots: what `snapshot-worktree`, `verify-worktree`, `resolve-drift` and taking a task share.
+
+use baton_core::task::{
+    DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef, TaskContext,
+    TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, file_metadata, files_changed,
+    no_snapshot, normalize_diff, scope_hash,
+};
+use baton_core::{ErrorCode, Fault, Sha256Hash};
+use serde_json::json;
+
+use crate::artifact::Compress;
+use crate::folder::Draft;
+use crate::place::TaskPlace;
+
+const MEBIBYTE: u64 = 1024 * 1024;
+
+/// How many differences a message names; the details have all of them.
+const NAMED: usize = 20;
+
+/// Takes a snapshot of the tree as the work of a role, and adds it to the sequence.
+pub(crate) fn take(
+    draft: &mut Draft<'_>,
+    role: &Role,
+    kind: SnapshotKind,
+) -> Result<WorktreeSnapshot, Fault> {
+    let state = draft.place().tree().snapshot()?;
+    let snapshot = describe(draft, role, kind, &state)?;
+    draft.context.snapshots.push(SnapshotRef {
+        sequence: snapshot.sequence,
+        kind,
+        agent: role.clone(),
+        actor: snapshot.actor.clone(),
+        snapshot_time: snapshot.snapshot_time,
+        tree: snapshot.tree.clone(),
+        head: snapshot.head.clone(),
+        diff_from_base: snapshot.diff_from_base.clone(),
+        diff_from_previous: snapshot.diff_from_previous.clone(),
+    });
+    draft.context.role_mut(role)?.worktree_snapshot = Some(snapshot.clone());
+    Ok(snapshot)
+}
+
+fn describe(
+    draft: &mut Draft<'_>,
+    role: &Role,
+    kind: SnapshotKind,
+    state: &TreeState,
+) -> Result<WorktreeSnapshot, Fault> {
+    let place = draft.place();
+    let git = draft.context.git.clone();
+    let cumulative = place.tree().changes_since(git.base_commit.as_deref(), state)?;
+    let previous = latest(&draft.context)?;
+    let from_base = keep_diff(draft, &format!("{role}-from-base"), &cumulative)?;
+    let mut artifacts = vec![from_base.clone()];
+    let mut incremental = None;
+    let mut incremental_diff_error = None;
+    if let Some(previous) = &previous {
+        match place.tree().changes_between(&previous.1, state) {
+            Ok(diff) => {
+                let kept = keep_diff(draft, &format!("{role}-incremental"), &diff)?;
+                incremental = Some((kept.path.clone(), Sha256Hash::of(&normalize_diff(&diff.patch))));
+                artifacts.push(kept);
+            }
+            Err(fault) => {
+                draft.warnings.push(format!("no incremental diff: {}", fault.message));
+                incremental_diff_error = Some(fault.message);
+            }
+        }
+    }
+    let scope = ScopeFence::new(&draft.context.immutable.scope_patterns);
+    let out_of_scope: Vec<String> = cumulative
+        .changes
+        .iter()
+        .map(|change| change.path.clone())
+        .filter(|path| !scope.contains(path))
+        .collect();
+    if !out_of_scope.is_empty() {
+        draft.warnings.push(format!(
+            "{} changed files are out of scope: {}",
+            out_of_scope.len(),
+            list(&out_of_scope)
+        ));
+    }
+    if state.head.commit != git.base_commit {
+        draft.warnings.push("HEAD is not the base commit of the task any more".into());
+    }
+    for module in &state.submodules {
+        let kind = if module.registered { "a submodule" } else { "an embedded repository" };
+        draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
+    }
+    let missing = missing_paths(place, &draft.context);
+    let present =
+        draft.context.immutable.repo_paths.iter().filter(|path| !missing.contains(path)).map(String::as_str);
+    let diff_from_previous = incremental.as_ref().map(|(path, _)| path.clone());
+    let by_implementer = previous.as_ref().is_some_and(|(agent, _)| agent.as_str() == "implementer");
+    Ok(WorktreeSnapshot {
+        sequence: draft.context.snapshots.len() as u64 + 1,
+        kind,
+        actor: draft.actor.clone(),
+        base_commit: git.base_commit,
+        head: state.head.commit.clone(),
+        tree: state.tree.clone(),
+        record: state.record.clone(),
+        stash: state.stash.clone(),
+        snapshot_time: draft.now,
+        diff_from_base: from_base.path,
+        diff_sha: Sha256Hash::of(&normalize_diff(&cumulative.patch)),
+        status_report: state.status_report.clone(),
+        file_metadata: file_metadata(&cumulative.changes),
+        files_changed: files_changed(&cumulative.changes),
+        diff_stat: cumulative.stat.to_string(),
+        scope_hash: scope_hash(present),
+        scope_missing: missing,
+        out_of_scope,
+        submodules: state.submodules.clone(),
+        previous_agent: previous.map(|(agent, _)| agent),
+        diff_from_implementer: diff_from_previous.clone().filter(|_| by_implementer),
+        diff_from_previous,
+        incremental_diff_sha: incremental.map(|(_, sha)| sha),
+        incremental_diff_error,
+        artifacts,
+    })
+}
+
+/// The newest snapshot, whole, with the role that left it.
+fn latest(context: &TaskContext) -> Result<Option<(Role, WorktreeSnapshot)>, Fault> {
+    let Some(latest) = context.latest_snapshot() else { return Ok(None) };
+    let whole = context.role(&latest.agent)?.worktree_snapshot.clone();
+    let whole = whole.filter(|snapshot| snapshot.sequence == latest.sequence);
+    let missing =
+        || Fault::new(ErrorCode::TaskCorrupt, format!("snapshot {} is not in the context", latest.sequence));
+    whole.map(|snapshot| Some((latest.agent.clone(), snapshot))).ok_or_else(missing)
+}
+
+fn keep_diff(
+    draft: &mut Draft<'_>,
+    name: &str,
+    diff: &TreeDiff,
+) -> Result<baton_core::task::Artifact, Fault> {
+    let size = diff.patch.len() as u64;
+    if size > LARGE_DIFF_BYTES {
+        draft.warnings.push(format!(
+            "diff size {}MB exceeds 10MB threshold; review for unintended binary files",
+            size / MEBIBYTE
+        ));
+    }
+    draft.keep(name, "diff", &diff.patch, Compress::Always)
+}
+
+fn list(paths: &[String]) -> String {
+    let named = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if paths.len() > NAMED { format!("{named} and {} more", paths.len() - NAMED) } else { named }
+}
+
+fn missing_paths(place: &TaskPlace, context: &TaskContext) -> Vec<String> {
+    let is_missing = |path: &&String| place.root().join(path).symlink_metadata().is_err();
+    context.immutable.repo_paths.iter().filter(is_missing).cloned().collect()
+}
+
+/// What verifying came to.
+pub(crate) struct Verified {
+    /// The snapshot that was expected.
+    pub(crate) snapshot: WorktreeSnapshot,
+    /// The role that left it.
+    pub(crate) agent: Role,
+    /// The tree as it is.
+    pub(crate) actual: TreePoint,
+    /// Where they differ.
+    pub(crate) verdict: Verdict,
+}
+
+/// Compares the tree with the last snapshot of a role.
+pub(crate) fn verify(place: &TaskPlace, context: &TaskContext, role: &Role) -> Result<Verified, Fault> {
+    let snapshot = context.role(role)?.worktree_snapshot.clone();
+    let snapshot = snapshot.ok_or_else(|| no_snapshot(role, context.task_id.as_str()))?;
+    let (state, changes) = place.tree().verify(&snapshot)?;
+    let scope = ScopeFence::new(&context.immutable.scope_patterns);
+    let missing = missing_paths(place, context);
+    let verdict = compare(&snapshot, &state, &changes, &scope, &missing);
+    let actual = TreePoint { tree: state.tree, head: state.head.commit };
+    Ok(Verified { snapshot, agent: role.clone(), actual, verdict })
+}
+
+impl Verified {
+    /// What to put on record.
+    pub(crate) fn found(&self) -> Found {
+        Found {
+            expected: TreePoint { tree: self.snapshot.tree.clone(), head: self.snapshot.head.clone() },
+            actual: self.actual.clone(),
+            expected_agent: self.agent.clone(),
+            snapshot: self.snapshot.sequence,
+            differences: self.verdict.differences.clone(),
+        }
+    }
+
+    /// The error that names everything that differs.
+    pub(crate) fn fault(&self, context: &TaskContext, recorded: bool) -> Fault {
+        let id = &context.task_id;
+        let messages: Vec<&str> = self.verdict.differences.iter().map(|d| d.message.as_str()).collect();
+        let mut lines: Vec<String> = messages.iter().take(NAMED).map(|text| format!("  {text}")).collect();
+        if messages.len() > NAMED {
+            lines.push(format!("  and {} more", messages.len() - NAMED));
+        }
+        let has = |kind| self.verdict.differences.iter().any(|difference| difference.kind == kind);
+        let meaning = if has(DifferenceKind::Committed) {
+            "working tree was committed, delta tracking invalidated"
+        } else if has(DifferenceKind::BaseCommitMoved) {
+            "base commit changed, cannot verify deltas"
+        } else {
+            "files were modified outside the agent workflow"
+        };
+        let message = format!(
+            "working tree drift detected after {} finished: {meaning}\n{}",
+            self.agent,
+            lines.join("\n")
+        );
+        let hint = if recorded {
+            format!("undo it, or go on from here with baton task resolve-drift {id} --note TEXT")
+        } else {
+            "this is not the state that the next role takes over, so nothing was recorded".into()
+        };
+        Fault::new(ErrorCode::DriftDetected, message).hint(hint).details(json!({
+            "task_id": id,
+            "expected_agent": self.agent,
+            "snapshot": self.snapshot.sequence,
+            "expected": { "tree": self.snapshot.tree, "head": self.snapshot.head },
+            "actual": self.actual,
+            "differences": self.verdict.differences,
+            "recorded": recorded,
+            "drift_budget": context.drift.open(),
+        }))
+    }
+}

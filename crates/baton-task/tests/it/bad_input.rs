@@ -1,0 +1,274 @@
+//! What must be refused: with a clear error, the right code, and nothing half written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use baton_core::ErrorCode;
+use serde_json::json;
+
+use crate::checkout::{Checkout, TASK, TASK_FILE};
+
+/// Every file below a folder, with its bytes.
+fn all_files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else {
+                files.insert(
+                    entry.path().to_string_lossy().into_owned(),
+                    fs::read(entry.path()).unwrap_or_default(),
+                );
+            }
+        }
+    }
+    files
+}
+
+fn output(checkout: &Checkout) -> BTreeMap<String, Vec<u8>> {
+    all_files(&checkout.root().join(".agent-output"))
+}
+
+#[test]
+fn unknown_tasks() {
+    let checkout = Checkout::new();
+    assert_eq!(checkout.code("init_context", json!({ "task_id": "TASK-9" })), ErrorCode::TaskNotFound);
+    for (name, params) in [
+        ("get_context", json!({ "task_id": "TASK-9" })),
+        ("update_agent", json!({ "task_id": "TASK-9", "agent": "implementer", "status": "done" })),
+        ("mark_blocked", json!({ "task_id": "TASK-9", "agent": "implementer", "finding": "x" })),
+        ("snapshot_worktree", json!({ "task_id": "TASK-9", "agent": "implementer" })),
+        ("verify_worktree", json!({ "task_id": "TASK-9", "expected_agent": "implementer" })),
+        ("get_diff", json!({ "task_id": "TASK-9", "agent": "implementer" })),
+        ("record_qa", json!({ "task_id": "TASK-9", "agent": "implementer", "content": "x" })),
+        ("attach_evidence", json!({ "task_id": "TASK-9", "type": "plan", "path": "README.md" })),
+        ("rebuild_context", json!({ "task_id": "TASK-9" })),
+        ("resolve_drift", json!({ "task_id": "TASK-9", "note": "x" })),
+        ("complete", json!({ "task_id": "TASK-9" })),
+    ] {
+        assert_eq!(checkout.code(name, params), ErrorCode::TaskNotFound, "{name}");
+    }
+    assert!(!checkout.root().join(".agent-output").exists());
+}
+
+#[test]
+fn task_files_that_cannot_be_read() {
+    let cases = [
+        ("title: [", "settings.task.yaml:"),
+        (&TASK_FILE.replace("priority: P1\n", ""), "priority"),
+        (&TASK_FILE.replace("title: Faster settings", "title: ''"), "title is empty"),
+        (&TASK_FILE.replace("P1", "P7"), "settings.task.yaml:4:11"),
+        (&TASK_FILE.replace("id: TASK-0824", "id: TASK-1"), "id is TASK-1"),
+        (&TASK_FILE.replace("area: backend", "area: ../x"), "settings.task.yaml:5:7"),
+        (&TASK_FILE.replace("#layering-rules", "#nothing"), "has no section"),
+        (&TASK_FILE.replace("standards/backend.md#", "../backend.md#"), "must not leave the repository"),
+        (
+            &TASK_FILE.replace("    - docs/settings.md", "    - ../../etc/passwd"),
+            "must not leave the repository",
+        ),
+        (&TASK_FILE.replace("    - docs/settings.md", "    - :nope"), ":nope is not known"),
+        (
+            &TASK_FILE.replace("standards:\n  - standards/backend.md#layering-rules\n", ""),
+            "standards_citations",
+        ),
+    ];
+    for (text, expected) in cases {
+        let checkout = Checkout::new();
+        checkout.write("tasks/open/TASK-0824-settings.task.yaml", text);
+        let fault = checkout.refused("init_context", json!({ "task_id": TASK }));
+        assert_eq!(fault.code, ErrorCode::InvalidRequest, "{}", fault.message);
+        assert!(fault.message.contains(expected), "{expected}: {}", fault.message);
+        assert!(fault.hint.is_some() || fault.details.is_some(), "{}", fault.message);
+        assert!(output(&checkout).is_empty(), "nothing half written: {expected}");
+    }
+    let checkout = Checkout::new();
+    checkout.write("tasks/open/TASK-0824-settings.task.yaml", &TASK_FILE.replace("in_progress", "todo"));
+    assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::TaskConflict);
+}
+
+#[test]
+fn names_and_paths_that_lead_elsewhere() {
+    let checkout = Checkout::begun();
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    symlink(outside.path(), checkout.root().join("leak")).unwrap();
+    let before = output(&checkout);
+    for id in ["../TASK-1", "TASK-../x", "TASK-", "", "TASK-1/..", "TASK-1\0"] {
+        assert_eq!(
+            checkout.code("get_context", json!({ "task_id": id })),
+            ErrorCode::InvalidRequest,
+            "{id:?}"
+        );
+        assert_eq!(
+            checkout.code("purge_context", json!({ "task_id": id })),
+            ErrorCode::InvalidRequest,
+            "{id:?}"
+        );
+    }
+    for role in ["../x", "", "Implementer", "a/b"] {
+        let params = json!({ "task_id": TASK, "agent": role, "status": "done" });
+        assert_eq!(checkout.code("update_agent", params), ErrorCode::InvalidRequest, "{role:?}");
+    }
+    for path in ["../x", "/etc/passwd", "leak", "src/../../x", ".", ""] {
+        let attach = json!({ "task_id": TASK, "type": "plan", "path": path });
+        assert_eq!(checkout.code("attach_evidence", attach), ErrorCode::InvalidRequest, "{path:?}");
+        let record = json!({ "task_id": TASK, "agent": "implementer", "from": path });
+        assert_eq!(checkout.code("record_qa", record), ErrorCode::InvalidRequest, "{path:?}");
+        let update =
+            json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress", "qa_log": path });
+        assert_eq!(checkout.code("update_agent", update), ErrorCode::InvalidRequest, "{path:?}");
+    }
+    let missing = json!({ "task_id": TASK, "agent": "implementer", "from": "none.log" });
+    assert_eq!(checkout.code("record_qa", missing), ErrorCode::NotFound);
+    assert_eq!(output(&checkout), before);
+}
+
+#[test]
+fn an_output_folder_that_is_a_link_is_not_followed() {
+    let checkout = Checkout::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), checkout.root().join(".agent-output")).unwrap();
+    assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::TaskConflict);
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_damaged_context() {
+    let checkout = Checkout::begun();
+    let path = ".agent-output/TASK-0824/context.json";
+    let good = String::from_utf8(checkout.read(path)).unwrap();
+    for bad in ["", "{}", "null", &good[..good.len() / 2], &good.replace("\"pending\"", "\"done\"")] {
+        checkout.write(path, bad);
+        for (name, params) in [
+            ("get_context", json!({ "task_id": TASK })),
+            ("update_agent", json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress" })),
+            ("init_context", json!({ "task_id": TASK })),
+        ] {
+            let fault = checkout.refused(name, params);
+            let expected = matches!(fault.code, ErrorCode::TaskCorrupt | ErrorCode::UnsupportedSchemaVersion);
+            assert!(expected && fault.message.contains("context.json"), "{name}: {fault:?}");
+        }
+        assert_eq!(checkout.read(path), bad.as_bytes(), "it is left for somebody to look at");
+    }
+    checkout.write(path, &good);
+    checkout.call("get_context", json!({ "task_id": TASK }));
+}
+
+fn secret() -> String {
+    format!("AKIA{}", "IOSFODNN7EXAMPLQ")
+}
+
+#[test]
+fn secrets_are_not_written_unless_somebody_insists() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("qa.log", &format!("line\nkey {}\n", secret()));
+    checkout.write("src/main.rs", &format!("let key = \"{}\";\n", secret()));
+    let before = output(&checkout);
+    let calls = [
+        (
+            "mark_blocked",
+            json!({ "task_id": TASK, "agent": "reviewer", "finding": format!("found {}", secret()) }),
+        ),
+        ("record_qa", json!({ "task_id": TASK, "agent": "implementer", "from": "qa.log" })),
+        ("snapshot_worktree", json!({ "task_id": TASK, "agent": "implementer" })),
+        ("attach_evidence", json!({ "task_id": TASK, "type": "excerpt", "path": "qa.log", "lines": "2" })),
+        (
+            "update_agent",
+            json!({ "task_id": TASK, "agent": "implementer", "status": "done", "qa_log": "qa.log" }),
+        ),
+    ];
+    for (name, params) in &calls {
+        let fault = checkout.refused(name, params.clone());
+        assert_eq!(fault.code, ErrorCode::SecretFound, "{name}");
+        let said = format!("{} {:?} {:?}", fault.message, fault.details, fault.hint);
+        assert!(said.contains("aws-access-key") && !said.contains(&secret()), "{said}");
+        assert_eq!(output(&checkout), before, "{name}: nothing half written");
+    }
+    for (name, params) in &calls[1..] {
+        let mut params = params.clone();
+        params["force_secrets"] = true.into();
+        let answer = checkout.call(name, params);
+        assert!(answer["warnings"].to_string().contains("overruled"), "{name}: {answer}");
+    }
+    let context = checkout.context();
+    let verbs: Vec<&str> = context.audit.forced_secrets.iter().map(|forced| forced.verb.as_str()).collect();
+    assert_eq!(verbs, ["record-qa", "snapshot-worktree", "attach-evidence", "update-agent"]);
+    assert!(!serde_json::to_string(&context.audit).unwrap().contains(&secret()));
+}
+
+#[test]
+fn secrets_in_a_task_file_or_a_note() {
+    let checkout = Checkout::new();
+    let leaky = TASK_FILE.replace("faster.", &format!("faster with {}.", secret()));
+    checkout.write("tasks/open/TASK-0824-settings.task.yaml", &leaky);
+    checkout.tree.commit();
+    assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::SecretFound);
+    assert!(!checkout.root().join(".agent-output/TASK-0824").exists());
+    checkout.call("init_context", json!({ "task_id": TASK, "force_secrets": true }));
+    // What was overruled once is not asked about again when its revision becomes a past one.
+    checkout
+        .call("record_qa", json!({ "task_id": TASK, "agent": "implementer", "content": "1 passed in 0.1s" }));
+    checkout.work("implementer", "src/main.rs", "x\n");
+    checkout.write("src/main.rs", "y\n");
+    checkout.code("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
+    let note = json!({ "task_id": TASK, "note": format!("used {}", secret()) });
+    assert_eq!(checkout.code("resolve_drift", note), ErrorCode::SecretFound);
+    assert_eq!(checkout.context().drift.open(), 1);
+}
+
+#[test]
+fn parameters_that_do_not_fit() {
+    let checkout = Checkout::begun();
+    for (name, params) in [
+        ("update_agent", json!({ "task_id": TASK, "agent": "implementer", "status": "finished" })),
+        ("update_agent", json!({ "task_id": TASK, "agent": "implementer", "status": "blocked" })),
+        ("update_agent", json!({ "task_id": TASK, "agent": "implementer" })),
+        ("update_agent", json!({ "task_id": TASK, "agent": "stranger", "status": "done" })),
+        ("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "  " })),
+        ("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "x".repeat(5000) })),
+        ("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "\u{1b}[2J" })),
+        ("resolve_drift", json!({ "task_id": TASK, "note": "" })),
+        ("get_diff", json!({ "task_id": TASK, "agent": "reviewer", "type": "sideways" })),
+        ("attach_evidence", json!({ "task_id": TASK, "type": "A B", "path": "README.md" })),
+        ("attach_evidence", json!({ "task_id": TASK, "type": "plan", "path": "README.md", "lines": "9-1" })),
+        ("record_qa", json!({ "task_id": TASK, "agent": "implementer" })),
+        ("init_context", json!({ "task_id": TASK, "surprise": 1 })),
+        ("snapshot_worktree", json!({ "task_id": TASK, "agent": "implementer", "actor": "" })),
+        ("list", json!([])),
+    ] {
+        assert_eq!(checkout.code(name, params.clone()), ErrorCode::InvalidRequest, "{name} {params}");
+    }
+    let unknown = json!({ "task_id": TASK, "base_commit": "nonsense" });
+    checkout.call("purge_context", json!({ "task_id": TASK }));
+    assert_eq!(checkout.code("init_context", unknown), ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn a_lock_that_stays_taken() {
+    let mut checkout = Checkout::begun();
+    checkout.place = crate::checkout::place_at(checkout.root(), std::sync::Arc::default())
+        .with_lock_timeout(Duration::from_millis(30));
+    let file = fs::File::open(checkout.root().join(".agent-output/.context_store.lock")).unwrap();
+    file.lock().unwrap();
+    let params = json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress" });
+    let fault = checkout.refused("update_agent", params.clone());
+    assert_eq!(fault.code, ErrorCode::Overloaded);
+    checkout.call("get_context", json!({ "task_id": TASK }));
+    drop(file);
+    checkout.call("update_agent", params);
+}
+
+#[test]
+fn a_diff_that_was_tampered_with() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "x\n");
+    let params = json!({ "task_id": TASK, "agent": "implementer", "content": true });
+    checkout.call("get_diff", params.clone());
+    checkout.write(".agent-output/TASK-0824/0001-implementer-from-base.diff.gz", "junk");
+    assert_eq!(checkout.code("get_diff", params), ErrorCode::TaskCorrupt);
+}

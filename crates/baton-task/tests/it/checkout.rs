@@ -1,0 +1,172 @@
+//! A checkout with a task, a standard and some code.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use baton_core::task::{TaskContext, TaskId};
+use baton_core::{ErrorCode, Fault, Timestamp};
+use baton_task::{AnyTaskOperation, TaskPlace, catalog};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::walked_tree::WalkedTree;
+
+pub(crate) const TASK: &str = "TASK-0824";
+
+pub(crate) const TASK_FILE: &str = "\
+id: TASK-0824
+title: Faster settings
+status: in_progress
+priority: P1
+area: backend
+owner: somebody
+description: |
+  Make it
+  faster.
+scope:
+  in:
+    - src/**/*.rs
+    - docs/settings.md
+  out:
+    - the mobile app
+acceptance_criteria:
+  - It is faster
+standards:
+  - standards/backend.md#layering-rules
+qa:
+  commands:
+    - cargo test
+";
+
+pub(crate) const STANDARD: &str =
+    "# Backend\n\n## Layering Rules\n\nLayers point down. Always.\n\n## Other\n\nMore.\n";
+
+/// A checkout, and a clock that moves by hand.
+pub(crate) struct Checkout {
+    folder: TempDir,
+    clock: Arc<AtomicI64>,
+    pub(crate) place: TaskPlace,
+    pub(crate) tree: WalkedTree,
+}
+
+pub(crate) fn place_at(root: &Path, clock: Arc<AtomicI64>) -> TaskPlace {
+    TaskPlace::new(
+        root,
+        WalkedTree::at(root),
+        move || Timestamp::from_millis(clock.load(Ordering::Relaxed)),
+        "tester",
+    )
+}
+
+impl Checkout {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
+        let tree = WalkedTree::at(root);
+        let place = place_at(root, Arc::clone(&clock));
+        let checkout = Self { tree, clock, place, folder };
+        checkout.write("tasks/open/TASK-0824-settings.task.yaml", TASK_FILE);
+        checkout.write("standards/backend.md", STANDARD);
+        checkout.write("src/main.rs", "fn main() {}\n");
+        checkout.write("README.md", "Read me\n");
+        checkout.tree.commit();
+        checkout
+    }
+
+    /// A checkout whose task has a context.
+    pub(crate) fn begun() -> Self {
+        let checkout = Self::new();
+        checkout.call("init_context", json!({ "task_id": TASK }));
+        checkout
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Vec<u8> {
+        fs::read(self.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub(crate) fn pass(&self, time: Duration) {
+        self.clock.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn try_call(&self, name: &str, params: Value) -> Result<Value, Fault> {
+        find(name).call(&self.place, params)
+    }
+
+    /// Calls an operation that must work.
+    pub(crate) fn call(&self, name: &str, params: Value) -> Value {
+        self.try_call(name, params).unwrap_or_else(|fault| panic!("{name}: {fault:?}"))
+    }
+
+    /// Calls an operation that must be refused.
+    pub(crate) fn refused(&self, name: &str, params: Value) -> Fault {
+        match self.try_call(name, params) {
+            Ok(answer) => panic!("{name} was not refused: {answer}"),
+            Err(fault) => fault,
+        }
+    }
+
+    pub(crate) fn code(&self, name: &str, params: Value) -> ErrorCode {
+        self.refused(name, params).code
+    }
+
+    pub(crate) fn update(&self, role: &str, status: &str) -> Value {
+        self.call("update_agent", json!({ "task_id": TASK, "agent": role, "status": status }))
+    }
+
+    pub(crate) fn snapshot(&self, role: &str) -> Value {
+        self.call("snapshot_worktree", json!({ "task_id": TASK, "agent": role, "actor": "agent-1" }))
+    }
+
+    /// Takes, edits, snapshots, finishes.
+    pub(crate) fn work(&self, role: &str, path: &str, text: &str) {
+        self.update(role, "in_progress");
+        self.write(path, text);
+        self.snapshot(role);
+        self.update(role, "done");
+    }
+
+    pub(crate) fn context(&self) -> TaskContext {
+        context_at(self.root(), TASK)
+    }
+}
+
+/// Reads a context and checks that everything it refers to is there.
+pub(crate) fn read_whole(root: &Path, task: &str) -> TaskContext {
+    let path = format!(".agent-output/{task}/context.json");
+    let context = TaskContext::from_document(&fs::read(root.join(&path)).unwrap(), &path).unwrap();
+    let artifacts = context.artifacts().into_iter().map(|artifact| &artifact.path);
+    for path in artifacts.chain(context.snapshots.iter().map(|snapshot| &snapshot.diff_from_base)) {
+        assert!(root.join(path).is_file(), "{path}");
+    }
+    context
+}
+
+/// The same, and checks that it is what was written.
+pub(crate) fn context_at(root: &Path, task: &str) -> TaskContext {
+    let context = read_whole(root, task);
+    for artifact in context.artifacts() {
+        let stored = fs::read(root.join(&artifact.path)).unwrap();
+        assert_eq!(baton_core::Sha256Hash::of(&stored), artifact.stored_sha256, "{}", artifact.path);
+    }
+    assert_eq!(context.task_id, task.parse::<TaskId>().unwrap());
+    context
+}
+
+pub(crate) fn find(name: &str) -> &'static dyn AnyTaskOperation {
+    let wire = format!("task.{name}");
+    catalog().into_iter().find(|operation| operation.name() == wire).unwrap_or_else(|| panic!("no {wire}"))
+}

@@ -1,0 +1,65 @@
+//! `kill -9` at any moment: the context is the old one or the new one, refers to what is there, and what was answered
+//! stays.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::checkout::{Checkout, TASK};
+use crate::race::{answers, start};
+
+/// How many processes are killed: `BATON_CRASH_CYCLES`, or 25.
+fn cycles() -> u64 {
+    std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(25)
+}
+
+fn script(cycle: u64) -> Vec<(&'static str, Value)> {
+    (0..200)
+        .flat_map(|round| {
+            let name = format!("{cycle} {round}");
+            [
+                ("write", json!({ "path": "src/main.rs", "text": format!("edit {name}\n") })),
+                ("snapshot_worktree", json!({ "task_id": TASK, "agent": "implementer", "actor": "doomed" })),
+                ("record_qa", json!({ "task_id": TASK, "agent": "implementer", "content": format!("{round} passed in 0.1s") })),
+                ("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": name })),
+                ("attach_evidence", json!({ "task_id": TASK, "type": "code", "path": "src/main.rs", "lines": "1" })),
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn crash_leaves_the_old_context_or_the_new_one() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    let mut killed_in_work = 0;
+    for cycle in 0..cycles() {
+        let before = checkout.context().audit.update_count;
+        let mut child = start(checkout.root(), &script(cycle));
+        let lines = answers(&mut child);
+        let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
+        std::thread::sleep(Duration::from_millis(20 + RandomState::new().hash_one(cycle) % 120));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let answered = reader.join().unwrap();
+        assert!(answered.iter().all(|answer| answer == "ok"), "{answered:?}");
+        killed_in_work += u64::from(!answered.is_empty());
+        let now = checkout.context().audit.update_count;
+        let acknowledged = before + answered.len() as u64;
+        assert!((acknowledged..=acknowledged + 1).contains(&now), "{acknowledged} answered, {now} written");
+        // Whoever comes next goes on as though nothing had happened.
+        checkout.call(
+            "mark_blocked",
+            json!({ "task_id": TASK, "agent": "validator", "finding": format!("after {cycle}") }),
+        );
+        let folder = checkout.root().join(".agent-output").join(TASK);
+        let left: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(".tmp-"))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+    assert!(killed_in_work > 0, "no process got as far as working");
+}

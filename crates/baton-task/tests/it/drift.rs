@@ -1,0 +1,168 @@
+//! Edits outside the workflow: found at every handover, named file by file, settled with a note.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use baton_core::ErrorCode;
+use serde_json::{Value, json};
+
+use crate::checkout::{Checkout, TASK};
+
+fn handed_over() -> Checkout {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "fast\n");
+    checkout
+}
+
+fn verify(checkout: &Checkout) -> Result<Value, (ErrorCode, Value)> {
+    let params = json!({ "task_id": TASK, "expected_agent": "implementer" });
+    checkout.try_call("verify_worktree", params).map_err(|fault| (fault.code, fault.details.unwrap()))
+}
+
+fn kinds(details: &Value) -> Vec<&str> {
+    details["differences"].as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_kind_of_edit_is_found() {
+    type Edit = fn(&Checkout);
+    let edits: [(Edit, &[&str]); 7] = [
+        (|c| c.write("src/main.rs", "slow\n"), &["content_changed"]),
+        (|c| c.write("src/extra.rs", "new\n"), &["added"]),
+        (|c| fs::remove_file(c.root().join("src/main.rs")).unwrap(), &["removed", "scope_file_missing"]),
+        (
+            |c| fs::set_permissions(c.root().join("src/main.rs"), fs::Permissions::from_mode(0o755)).unwrap(),
+            &["mode_changed"],
+        ),
+        (
+            |c| {
+                c.tree.commit();
+            },
+            &["base_commit_moved", "committed"],
+        ),
+        (|c| c.write("src/main.rs", "fn main() {}\n"), &["reset", "content_changed"]),
+        (
+            |c| {
+                c.write("src/main.rs", "fn main() {}\n");
+                c.tree.set_stash("stash-1");
+            },
+            &["stashed", "content_changed"],
+        ),
+    ];
+    for (edit, expected) in edits {
+        let checkout = handed_over();
+        edit(&checkout);
+        let (code, details) = verify(&checkout).unwrap_err();
+        assert_eq!((code, kinds(&details)), (ErrorCode::DriftDetected, expected.to_vec()));
+    }
+}
+
+#[test]
+fn an_untouched_tree_and_a_staged_one_are_fine() {
+    let checkout = handed_over();
+    assert!(verify(&checkout).is_ok());
+    checkout.write(".walked/staged", "M  src/main.rs\0");
+    let answer = verify(&checkout).unwrap();
+    assert_eq!(answer["notices"][0]["kind"], "staged_only");
+    // Baton's own files are no part of the tree.
+    checkout.write(".agent-output/TASK-0824/notes.txt", "mine\n");
+    assert!(verify(&checkout).is_ok());
+}
+
+#[test]
+fn taking_the_task_verifies_and_an_open_drift_stops_everybody() {
+    let checkout = handed_over();
+    checkout.write("src/main.rs", "edited by hand\n");
+    let take = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
+    let fault = checkout.refused("update_agent", take.clone());
+    assert_eq!(fault.code, ErrorCode::DriftDetected);
+    assert!(fault.message.contains("src/main.rs: expected SHA"), "{}", fault.message);
+    assert_eq!(checkout.context().drift.open(), 1);
+    for (name, params) in [
+        ("update_agent", take.clone()),
+        ("snapshot_worktree", json!({ "task_id": TASK, "agent": "implementer" })),
+        ("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "x" })),
+        ("record_qa", json!({ "task_id": TASK, "agent": "implementer", "content": "x" })),
+        ("attach_evidence", json!({ "task_id": TASK, "type": "plan", "path": "README.md" })),
+        ("rebuild_context", json!({ "task_id": TASK })),
+        ("complete", json!({ "task_id": TASK })),
+    ] {
+        assert_eq!(checkout.code(name, params), ErrorCode::TaskBlocked, "{name}");
+    }
+    let settled =
+        checkout.call("resolve_drift", json!({ "task_id": TASK, "note": "a typo", "actor": "operator" }));
+    assert_eq!((&settled["resolved"], &settled["snapshot"]), (&json!(1), &json!(2)));
+    let context = checkout.context();
+    let resolution = context.drift.events[0].resolution.as_ref().unwrap();
+    assert_eq!((resolution.note.as_str(), resolution.resolved_by.as_str()), ("a typo", "operator"));
+    assert!(context.coordination.values().all(|state| state.drift_budget == 0));
+    assert_eq!(checkout.call("update_agent", take)["verified_snapshot"], 2);
+    assert_eq!(
+        checkout.code("resolve_drift", json!({ "task_id": TASK, "note": "x" })),
+        ErrorCode::TaskConflict
+    );
+}
+
+#[test]
+fn the_same_drift_counts_once_and_stays_open_when_it_is_undone() {
+    let checkout = handed_over();
+    checkout.write("src/main.rs", "one\n");
+    for _ in 0..3 {
+        verify(&checkout).unwrap_err();
+    }
+    assert_eq!(checkout.context().drift.open(), 1);
+    checkout.write("src/main.rs", "two\n");
+    assert_eq!(verify(&checkout).unwrap_err().1["drift_budget"], 2);
+    checkout.write("src/main.rs", "fast\n");
+    let answer = verify(&checkout).unwrap();
+    assert_eq!(answer["drift_budget"], 2);
+    assert!(answer["warnings"][0].as_str().unwrap().contains("still open"));
+}
+
+#[test]
+fn while_a_role_holds_the_task_the_tree_is_its_own() {
+    let checkout = handed_over();
+    checkout.update("reviewer", "in_progress");
+    checkout.write("src/main.rs", "reviewed\n");
+    let (code, details) = verify(&checkout).unwrap_err();
+    assert_eq!((code, &details["recorded"]), (ErrorCode::DriftDetected, &json!(false)));
+    assert_eq!(checkout.context().drift.open(), 0);
+    checkout.snapshot("reviewer");
+    checkout.update("reviewer", "done");
+    // The implementer's snapshot is history now.
+    assert_eq!(verify(&checkout).unwrap_err().1["recorded"], false);
+    checkout.update("validator", "in_progress");
+}
+
+#[test]
+fn reading_changes_nothing() {
+    let checkout = handed_over();
+    checkout.write("src/main.rs", "edited\n");
+    verify(&checkout).unwrap_err();
+    let before = checkout.read(".agent-output/TASK-0824/context.json");
+    checkout.call("get_context", json!({ "task_id": TASK }));
+    checkout.call("list", json!({ "archived": true }));
+    checkout.call("get_diff", json!({ "task_id": TASK, "agent": "implementer" }));
+    verify(&checkout).unwrap_err();
+    assert_eq!(checkout.read(".agent-output/TASK-0824/context.json"), before);
+}
+
+#[test]
+fn a_clean_tree_is_no_work() {
+    let checkout = Checkout::begun();
+    let params = json!({ "task_id": TASK, "agent": "implementer" });
+    let before = checkout.read(".agent-output/TASK-0824/context.json");
+    assert_eq!(checkout.code("snapshot_worktree", params), ErrorCode::InvalidRequest);
+    assert_eq!(checkout.read(".agent-output/TASK-0824/context.json"), before);
+    checkout
+        .call("snapshot_worktree", json!({ "task_id": TASK, "agent": "implementer", "allow_clean": true }));
+}
+
+#[test]
+fn a_head_that_moved_warns_readers() {
+    let checkout = Checkout::begun();
+    checkout.write("README.md", "other\n");
+    checkout.tree.commit();
+    let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
+    assert!(warnings.contains("context may be stale"), "{warnings}");
+}

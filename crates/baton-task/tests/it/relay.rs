@@ -1,0 +1,241 @@
+//! A task from its beginning to its end, with rework, other pipelines and every file in its place.
+
+use baton_core::task::{Manifest, RoleStatus};
+use baton_core::{ErrorCode, Sha256Hash};
+use serde_json::json;
+
+use crate::checkout::{Checkout, TASK, TASK_FILE};
+
+#[test]
+fn init_freezes_the_task_and_lists_its_sources() {
+    let checkout = Checkout::new();
+    let answer = checkout.call("init_context", json!({ "task_id": TASK, "actor": "runner" }));
+    assert_eq!(answer["context_path"], ".agent-output/TASK-0824/context.json");
+    assert_eq!(answer["summary"].as_array().unwrap().len(), 8);
+    let context = checkout.context();
+    assert_eq!(context.created_by, "runner");
+    assert_eq!(context.immutable.task_snapshot.description, "Make it faster.\n");
+    assert_eq!(context.immutable.repo_paths, ["docs/settings.md", "src/main.rs"]);
+    let citation = &context.immutable.standards_citations[0];
+    assert_eq!((citation.section.as_str(), citation.line_span.as_deref()), ("layering-rules", Some("L3-L5")));
+    assert_eq!(context.git.head, context.git.base_commit);
+    let manifest: Manifest =
+        serde_json::from_slice(&checkout.read(".agent-output/TASK-0824/context.manifest")).unwrap();
+    let kinds: Vec<&str> = manifest.sources.iter().map(|source| source.kind.as_str()).collect();
+    assert_eq!(kinds, ["standard", "task"]);
+    for source in &manifest.sources {
+        assert_eq!(source.sha256, Sha256Hash::of(&checkout.read(&source.path)), "{}", source.path);
+    }
+    for (file, sha) in &manifest.derived {
+        assert_eq!(*sha, Sha256Hash::of(&checkout.read(&format!(".agent-output/TASK-0824/{file}"))));
+    }
+    assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::TaskExists);
+}
+
+#[test]
+fn the_same_checkout_makes_the_same_bytes() {
+    let (one, other) = (Checkout::begun(), Checkout::begun());
+    for file in ["context.json", "context.manifest", "context-reviewer.json"] {
+        let path = format!(".agent-output/TASK-0824/{file}");
+        assert_eq!(one.read(&path), other.read(&path), "{file}");
+    }
+}
+
+#[test]
+fn a_dirty_tree_and_other_tasks_warn() {
+    let checkout = Checkout::begun();
+    checkout.write("tasks/TASK-2.task.yaml", &TASK_FILE.replace("TASK-0824", "TASK-2"));
+    checkout.write("src/main.rs", "changed\n");
+    let answer = checkout.call("init_context", json!({ "task_id": "TASK-2" }));
+    let warnings = answer["warnings"].to_string();
+    assert!(warnings.contains("modified files already") && warnings.contains("TASK-0824"), "{warnings}");
+}
+
+#[test]
+fn implementer_reviewer_and_validator_hand_over() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fn main() { fast(); }\n");
+    checkout.write("src/new.rs", "pub fn fast() {}\n");
+    checkout.write("README.md", "Read me too\n");
+    let answer = checkout.snapshot("implementer");
+    let snapshot = &answer["snapshot"];
+    assert_eq!(snapshot["files_changed"].as_array().unwrap().len(), 3);
+    assert_eq!(snapshot["diff_stat"], "+3 -2");
+    assert_eq!(snapshot["out_of_scope"], json!(["README.md"]));
+    assert!(answer["warnings"].to_string().contains("README.md"), "{answer}");
+    assert_eq!(snapshot["diff_from_base"], ".agent-output/TASK-0824/0001-implementer-from-base.diff.gz");
+    checkout.update("implementer", "done");
+    let verified =
+        checkout.call("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
+    assert_eq!(verified["snapshot"], 1);
+    let taken = checkout.update("reviewer", "in_progress");
+    assert_eq!(taken["verified_snapshot"], 1);
+    checkout.write("src/new.rs", "pub fn fast() { /* reviewed */ }\n");
+    let reviewed = checkout.snapshot("reviewer");
+    assert_eq!(reviewed["snapshot"]["previous_agent"], "implementer");
+    assert!(reviewed["snapshot"]["diff_from_implementer"].is_string());
+    assert!(reviewed["snapshot"]["incremental_diff_error"].is_null());
+    let diff = |kind: &str| {
+        let params = json!({ "task_id": TASK, "agent": "reviewer", "type": kind, "content": true });
+        checkout.call("get_diff", params)["content"].as_str().unwrap().to_owned()
+    };
+    assert!(diff("incremental").contains("reviewed") && !diff("incremental").contains("README"));
+    assert!(diff("from_base").contains("README"));
+    let first = json!({ "task_id": TASK, "agent": "implementer", "type": "incremental" });
+    assert_eq!(checkout.code("get_diff", first), ErrorCode::NotFound);
+    checkout.update("reviewer", "done");
+    checkout.work("validator", "src/new.rs", "pub fn fast() { /* validated */ }\n");
+    let done = checkout.call("complete", json!({ "task_id": TASK }));
+    assert!(done["archive_path"].as_str().unwrap().starts_with(".agent-output/.archive/TASK-0824@"));
+    assert_eq!(checkout.code("get_context", json!({ "task_id": TASK })), ErrorCode::TaskNotFound);
+}
+
+#[test]
+fn rework_goes_back_and_forth() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "one\n");
+    checkout.update("reviewer", "in_progress");
+    let finding = json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" });
+    assert_eq!(checkout.call("mark_blocked", finding)["state"]["status"], "blocked");
+    let refused = checkout
+        .refused("update_agent", json!({ "task_id": TASK, "agent": "validator", "status": "in_progress" }));
+    assert_eq!(refused.code, ErrorCode::TaskBlocked);
+    checkout.work("implementer", "src/tests.rs", "two\n");
+    checkout.work("reviewer", "src/tests.rs", "three\n");
+    let context = checkout.context();
+    let sequence: Vec<&str> = context.snapshots.iter().map(|snapshot| snapshot.agent.as_str()).collect();
+    assert_eq!(sequence, ["implementer", "implementer", "reviewer"]);
+    let reviewer = &context.coordination[&"reviewer".parse().unwrap()];
+    assert_eq!(
+        (reviewer.status, reviewer.resolved_findings.as_slice()),
+        (RoleStatus::Done, &["no tests".into()][..])
+    );
+}
+
+#[test]
+fn a_role_only_works_when_it_holds_the_task() {
+    let checkout = Checkout::begun();
+    checkout.write("src/main.rs", "x\n");
+    for (name, params) in [
+        ("snapshot_worktree", json!({ "task_id": TASK, "agent": "reviewer" })),
+        ("update_agent", json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" })),
+        ("update_agent", json!({ "task_id": TASK, "agent": "reviewer", "status": "done" })),
+    ] {
+        assert_eq!(checkout.code(name, params), ErrorCode::TaskConflict);
+    }
+    // The first role may begin without saying so.
+    checkout.snapshot("implementer");
+    checkout.update("implementer", "done");
+    checkout.update("reviewer", "in_progress");
+    let params = json!({ "task_id": TASK, "agent": "implementer" });
+    assert_eq!(checkout.code("snapshot_worktree", params), ErrorCode::TaskConflict);
+}
+
+#[test]
+fn who_forgets_the_snapshot_stops_the_next_and_may_take_it_later() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "x\n");
+    assert!(checkout.update("implementer", "done")["warnings"].to_string().contains("left no snapshot"));
+    let next = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
+    let fault = checkout.refused("update_agent", next);
+    assert_eq!(
+        (fault.code, fault.message.as_str()),
+        (ErrorCode::NotFound, "no snapshot found for implementer of TASK-0824")
+    );
+    checkout.snapshot("implementer");
+    checkout.update("reviewer", "in_progress");
+}
+
+#[test]
+fn other_roles_come_from_the_task_or_the_configuration() {
+    let checkout = Checkout::new();
+    checkout.write(".baton.toml", "[task]\npipeline = ['writer', 'editor']\n");
+    checkout.call("init_context", json!({ "task_id": TASK }));
+    checkout.work("writer", "src/main.rs", "x\n");
+    checkout.work("editor", "src/main.rs", "y\n");
+    assert!(checkout.root().join(".agent-output/TASK-0824/context-editor.json").is_file());
+    assert_eq!(
+        checkout.code("update_agent", json!({ "task_id": TASK, "agent": "reviewer", "status": "done" })),
+        ErrorCode::InvalidRequest
+    );
+    checkout.call("complete", json!({ "task_id": TASK }));
+}
+
+#[test]
+fn quality_results_become_the_baseline_and_later_ones_are_compared() {
+    let checkout = Checkout::begun();
+    checkout.write("qa.log", "FAILED t.py::a - x\n1 failed, 3 passed in 0.1s\n");
+    let params = json!({ "task_id": TASK, "agent": "implementer", "from": "qa.log" });
+    let first = checkout.call("record_qa", params);
+    assert_eq!(
+        (&first["is_baseline"], &first["status"], &first["immutable_revision"]),
+        (&json!(true), &json!("failed"), &json!(2))
+    );
+    let params =
+        json!({ "task_id": TASK, "agent": "validator", "content": "FAILED t.py::b - x\n1 failed in 0.1s\n" });
+    let second = checkout.call("record_qa", params);
+    assert_eq!(second["compared_with_baseline"]["fixed"], json!(["pytest: t.py::a in t.py"]));
+    assert_eq!(second["compared_with_baseline"]["new_failures"], json!(["pytest: t.py::b in t.py"]));
+    let context = checkout.context();
+    assert_eq!(context.past_revisions.len(), 1);
+    assert_eq!(context.immutable.validation_baseline.initial_results.runs[0].passed, 3);
+    let export: serde_json::Value =
+        serde_json::from_slice(&checkout.read(".agent-output/TASK-0824/context-implementer.json")).unwrap();
+    assert_eq!(export["immutable_revision"], 2);
+    assert_eq!(export["immutable"]["validation_baseline"]["initial_results"]["status"], "failed");
+    checkout.write("tasks/open/TASK-0824-settings.task.yaml", &TASK_FILE.replace("faster.", "slower."));
+    let params = json!({ "task_id": TASK, "agent": "implementer", "from": "qa.log" });
+    assert_eq!(checkout.code("record_qa", params), ErrorCode::TaskConflict);
+}
+
+#[test]
+fn rebuilding_takes_changed_files_over_and_keeps_where_roles_stand() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    let same = checkout.call("rebuild_context", json!({ "task_id": TASK }));
+    assert_eq!(same["changed"], false);
+    checkout.write("standards/backend.md", "## Layering Rules\n\nLayers point up.\n");
+    checkout.snapshot("implementer");
+    checkout.update("implementer", "done");
+    let params = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
+    let fault = checkout.refused("update_agent", params);
+    assert!(fault.message.contains("cited standards changed"), "{}", fault.message);
+    let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
+    assert!(warnings.contains("standards/backend.md#layering-rules: expected SHA"), "{warnings}");
+    let rebuilt = checkout.call("rebuild_context", json!({ "task_id": TASK }));
+    assert_eq!((&rebuilt["changed"], &rebuilt["immutable_revision"]), (&json!(true), &json!(2)));
+    assert_eq!(rebuilt["changed_sources"], json!(["standards/backend.md"]));
+    let context = checkout.context();
+    assert_eq!(context.immutable.standards_citations[0].requirement, "Layers point up.");
+    assert_eq!(context.coordination[&"implementer".parse().unwrap()].status, RoleStatus::Done);
+    checkout.update("reviewer", "in_progress");
+}
+
+#[test]
+fn evidence_is_attached_once_and_cited_by_id() {
+    let checkout = Checkout::begun();
+    let params =
+        json!({ "task_id": TASK, "type": "excerpt", "path": "standards/backend.md", "lines": "3-5" });
+    let first = checkout.call("attach_evidence", params.clone());
+    assert!(first["evidence"]["id"].as_str().unwrap().starts_with("ev_"));
+    assert_eq!(first["evidence"]["lines"], "L3-L5");
+    let again = checkout.call("attach_evidence", params);
+    assert_eq!((&again["known"], &again["evidence"]), (&json!(true), &first["evidence"]));
+    let whole =
+        checkout.call("attach_evidence", json!({ "task_id": TASK, "type": "plan", "path": "README.md" }));
+    assert!(whole["evidence"]["excerpt"].is_null());
+    assert_eq!(checkout.context().evidence.len(), 2);
+}
+
+#[test]
+fn a_role_reads_only_what_it_needs() {
+    let checkout = Checkout::begun();
+    let answer = checkout.call("get_context", json!({ "task_id": TASK, "role": "reviewer" }));
+    assert!(answer["context"].is_null());
+    assert!(answer["role"]["export"]["immutable"].get("validation_baseline").is_none());
+    assert_eq!(answer["role"]["statuses"]["implementer"], "pending");
+    let stored = checkout.read(".agent-output/TASK-0824/context-reviewer.json");
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&stored).unwrap(), answer["role"]["export"]);
+}

@@ -1,0 +1,69 @@
+//! The checkout that `baton task` works on, and who answers for its working tree.
+
+use std::path::{Component, Path, PathBuf};
+
+use baton_app::{Clock, SystemClock};
+use baton_core::ErrorCode;
+use baton_task::TaskPlace;
+
+use super::git_tree::GitTree;
+use crate::checkout::find_root;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::Failure;
+
+/// The checkout around the working folder.
+pub(super) struct Checkout {
+    pub(super) place: TaskPlace,
+    cwd: PathBuf,
+}
+
+impl Checkout {
+    /// Finds the checkout around the working folder.
+    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+        let cwd = std::env::current_dir().map_err(|error| {
+            Failure::new(Exit::Failure, "internal", format!("the working folder: {error}"))
+        })?;
+        let root = find_root(&cwd).ok_or_else(|| {
+            Failure::new(
+                Exit::NotFound,
+                ErrorCode::NotFound.as_str(),
+                format!("{} is in no repository", cwd.display()),
+            )
+            .hint("go to the checkout of the task, then try again")
+        })?;
+        Ok(Self { place: place(&root, &actor(config)), cwd })
+    }
+
+    /// Takes a path as people mean it, from the working folder, and gives it from the root of the checkout. One that
+    /// leads out is left as it is, to be refused by name.
+    pub(super) fn path(&self, given: &str) -> String {
+        let mut full = PathBuf::new();
+        for part in self.cwd.join(given).components() {
+            match part {
+                Component::ParentDir => {
+                    full.pop();
+                }
+                Component::CurDir => {}
+                part => full.push(part),
+            }
+        }
+        let inside = full.strip_prefix(self.place.root()).ok().and_then(Path::to_str);
+        inside.unwrap_or(given).to_owned()
+    }
+}
+
+/// The tasks of a checkout, with git to answer for its tree.
+pub(super) fn place(root: &Path, actor: &str) -> TaskPlace {
+    TaskPlace::new(root, GitTree::at(root), || SystemClock.now(), actor)
+}
+
+/// Who acts when nobody is named: the configured agent, else the user.
+pub(super) fn actor(config: &Config) -> String {
+    let user = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let named = config.agent.as_ref().map(|agent| agent.as_str().to_owned()).or_else(user);
+    named
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "unknown".into())
+}

@@ -1,0 +1,134 @@
+//! The part of `baton demo` about tasks: a small checkout, two roles, and somebody who edits in between.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use baton_core::Fault;
+use baton_task::{
+    InitContext, ResolveDrift, SnapshotWorktree, TaskOperation, TaskPlace, UpdateAgent, operation,
+};
+use serde_json::{Value, json};
+
+use super::checkout::place;
+use super::describe;
+use crate::exit::Exit;
+use crate::output::Failure;
+
+const TASK: &str = "TASK-0007";
+
+/// What is in the checkout. A repository without commits is a few files; nothing has to be run to make one.
+const FILES: [(&str, &str); 5] = [
+    (".git/HEAD", "ref: refs/heads/main\n"),
+    (".git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
+    ("src/login.rs", "pub fn login() {}\n"),
+    ("standards/backend.md", "# Backend\n\n## Sessions\n\nA session ends when its user logs out.\n"),
+    (
+        "tasks/TASK-0007-logout.task.yaml",
+        "title: Logout\nstatus: in_progress\npriority: P1\narea: backend\ndescription: Customers can log out.\n\
+         scope: { in: [src/**] }\nacceptance_criteria: [The cookie is gone]\n\
+         standards: [\"standards/backend.md#sessions\"]\nqa: { commands: [cargo test] }\n",
+    ),
+];
+
+/// One thing that was done, and what came of it.
+pub(crate) struct Step {
+    pub(crate) operation: &'static str,
+    pub(crate) command: String,
+    pub(crate) told: String,
+    pub(crate) output: Value,
+}
+
+/// Plays in a folder that is thrown away afterwards.
+pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
+    make(folder).map_err(|error| {
+        Failure::new(Exit::Failure, "internal", format!("no throwaway checkout: {error}"))
+            .hint("set TMPDIR to a folder that can be written")
+    })?;
+    let place = place(folder, "demo");
+    let edit = |text: &str| fs::write(folder.join("src/login.rs"), text).unwrap_or_default();
+    let role = |agent: &str, status: &str| json!({ "task_id": TASK, "agent": agent, "status": status });
+    let mut steps = vec![
+        done::<InitContext>(&place, "init-context TASK-0007", json!({ "task_id": TASK }), describe::begun)?,
+        done::<UpdateAgent>(
+            &place,
+            "update-agent TASK-0007 --agent implementer --status in_progress",
+            role("implementer", "in_progress"),
+            describe::updated,
+        )?,
+    ];
+    edit("pub fn login() {}\n\npub fn logout() {}\n");
+    steps.push(done::<SnapshotWorktree>(
+        &place,
+        "snapshot-worktree TASK-0007 --agent implementer     # after the work",
+        json!({ "task_id": TASK, "agent": "implementer" }),
+        describe::snapshot,
+    )?);
+    steps.push(done::<UpdateAgent>(
+        &place,
+        "update-agent TASK-0007 --agent implementer --status done",
+        role("implementer", "done"),
+        describe::updated,
+    )?);
+    edit("pub fn login() {}\n\npub fn logout() { todo!() }\n");
+    steps.push(refused::<UpdateAgent>(
+        &place,
+        "update-agent TASK-0007 --agent reviewer --status in_progress     # somebody edited a file meanwhile",
+        role("reviewer", "in_progress"),
+    )?);
+    steps.push(done::<ResolveDrift>(
+        &place,
+        "resolve-drift TASK-0007 --note 'I marked what is missing'",
+        json!({ "task_id": TASK, "note": "I marked what is missing" }),
+        |output| format!("{} drifts settled; going on from snapshot {}", output.resolved, output.snapshot),
+    )?);
+    steps.push(done::<UpdateAgent>(
+        &place,
+        "update-agent TASK-0007 --agent reviewer --status in_progress",
+        role("reviewer", "in_progress"),
+        describe::updated,
+    )?);
+    Ok(steps)
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    for part in [".git/objects", ".git/refs"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    for (path, text) in FILES {
+        let path = folder.join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+fn call<O: TaskOperation>(place: &TaskPlace, params: Value) -> Result<Value, Fault> {
+    operation::<O>().call(place, params)
+}
+
+fn done<O: TaskOperation>(
+    place: &TaskPlace,
+    command: &str,
+    params: Value,
+    describe: impl FnOnce(&O::Output) -> String,
+) -> Result<Step, Failure> {
+    let output = call::<O>(place, params)?;
+    let typed: O::Output = serde_json::from_value(output.clone()).map_err(|error| {
+        Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
+    })?;
+    Ok(Step { operation: O::NAME, command: format!("baton task {command}"), told: describe(&typed), output })
+}
+
+/// Plays something that is expected to be refused, which is the point of it.
+fn refused<O: TaskOperation>(place: &TaskPlace, command: &str, params: Value) -> Result<Step, Failure> {
+    match call::<O>(place, params) {
+        Ok(answer) => Err(Failure::new(Exit::Failure, "internal", format!("this was not refused: {answer}"))),
+        Err(fault) => Ok(Step {
+            operation: O::NAME,
+            command: format!("baton task {command}"),
+            told: format!("refused with exit code {}: {}", Exit::from(fault.code) as u8, fault.message),
+            output: json!({ "error": fault.code, "details": fault.details }),
+        }),
+    }
+}

@@ -1,0 +1,245 @@
+//! Git answers for a working tree: what `baton-git` knows, in the words of `baton-task`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use baton_core::task::{
+    ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot,
+};
+use baton_core::{ErrorCode, Fault};
+use baton_git::{
+    Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
+    RepoPath, Repository, Snapshot, StatusEntry, Vault,
+};
+use baton_task::{OBJECTS_FOLDER, OUTPUT_FOLDER, WorkingTree};
+use serde_json::Value;
+
+use crate::checkout::{fault, git};
+
+/// The tree of a checkout. Git is asked when the first question comes, so verbs that have none do without it.
+pub(super) struct GitTree {
+    root: PathBuf,
+    found: OnceLock<Repository>,
+}
+
+impl GitTree {
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), found: OnceLock::new() }
+    }
+
+    fn repository(&self) -> Result<&Repository, Fault> {
+        if let Some(repository) = self.found.get() {
+            return Ok(repository);
+        }
+        let repository = Repository::discover(&git()?, &self.root).map_err(fault)?;
+        let same = |one: &Path, other: &Path| one.canonicalize().ok() == other.canonicalize().ok();
+        if !same(repository.root(), &self.root) {
+            let message =
+                format!("the working tree of {} is {}", self.root.display(), repository.root().display());
+            return Err(Fault::new(ErrorCode::NotFound, message).hint("go there, then try again"));
+        }
+        Ok(self.found.get_or_init(|| repository))
+    }
+
+    /// The private object folder. Baton's own files are in no snapshot.
+    fn vault(&self, repository: &Repository) -> Result<Vault, Fault> {
+        let folder = self.root.join(OUTPUT_FOLDER).join(OBJECTS_FOLDER);
+        Vault::open(folder, repository, excluded()).map_err(fault)
+    }
+}
+
+fn excluded() -> [RepoPath; 1] {
+    [RepoPath::new(OUTPUT_FOLDER)]
+}
+
+impl WorkingTree for GitTree {
+    fn head(&self) -> Result<Head, Fault> {
+        Ok(head(self.repository()?.head()))
+    }
+
+    fn resolve_commit(&self, revision: &str) -> Result<String, Fault> {
+        let found = self.repository()?.resolve_commit(revision).map_err(fault)?;
+        found.map(|id| id.to_string()).ok_or_else(|| {
+            Fault::invalid("base_commit", format!("there is no commit {revision}"))
+                .hint("git log --oneline shows what there is")
+        })
+    }
+
+    fn is_dirty(&self) -> Result<bool, Fault> {
+        let status = self.repository()?.status(&excluded()).map_err(fault)?;
+        Ok(status.entries.iter().any(|entry| !matches!(entry, StatusEntry::Untracked { .. })))
+    }
+
+    fn files(&self) -> Result<Vec<String>, Fault> {
+        let files = self.repository()?.files(&excluded()).map_err(fault)?;
+        Ok(files.iter().map(RepoPath::to_string).collect())
+    }
+
+    fn snapshot(&self) -> Result<TreeState, Fault> {
+        let repository = self.repository()?;
+        state(&repository.capture(&self.vault(repository)?).map_err(fault)?)
+    }
+
+    fn changes_since(&self, commit: Option<&str>, to: &TreeState) -> Result<TreeDiff, Fault> {
+        let vault = self.vault(self.repository()?)?;
+        let commit = commit.map(|id| id.parse().map_err(|_| lost(id))).transpose()?;
+        vault.changes_since(commit, &snapshot_of(&to.record)?).map(diff).map_err(fault)
+    }
+
+    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault> {
+        let vault = self.vault(self.repository()?)?;
+        let (from, to) = (snapshot_of(&from.record)?, snapshot_of(&to.record)?);
+        vault.changes_between(&from, &to).map(diff).map_err(fault)
+    }
+
+    fn verify(&self, expected: &WorktreeSnapshot) -> Result<(TreeState, Vec<TreeChange>), Fault> {
+        let repository = self.repository()?;
+        let vault = self.vault(repository)?;
+        match repository.verify(&vault, &snapshot_of(&expected.record)?) {
+            Ok(verification) => Ok((state(&verification.present)?, tree_changes(verification.differences))),
+            // Somebody removed the objects of the earlier tree: that the two differ can still be said, by their ids.
+            Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
+                Ok((self.snapshot()?, Vec::new()))
+            }
+            Err(error) => Err(fault(error)),
+        }
+    }
+}
+
+fn lost(id: &str) -> Fault {
+    Fault::new(ErrorCode::TaskCorrupt, format!("`{id}` is no id of a commit"))
+}
+
+fn snapshot_of(record: &Value) -> Result<Snapshot, Fault> {
+    serde_json::from_value(record.clone()).map_err(|error| {
+        Fault::new(ErrorCode::TaskCorrupt, "the record of a snapshot cannot be read").caused_by(error)
+    })
+}
+
+fn head(head: &baton_git::Head) -> Head {
+    Head { commit: head.commit().map(|id| id.to_string()), branch: head.branch().map(str::to_owned) }
+}
+
+fn state(capture: &Capture) -> Result<TreeState, Fault> {
+    let snapshot = capture.snapshot();
+    let record = serde_json::to_value(snapshot).map_err(|error| {
+        Fault::new(ErrorCode::Internal, "the snapshot cannot be written").caused_by(error)
+    })?;
+    let submodules = snapshot.nested.iter().map(|nested| Submodule {
+        path: nested.path.to_string(),
+        commit: nested.commit.map(|id| id.to_string()),
+        registered: nested.tracked,
+    });
+    Ok(TreeState {
+        head: head(&snapshot.head),
+        tree: snapshot.tree.to_string(),
+        clean: snapshot.clean,
+        stash: snapshot.stash.as_ref().map(|stash| stash.tip.to_string()),
+        status_report: report(&capture.status().report),
+        submodules: submodules.collect(),
+        record,
+    })
+}
+
+/// Writes a report as text. One that is no UTF-8 is escaped whole, and then has no NUL that every other ends with.
+fn report(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
+}
+
+fn diff(changes: Changes) -> TreeDiff {
+    let lines = changes.lines();
+    let stat = DiffStat {
+        files: changes.files.len() as u64,
+        insertions: lines.insertions,
+        deletions: lines.deletions,
+    };
+    let patch = changes.patch.as_bytes().to_vec();
+    TreeDiff { changes: changes.files.into_iter().map(tree_change).collect(), stat, patch }
+}
+
+/// The files that differ, sorted by path, and the repositories inside that are not where they were.
+fn tree_changes(differences: Vec<Difference>) -> Vec<TreeChange> {
+    let mut changes: BTreeMap<RepoPath, TreeChange> = BTreeMap::new();
+    for difference in differences {
+        match difference {
+            Difference::File { change, .. } => {
+                changes.insert(change.path.clone(), tree_change(change));
+            }
+            Difference::NestedMoved { path, expected, actual } => {
+                changes.entry(path).or_insert_with_key(|path| nested_change(path, expected, actual));
+            }
+            _ => {}
+        }
+    }
+    changes.into_values().collect()
+}
+
+fn nested_change(
+    path: &RepoPath,
+    expected: Option<NestedRepository>,
+    actual: Option<NestedRepository>,
+) -> TreeChange {
+    let status = match (&expected, &actual) {
+        (None, _) => ChangeStatus::Added,
+        (_, None) => ChangeStatus::Deleted,
+        (Some(_), Some(_)) => ChangeStatus::Modified,
+    };
+    let mode = |nested: &Option<_>| nested.as_ref().map(|_| FileMode::Nested.digits().to_owned());
+    let (previous_mode, mode) = (mode(&expected), mode(&actual));
+    let commit =
+        |nested: Option<NestedRepository>| nested.and_then(|nested| nested.commit).map(|id| id.to_string());
+    TreeChange {
+        path: path.to_string(),
+        previous_path: None,
+        status,
+        sha256: commit(actual),
+        previous_sha256: commit(expected),
+        mode,
+        previous_mode,
+        size_bytes: None,
+    }
+}
+
+fn tree_change(change: FileChange) -> TreeChange {
+    let status = match change.kind {
+        FileChangeKind::Added => ChangeStatus::Added,
+        FileChangeKind::Deleted => ChangeStatus::Deleted,
+        FileChangeKind::Renamed => ChangeStatus::Renamed,
+        FileChangeKind::TypeChanged => ChangeStatus::TypeChanged,
+        FileChangeKind::Modified => ChangeStatus::Modified,
+        FileChangeKind::ModeChanged => ChangeStatus::ModeChanged,
+    };
+    // A repository inside this one has no bytes, so its commit stands for it.
+    let hash =
+        |content: Content| content.sha256.map_or_else(|| content.id.to_string(), |hash| hash.to_string());
+    let mode = |content: Content| content.mode.digits().to_owned();
+    TreeChange {
+        path: change.path.to_string(),
+        previous_path: change.previous_path.map(|path| path.to_string()),
+        status,
+        sha256: change.after.map(hash),
+        previous_sha256: change.before.map(hash),
+        mode: change.after.map(mode),
+        previous_mode: change.before.map(mode),
+        size_bytes: change
+            .after
+            .filter(|content| content.mode != FileMode::Nested)
+            .map(|content| content.size_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_reports_read_the_same() {
+        assert_eq!(report(b"? caf\xc3\xa9\0"), "? caf\u{e9}\0");
+        assert_eq!(report(b"? caf\xe9\0"), r"? caf\xe9\x00");
+        assert_ne!(report(b"? caf\xe9\0"), report(b"? caf\\xe9\\x00\0"));
+    }
+}

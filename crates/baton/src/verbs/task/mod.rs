@@ -1,0 +1,149 @@
+//! `baton task …`: works on the checkout it is called in, without a store or a server.
+
+mod args;
+mod checkout;
+mod demo;
+mod describe;
+mod git_tree;
+mod tools;
+
+use std::io::Read;
+
+use baton_task::{
+    AttachEvidence, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked, PurgeContext,
+    RebuildContext, RecordQa, ResolveDrift, SnapshotWorktree, SweepContexts, TaskOperation, UpdateAgent,
+    VerifyWorktree, operation,
+};
+use serde_json::{Value, json};
+
+pub(crate) use args::TaskCommand;
+pub(crate) use demo::demo;
+pub(crate) use tools::local_tools;
+
+use self::checkout::Checkout;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure, warn};
+
+/// No log of quality checks is this long.
+const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
+
+pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failure> {
+    let checkout = Checkout::open(config)?;
+    let verb = Verb { checkout: &checkout };
+    match command {
+        TaskCommand::InitContext(args) => verb.answer::<InitContext>(
+            json!({ "task_id": args.task, "base_commit": args.base_commit, "truncate": args.truncate,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            describe::begun,
+        ),
+        TaskCommand::GetContext(args) => {
+            verb.answer::<GetContext>(json!({ "task_id": args.task, "role": args.role }), describe::context)
+        }
+        TaskCommand::UpdateAgent(args) => verb.answer::<UpdateAgent>(
+            json!({ "task_id": args.task, "agent": args.agent, "status": args.status,
+                "qa_log": args.qa_log.map(|path| checkout.path(&path)), "session_id": args.session_id,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            describe::updated,
+        ),
+        TaskCommand::MarkBlocked(args) => verb.answer::<MarkBlocked>(
+            json!({ "task_id": args.task, "agent": args.agent, "finding": args.finding,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            |output| format!("{} of {} is blocked", output.agent, output.task_id),
+        ),
+        TaskCommand::SnapshotWorktree(args) => verb.answer::<SnapshotWorktree>(
+            json!({ "task_id": args.task, "agent": args.agent, "allow_clean": args.allow_clean,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            describe::snapshot,
+        ),
+        TaskCommand::VerifyWorktree(args) => verb.answer::<VerifyWorktree>(
+            json!({ "task_id": args.task, "expected_agent": args.expected_agent, "actor": args.actor.actor }),
+            |output| {
+                let notices: String = output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
+                format!("the working tree is as {} left it (snapshot {}){notices}", output.expected_agent, output.snapshot)
+            },
+        ),
+        TaskCommand::GetDiff(args) => verb.answer::<GetDiff>(
+            json!({ "task_id": args.task, "agent": args.agent, "type": args.kind, "content": args.content }),
+            |output| output.content.clone().unwrap_or_else(|| output.artifact.path.clone()),
+        ),
+        TaskCommand::RecordQa(args) => {
+            let (from, content) = match args.from.as_str() {
+                "-" => (None, Some(standard_input()?)),
+                path => (Some(checkout.path(path)), None),
+            };
+            verb.answer::<RecordQa>(
+                json!({ "task_id": args.task, "agent": args.agent, "from": from, "content": content,
+                    "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+                describe::quality,
+            )
+        }
+        TaskCommand::AttachEvidence(args) => verb.answer::<AttachEvidence>(
+            json!({ "task_id": args.task, "type": args.kind, "path": checkout.path(&args.path), "lines": args.lines,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            describe::evidence,
+        ),
+        TaskCommand::RebuildContext(args) => verb.answer::<RebuildContext>(
+            json!({ "task_id": args.task, "truncate": args.truncate,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            describe::rebuilt,
+        ),
+        TaskCommand::ResolveDrift(args) => verb.answer::<ResolveDrift>(
+            json!({ "task_id": args.task, "note": args.note,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            |output| format!("{} drifts settled; {} goes on from snapshot {}", output.resolved, output.task_id, output.snapshot),
+        ),
+        TaskCommand::Complete(args) => verb.answer::<CompleteTask>(
+            json!({ "task_id": args.task, "force": args.force, "actor": args.actor.actor }),
+            |output| format!("{} is complete; {} is kept until {}", output.task_id, output.archive_path, output.kept_until),
+        ),
+        TaskCommand::PurgeContext(args) => {
+            verb.answer::<PurgeContext>(json!({ "task_id": args.task }), |output| {
+                let what = if output.purged { "was purged" } else { "had nothing to purge" };
+                format!("{} {what}", output.task_id)
+            })
+        }
+        TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(
+            json!({ "ttl": args.ttl, "all": args.all, "dry_run": args.dry_run }),
+            describe::swept,
+        ),
+        TaskCommand::List(args) => verb.answer::<ListTasks>(json!({ "archived": args.archived }), describe::list),
+    }
+}
+
+struct Verb<'a> {
+    checkout: &'a Checkout,
+}
+
+impl Verb<'_> {
+    fn answer<O: TaskOperation>(
+        &self,
+        mut params: Value,
+        describe: impl FnOnce(&O::Output) -> String,
+    ) -> Result<Answer, Failure> {
+        if let Value::Object(members) = &mut params {
+            members.retain(|_, value| !value.is_null());
+        }
+        let data = operation::<O>().call(&self.checkout.place, params)?;
+        for warning in data["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            warn(warning);
+        }
+        let output: O::Output = serde_json::from_value(data.clone()).map_err(|error| {
+            Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
+        })?;
+        Ok(Answer::new(data, describe(&output)))
+    }
+}
+
+fn standard_input() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::new(Exit::Failure, "internal", format!("standard input: {error}")))?;
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        let message = format!("standard input is longer than {MAX_INPUT_BYTES} bytes");
+        return Err(Failure::new(Exit::Validation, "payload_too_large", message));
+    }
+    // Progress bars and colours are no text that anybody wants kept; the parameters of a call hold none.
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect())
+}

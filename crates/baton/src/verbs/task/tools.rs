@@ -1,0 +1,86 @@
+//! The operations on tasks as tools of `baton mcp`, when it runs inside a checkout.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use baton_server::{LocalHints, LocalTool};
+use baton_task::{AnyTaskOperation, Effect, catalog};
+use serde_json::{Map, Value};
+
+use super::checkout::{actor, place};
+use crate::checkout::find_root;
+use crate::config::Config;
+
+/// How deep answers are described. All of it would be a hundred kilobytes, which some clients put before their model.
+const DEPTH: usize = 2;
+
+/// Gives a tool for every operation on tasks; none outside of a checkout.
+pub(crate) fn local_tools(config: &Config) -> Vec<LocalTool> {
+    let root = std::env::current_dir().ok().as_deref().and_then(find_root);
+    root.map_or_else(Vec::new, |root| {
+        let actor = actor(config);
+        catalog().into_iter().map(|operation| tool(operation, &root, &actor)).collect()
+    })
+}
+
+fn tool(operation: &'static dyn AnyTaskOperation, root: &Path, actor: &str) -> LocalTool {
+    let name = operation.name().replace('.', "_");
+    let (root, actor) = (root.to_owned(), actor.to_owned());
+    LocalTool {
+        hints: LocalHints {
+            reads: operation.effect() == Effect::Read,
+            destructive: name == "task_purge_context",
+            idempotent: operation.idempotent(),
+        },
+        name,
+        description: operation.summary(),
+        input_schema: operation.params_schema(),
+        output_schema: outline(&operation.output_schema(), DEPTH),
+        // Each call finds the checkout anew: HEAD moves while the server runs.
+        call: Arc::new(move |arguments| operation.call(&place(&root, &actor), Value::Object(arguments))),
+    }
+}
+
+/// Keeps the upper levels of a schema. What is left says less, and nothing that is not so.
+fn outline(schema: &Value, depth: usize) -> Value {
+    let Value::Object(members) = schema else { return schema.clone() };
+    let kept = |name: &str| members.get(name).map(|value| (name.to_owned(), value.clone()));
+    let mut outline: Map<String, Value> =
+        ["type", "description", "enum"].into_iter().filter_map(kept).collect();
+    if depth > 0 {
+        outline.extend(kept("required"));
+        if let Some(Value::Object(properties)) = members.get("properties") {
+            let properties: Map<String, Value> = properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), self::outline(schema, depth - 1)))
+                .collect();
+            outline.insert("properties".into(), Value::Object(properties));
+        }
+        if let Some(items) = members.get("items") {
+            outline.insert("items".into(), self::outline(items, depth - 1));
+        }
+    }
+    Value::Object(outline)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_outline_has_the_upper_levels() {
+        let leaf =
+            json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "string" } } });
+        let schema = json!({ "type": "object", "title": "T", "required": ["a"], "properties": {
+            "a": { "type": "array", "description": "some", "items": leaf },
+            "b": { "anyOf": [leaf, { "type": "null" }], "description": "perhaps" },
+        } });
+        let expected = json!({ "type": "object", "required": ["a"], "properties": {
+            "a": { "type": "array", "description": "some", "items": { "type": "object" } },
+            "b": { "description": "perhaps" },
+        } });
+        assert_eq!(outline(&schema, 2), expected);
+    }
+}

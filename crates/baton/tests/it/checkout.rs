@@ -1,0 +1,152 @@
+//! A real repository in a home of its own, with tasks in it, and the real binary to work on them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use baton_testkit::binary::{Finished, Home};
+use serde_json::Value;
+
+pub(crate) const TASK: &str = "TASK-0824";
+
+const TASK_FILE: &str = "\
+title: Faster settings
+status: in_progress
+priority: P1
+area: backend
+description: |
+  Make it faster.
+scope:
+  in:
+    - src/**/*.rs
+acceptance_criteria:
+  - It is faster
+standards:
+  - standards/backend.md#layering-rules
+qa:
+  commands:
+    - cargo test
+";
+
+const GIT_CONFIG: &str = "[user]\n\tname = Test\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n\
+                          [gc]\n\tauto = 0\n[protocol \"file\"]\n\tallow = always\n";
+
+pub(crate) struct Checkout {
+    pub(crate) home: Home,
+}
+
+impl Checkout {
+    /// A repository with a commit and a task in progress.
+    pub(crate) fn new() -> Self {
+        let checkout = Self::unborn();
+        checkout.commit();
+        checkout
+    }
+
+    /// The same before its first commit.
+    pub(crate) fn unborn() -> Self {
+        let home = Home::new(env!("CARGO_BIN_EXE_baton")).with("GIT_CONFIG_NOSYSTEM", "1").working_in("shop");
+        fs::write(home.path().join(".gitconfig"), GIT_CONFIG).unwrap();
+        let checkout = Self { home };
+        checkout.git(&["init", "--quiet"]);
+        checkout.write(".gitignore", ".agent-output/\n");
+        checkout.write("tasks/TASK-0824-settings.task.yaml", TASK_FILE);
+        checkout.write("tasks/TASK-0825-other.task.yaml", TASK_FILE);
+        checkout.write("standards/backend.md", "# Backend\n\n## Layering Rules\n\nLayers point down.\n");
+        checkout.write("src/main.rs", "fn main() {}\n");
+        checkout.write("src/lib.rs", "pub fn one() -> u32 {\n    1\n}\n\npub fn two() -> u32 {\n    2\n}\n");
+        checkout.write("README.md", "Read me\n");
+        checkout
+    }
+
+    /// A repository whose task has a context.
+    pub(crate) fn begun() -> Self {
+        let checkout = Self::new();
+        checkout.task(&["init-context", TASK]);
+        checkout
+    }
+
+    /// A task that the implementer left for the reviewer.
+    pub(crate) fn implemented() -> Self {
+        let checkout = Self::begun();
+        checkout.work("implementer", "fn main() {\n    println!(\"fast\");\n}\n");
+        checkout
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.home.working_folder()
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Runs git as its user does; it must succeed.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(arguments)
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    pub(crate) fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", "change"]);
+    }
+
+    /// Runs `baton task …` for a machine, whatever comes of it.
+    pub(crate) fn try_task(&self, arguments: &[&str]) -> Finished {
+        self.home.run(&[&["task"], arguments, &["--format", "json"]].concat())
+    }
+
+    /// Runs `baton task …`, which must work, and gives its data.
+    pub(crate) fn task(&self, arguments: &[&str]) -> Value {
+        let finished = self.try_task(arguments);
+        assert_eq!(finished.code, 0, "{arguments:?}: {} {}", finished.stdout, finished.stderr);
+        let answer = finished.json();
+        assert_eq!((&answer["success"], &answer["error"]), (&Value::Bool(true), &Value::Null));
+        answer["data"].clone()
+    }
+
+    /// Runs `baton task …`, which must be refused with this exit code, and gives the error.
+    pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> Value {
+        let finished = self.try_task(arguments);
+        assert_eq!(finished.code, code, "{arguments:?}: {} {}", finished.stdout, finished.stderr);
+        let answer = finished.json();
+        assert_eq!((&answer["success"], &answer["data"]), (&Value::Bool(false), &Value::Null));
+        answer["error"].clone()
+    }
+
+    pub(crate) fn update(&self, role: &str, status: &str) -> Value {
+        self.task(&["update-agent", TASK, "--agent", role, "--status", status])
+    }
+
+    pub(crate) fn snapshot(&self, role: &str) -> Value {
+        self.task(&["snapshot-worktree", TASK, "--agent", role, "--actor", "agent-1"])["snapshot"].clone()
+    }
+
+    /// Takes the task, writes `src/main.rs`, snapshots, finishes.
+    pub(crate) fn work(&self, role: &str, text: &str) {
+        self.update(role, "in_progress");
+        self.write("src/main.rs", text);
+        self.snapshot(role);
+        self.update(role, "done");
+    }
+
+    pub(crate) fn context(&self) -> Value {
+        self.task(&["get-context", TASK])["context"].clone()
+    }
+}

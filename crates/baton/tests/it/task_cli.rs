@@ -1,0 +1,94 @@
+//! `baton task` from outside: where it works, what it refuses, and how it ends.
+
+use std::fs;
+
+use baton_testkit::binary::{Finished, Home};
+use serde_json::json;
+
+/// A home that is a checkout with one task.
+fn checkout() -> Home {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    fs::create_dir(home.path().join(".git")).unwrap();
+    fs::create_dir(home.path().join("tasks")).unwrap();
+    fs::write(home.path().join("tasks/TASK-2.task.yaml"), "title: [\n").unwrap();
+    home
+}
+
+fn task(home: &Home, arguments: &[&str]) -> Finished {
+    home.run(&[&["task"], arguments].concat())
+}
+
+#[test]
+fn outside_of_a_repository_it_says_so() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    let finished = task(&home, &["list"]);
+    assert_eq!(finished.code, 3);
+    assert!(finished.stderr.contains("is in no repository"), "{}", finished.stderr);
+    let json = task(&home, &["list", "--format", "json"]);
+    assert_eq!((json.code, &json.json()["error"]["code"]), (3, &json!("not_found")));
+}
+
+#[test]
+fn an_empty_checkout_has_no_tasks_and_gains_no_files() {
+    let home = checkout();
+    assert_eq!(task(&home, &["list", "--format", "json"]).json()["data"], json!({ "tasks": [] }));
+    assert!(task(&home, &["list"]).stdout.contains("no task has a context here"));
+    assert_eq!(task(&home, &["sweep-contexts", "--ttl", "1h"]).stdout.trim(), "nothing to sweep");
+    for _ in 0..2 {
+        let purged = task(&home, &["purge-context", "TASK-1", "--format", "json"]);
+        assert_eq!((purged.code, &purged.json()["data"]["purged"]), (0, &json!(false)));
+    }
+    assert!(!home.path().join(".agent-output").exists());
+    assert!(!home.data_dir().exists(), "tasks need no store");
+}
+
+#[test]
+fn exit_codes_follow_the_error() {
+    let home = checkout();
+    let code = |arguments: &[&str]| task(&home, arguments).code;
+    assert_eq!(code(&["get-context", "TASK-1"]), 3);
+    assert_eq!(code(&["init-context", "TASK-1"]), 3);
+    assert_eq!(code(&["init-context", "TASK-2"]), 7, "its file is no YAML");
+    assert_eq!(code(&["get-context", "../TASK-1"]), 7);
+    assert_eq!(code(&["update-agent", "TASK-1", "--agent", "../x", "--status", "done"]), 7);
+    assert_eq!(code(&["update-agent", "TASK-1", "--agent", "reviewer", "--status", "finished"]), 7);
+    assert_eq!(code(&["mark-blocked", "TASK-1", "--agent", "reviewer", "--finding", " "]), 7);
+    assert_eq!(code(&["sweep-contexts", "--ttl", "soon"]), 7);
+    assert_eq!(code(&["record-qa", "TASK-1", "--agent", "implementer", "--from", "../outside.log"]), 7);
+    assert_eq!(code(&["record-qa", "TASK-1", "--agent", "implementer"]), 2);
+    assert_eq!(code(&["nonsense"]), 2);
+}
+
+#[test]
+fn a_task_file_that_cannot_be_read_is_named_with_line_and_column() {
+    let finished = task(&checkout(), &["init-context", "TASK-2", "--format", "json"]);
+    let error = finished.json()["error"].clone();
+    assert_eq!(error["details"]["path"], "tasks/TASK-2.task.yaml");
+    assert!(error["details"]["line"].as_u64().unwrap() >= 1, "{error}");
+}
+
+#[test]
+fn a_damaged_context_is_named_and_left_alone() {
+    let home = checkout();
+    let folder = home.path().join(".agent-output/TASK-1");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("context.json"), "{\"version\":1}").unwrap();
+    let finished = task(&home, &["get-context", "TASK-1"]);
+    assert_eq!(finished.code, 1);
+    assert!(finished.stderr.contains("context.json"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("next: "), "{}", finished.stderr);
+    assert_eq!(task(&home, &["purge-context", "TASK-1"]).code, 0);
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_table_about_tasks_is_no_unknown_setting() {
+    let home = checkout();
+    fs::write(
+        home.path().join(".baton.toml"),
+        "[task]\npipeline = ['writer']\n[task.qa]\ncommands = ['make']\n",
+    )
+    .unwrap();
+    let finished = task(&home, &["list"]);
+    assert_eq!((finished.code, finished.stderr.as_str()), (0, ""));
+}

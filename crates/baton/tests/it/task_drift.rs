@@ -1,0 +1,188 @@
+//! What differs from how a role left the working tree is found, named and recorded, whatever it is.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::{Value, json};
+
+use crate::checkout::{Checkout, TASK};
+
+const VERIFY: [&str; 4] = ["verify-worktree", TASK, "--expected-agent", "implementer"];
+const REVIEW: [&str; 6] = ["update-agent", TASK, "--agent", "reviewer", "--status", "in_progress"];
+
+/// Kind and path of every difference.
+fn named(error: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let differences = error["details"]["differences"].as_array().unwrap();
+    differences.iter().map(|difference| (text(&difference["kind"]), text(&difference["path"]))).collect()
+}
+
+/// After the edit a task cannot be taken: what differs is named, and nothing goes on before somebody settles it.
+fn drifts(edit: impl FnOnce(&Checkout), expected: &[(&str, &str)]) -> Value {
+    let checkout = Checkout::implemented();
+    edit(&checkout);
+    let error = checkout.refused(5, &REVIEW);
+    assert_eq!(error["code"], "drift_detected");
+    let expected: Vec<(String, String)> =
+        expected.iter().map(|(kind, path)| ((*kind).to_owned(), (*path).to_owned())).collect();
+    assert_eq!(named(&error), expected, "{error:#}");
+    let message = error["message"].as_str().unwrap();
+    for difference in error["details"]["differences"].as_array().unwrap() {
+        assert!(message.contains(difference["message"].as_str().unwrap()), "{message}");
+    }
+    // The same drift counts once, reading changes nothing, and whatever writes is refused.
+    assert_eq!(checkout.refused(5, &VERIFY)["details"]["drift_budget"], 1);
+    for verb in [
+        &REVIEW[..],
+        &["snapshot-worktree", TASK, "--agent", "implementer"],
+        &["mark-blocked", TASK, "--agent", "reviewer", "--finding", "x"],
+        &["complete", TASK],
+    ] {
+        assert_eq!(checkout.refused(6, verb)["code"], "task_blocked");
+    }
+    checkout.task(&["get-context", TASK]);
+    let settled = checkout.task(&["resolve-drift", TASK, "--note", "it was me", "--actor", "somebody"]);
+    assert_eq!((&settled["resolved"], &settled["snapshot"]), (&json!(1), &json!(2)));
+    assert_eq!(checkout.task(&REVIEW)["verified_snapshot"], 2);
+    error
+}
+
+#[test]
+fn another_content() {
+    drifts(|c| c.write("src/main.rs", "fn main() { other() }\n"), &[("content_changed", "src/main.rs")]);
+}
+
+#[test]
+fn another_content_of_the_same_size_in_the_same_second() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fn main() { aaaa() }\n");
+    checkout.snapshot("implementer");
+    checkout.write("src/main.rs", "fn main() { bbbb() }\n");
+    checkout.update("implementer", "done");
+    assert_eq!(named(&checkout.refused(5, &REVIEW)), [("content_changed".into(), "src/main.rs".into())]);
+}
+
+#[test]
+fn another_mode() {
+    let executable = fs::Permissions::from_mode(0o755);
+    let error = drifts(
+        |c| fs::set_permissions(c.path("src/lib.rs"), executable).unwrap(),
+        &[("mode_changed", "src/lib.rs")],
+    );
+    let difference = &error["details"]["differences"][0];
+    assert_eq!((&difference["expected"], &difference["actual"]), (&json!("100644"), &json!("100755")));
+}
+
+#[test]
+fn another_name() {
+    let error = drifts(
+        |c| fs::rename(c.path("src/lib.rs"), c.path("src/library.rs")).unwrap(),
+        &[("renamed", "src/library.rs"), ("scope_file_missing", "src/lib.rs")],
+    );
+    assert_eq!(error["details"]["differences"][0]["expected"], "src/lib.rs");
+}
+
+#[test]
+fn something_came_and_something_went() {
+    drifts(|c| c.write("src/new.rs", "// new\n"), &[("added", "src/new.rs")]);
+    drifts(
+        |c| fs::remove_file(c.path("src/lib.rs")).unwrap(),
+        &[("removed", "src/lib.rs"), ("scope_file_missing", "src/lib.rs")],
+    );
+}
+
+#[test]
+fn a_link_in_place_of_a_file() {
+    drifts(
+        |c| {
+            fs::remove_file(c.path("src/lib.rs")).unwrap();
+            symlink("main.rs", c.path("src/lib.rs")).unwrap();
+        },
+        &[("type_changed", "src/lib.rs")],
+    );
+}
+
+#[test]
+fn a_commit_of_everything() {
+    let error = drifts(Checkout::commit, &[("base_commit_moved", ""), ("committed", "")]);
+    assert!(error["message"].as_str().unwrap().contains("working tree was committed"));
+}
+
+#[test]
+fn another_base() {
+    let error = drifts(
+        |c| {
+            c.git(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
+        },
+        &[("base_commit_moved", "")],
+    );
+    assert!(error["message"].as_str().unwrap().contains("base commit changed"));
+}
+
+#[test]
+fn a_stash_and_a_reset() {
+    drifts(
+        |c| {
+            c.git(&["stash", "--quiet"]);
+        },
+        &[("stashed", ""), ("content_changed", "src/main.rs")],
+    );
+    drifts(
+        |c| {
+            c.git(&["checkout", "--quiet", "."]);
+        },
+        &[("reset", ""), ("content_changed", "src/main.rs")],
+    );
+}
+
+#[test]
+fn what_does_not_belong_to_the_task() {
+    let error = drifts(|c| c.write("README.md", "Changed\n"), &[("content_changed", "README.md")]);
+    let difference = &error["details"]["differences"][0];
+    assert_eq!(difference["in_scope"], false);
+    assert!(difference["message"].as_str().unwrap().ends_with("(out of scope)"));
+}
+
+#[test]
+fn many_things_at_once_are_all_named() {
+    drifts(
+        |c| {
+            c.write("src/main.rs", "fn main() { other() }\n");
+            c.write("a new file", "1\n");
+            c.write("README.md", "Changed\n");
+            fs::set_permissions(c.path("src/lib.rs"), fs::Permissions::from_mode(0o755)).unwrap();
+        },
+        &[
+            ("content_changed", "README.md"),
+            ("added", "a new file"),
+            ("mode_changed", "src/lib.rs"),
+            ("content_changed", "src/main.rs"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_only_staged_or_ignored_is_no_drift() {
+    let checkout = Checkout::implemented();
+    checkout.git(&["add", "src/main.rs"]);
+    checkout.write(".git/info/exclude", "*.log\n");
+    checkout.write("noise.log", "1\n");
+    checkout.write(".agent-output/note", "1\n");
+    let verified = checkout.task(&VERIFY);
+    assert_eq!(verified["notices"][0]["kind"], "staged_only", "{verified}");
+    let taken = checkout.task(&REVIEW);
+    assert!(taken["warnings"].to_string().contains("only the index differs"), "{taken}");
+}
+
+#[test]
+fn without_its_objects_a_drift_is_still_one() {
+    let checkout = Checkout::implemented();
+    fs::remove_dir_all(checkout.path(".agent-output/.objects")).unwrap();
+    checkout.task(&VERIFY);
+    checkout.write("src/main.rs", "fn main() { other() }\n");
+    let error = checkout.refused(5, &VERIFY);
+    assert_eq!(named(&error), [("content_changed".into(), String::new())], "{error}");
+    checkout.task(&["resolve-drift", TASK, "--note", "somebody cleaned up"]);
+    checkout.task(&REVIEW);
+}

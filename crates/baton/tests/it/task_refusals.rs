@@ -1,0 +1,176 @@
+//! What `baton task` refuses on a real repository: secrets, bad input, no git. Nothing is half written.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::checkout::{Checkout, TASK};
+
+/// Put together here, so that this file holds none.
+fn secret() -> String {
+    format!("AKIA{}", "IOSFODNN7EXAMPLQ")
+}
+
+#[test]
+fn secrets_are_refused_wherever_they_would_be_kept() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", &format!("const KEY: &str = \"{}\";\n", secret()));
+    checkout.write("qa.log", &format!("using {}\n", secret()));
+    let finding = format!("it says {}", secret());
+    let before = checkout.context();
+    for verb in [
+        &["snapshot-worktree", TASK, "--agent", "implementer"][..],
+        &["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"],
+        &["mark-blocked", TASK, "--agent", "implementer", "--finding", &finding],
+        &["attach-evidence", TASK, "--type", "log", "--path", "qa.log"],
+    ] {
+        let error = checkout.refused(8, verb);
+        assert_eq!(error["code"], "secret_found");
+        assert!(!error.to_string().contains(&secret()), "{error}");
+    }
+    assert_eq!(checkout.context(), before, "nothing was written");
+    let forced = checkout.task(&["snapshot-worktree", TASK, "--agent", "implementer", "--force-secrets"]);
+    assert!(forced["warnings"].to_string().contains("secret"), "{forced}");
+    assert_eq!(checkout.context()["audit"]["forced_secrets"][0]["verb"], "snapshot-worktree");
+
+    checkout.update("implementer", "done");
+    checkout.write("src/main.rs", "fn main() {}\n");
+    checkout.write("src/lib.rs", "fn other() {}\n");
+    checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    let note = ["resolve-drift", TASK, "--note", &finding];
+    assert_eq!(checkout.refused(8, &note)["code"], "secret_found");
+}
+
+#[test]
+fn bad_input_ends_with_its_code() {
+    let checkout = Checkout::begun();
+    checkout.refused(3, &["init-context", "TASK-9999"]);
+    checkout.refused(3, &["get-context", "TASK-9999"]);
+    checkout.refused(7, &["get-context", "../../etc"]);
+    checkout.refused(7, &["attach-evidence", TASK, "--type", "x", "--path", "../../outside"]);
+    checkout.refused(7, &["attach-evidence", TASK, "--type", "x", "--path", "/etc/hostname"]);
+    checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    checkout.refused(4, &["update-agent", TASK, "--agent", "validator", "--status", "in_progress"]);
+    checkout.write("tasks/TASK-7.task.yaml", "title: x\n  status: [\n");
+    let error = checkout.refused(7, &["init-context", "TASK-7"]);
+    assert!(error["details"]["line"].is_u64() && error["details"]["column"].is_u64(), "{error}");
+    checkout.write("tasks/TASK-7.task.yaml", "title: x\nstatus: in_progress\n");
+    checkout.refused(7, &["init-context", "TASK-7"]);
+    let unknown = checkout.refused(7, &["init-context", "TASK-0825", "--base-commit", "nothing"]);
+    assert!(unknown["message"].as_str().unwrap().contains("there is no commit nothing"), "{unknown}");
+    checkout.refused(7, &["init-context", "TASK-0825", "--base-commit=--all"]);
+    assert!(
+        !checkout.path(".agent-output/TASK-0825").exists() && !checkout.path(".agent-output/TASK-7").exists()
+    );
+
+    let context = checkout.path(".agent-output/TASK-0824/context.json");
+    let mut text = fs::read_to_string(&context).unwrap();
+    text = text.replace("Faster settings", "Slower settings");
+    fs::write(&context, text).unwrap();
+    assert_eq!(checkout.refused(1, &["get-context", TASK])["code"], "task_corrupt");
+}
+
+#[test]
+fn a_task_file_that_changed_is_said() {
+    let checkout = Checkout::begun();
+    let path = "tasks/TASK-0824-settings.task.yaml";
+    let text = fs::read_to_string(checkout.path(path)).unwrap();
+    checkout.write(path, &text.replace("Make it faster", "Make it much faster"));
+    let taken = checkout.update("implementer", "in_progress");
+    assert!(taken["warnings"].to_string().contains("changed after the context was made"), "{taken}");
+    let rebuilt = checkout.task(&["rebuild-context", TASK]);
+    assert_eq!((&rebuilt["changed"], &rebuilt["immutable_revision"]), (&json!(true), &json!(2)));
+}
+
+#[test]
+fn a_head_that_moved_is_a_warning_to_readers() {
+    let checkout = Checkout::begun();
+    checkout.git(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
+    let read = checkout.task(&["get-context", TASK]);
+    assert!(read["warnings"].to_string().contains("HEAD"), "{read}");
+}
+
+#[test]
+fn without_git_reading_works_and_the_rest_says_what_is_missing() {
+    let checkout = Checkout::implemented();
+    let run = |arguments: &[&str]| {
+        let output =
+            checkout.home.command().env("PATH", "/nonexistent").arg("task").args(arguments).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(run(&["list"]).0, 0);
+    assert_eq!(run(&["get-diff", TASK, "--agent", "implementer", "--content"]).0, 0);
+    let (code, said) = run(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!(code, 1);
+    assert!(said.contains("`git` was not found") && said.contains("install git"), "{said}");
+}
+
+#[test]
+fn a_repository_of_somebody_else_is_not_believed() {
+    let checkout = Checkout::implemented();
+    let output = checkout
+        .home
+        .command()
+        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        .args(["task", "verify-worktree", TASK, "--expected-agent", "implementer"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("belongs to another user") && said.contains("safe.directory"), "{said}");
+}
+
+#[test]
+fn a_folder_that_only_looks_like_a_repository_is_none() {
+    let checkout = Checkout::implemented();
+    fs::remove_file(checkout.path(".git/HEAD")).unwrap();
+    checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+}
+
+#[test]
+fn kill_during_a_verb_leaves_the_old_context_or_the_new_one() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("qa.log", "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
+    let verbs: [&[&str]; 3] = [
+        &["snapshot-worktree", TASK, "--agent", "implementer"],
+        &["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"],
+        &["update-agent", TASK, "--agent", "implementer", "--status", "in_progress", "--session-id", "s1"],
+    ];
+    let mut before = checkout.context();
+    let (mut written, mut killed) = (0, 0);
+    for round in 0..45_u64 {
+        checkout.write("src/main.rs", &format!("fn main() {{ round({round}) }}\n"));
+        let mut child = checkout
+            .home
+            .command()
+            .arg("task")
+            .args(verbs[usize::try_from(round).unwrap() % verbs.len()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(2 * round));
+        let was_running = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = checkout.context();
+        let count = |context: &serde_json::Value| context["audit"]["update_count"].as_u64().unwrap();
+        let steps = count(&now) - count(&before);
+        assert!(steps == 1 || (steps == 0 && now == before), "round {round}");
+        for path in now["snapshots"].as_array().unwrap().iter().map(|snapshot| &snapshot["diff_from_base"]) {
+            assert!(checkout.path(path.as_str().unwrap()).is_file(), "round {round}: {path}");
+        }
+        written += steps;
+        killed += u64::from(was_running);
+        before = now;
+    }
+    assert!(written > 0 && killed > 0, "{written} written, {killed} killed");
+    // Whatever was left lying about is in nobody's way.
+    checkout.snapshot("implementer");
+    checkout.update("implementer", "done");
+    checkout.update("reviewer", "in_progress");
+}

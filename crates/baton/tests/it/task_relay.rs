@@ -1,0 +1,227 @@
+//! A task from role to role on a real repository, with every verb, and what that leaves of the repository.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::checkout::{Checkout, TASK};
+
+#[test]
+fn a_task_goes_from_role_to_role_with_every_verb() {
+    let checkout = Checkout::new();
+    let base = checkout.git(&["rev-parse", "HEAD"]);
+    let begun = checkout.task(&["init-context", TASK, "--base-commit", "HEAD", "--actor", "runner"]);
+    assert_eq!((&begun["base_commit"], &begun["warnings"]), (&json!(base), &json!([])));
+    assert_eq!(begun["pipeline"], json!(["implementer", "reviewer", "validator"]));
+    assert_eq!(checkout.refused(4, &["init-context", TASK])["code"], "task_exists");
+
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fn main() {\n    fast();\n}\n");
+    checkout.write("src/fast.rs", "pub fn fast() {}\n");
+    checkout.write("qa.log", "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
+    let quality = checkout.task(&["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"]);
+    assert_eq!(quality["runs"][0]["passed"], 12);
+    fs::remove_file(checkout.path("qa.log")).unwrap();
+    let evidence =
+        checkout.task(&["attach-evidence", TASK, "--type", "plan", "--path", "src/lib.rs", "--lines", "1-3"]);
+    assert!(evidence["evidence"]["id"].as_str().unwrap().starts_with("ev_"));
+    let first = checkout.snapshot("implementer");
+    assert_eq!((&first["sequence"], &first["diff_stat"]), (&json!(1), &json!("+4 -1")));
+    assert_eq!(first["files_changed"].as_array().unwrap().len(), 2, "{first}");
+    assert_eq!(first["base_commit"], base);
+    checkout.update("implementer", "done");
+
+    let verified = checkout.task(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!((&verified["snapshot"], &verified["notices"]), (&json!(1), &json!([])));
+    let taken = checkout.update("reviewer", "in_progress");
+    assert_eq!(taken["verified_snapshot"], 1);
+    let diff = checkout.task(&["get-diff", TASK, "--agent", "implementer", "--content"]);
+    let text = diff["content"].as_str().unwrap();
+    assert!(text.contains("+    fast();") && text.contains("new file mode 100644"), "{text}");
+    let role = checkout.task(&["get-context", TASK, "--role", "reviewer"]);
+    assert!(role["context"].is_null() && role["role"].is_object());
+
+    // The reviewer finds something, the implementer mends it, the reviewer looks again.
+    checkout.task(&["mark-blocked", TASK, "--agent", "reviewer", "--finding", "src/fast.rs: is slow"]);
+    checkout.work("implementer", "fn main() {\n    faster();\n}\n");
+    checkout.update("reviewer", "in_progress");
+    checkout.write("src/fast.rs", "pub fn faster() {}\n");
+    let second = checkout.snapshot("reviewer");
+    assert_eq!((&second["sequence"], &second["previous_agent"]), (&json!(3), &json!("implementer")));
+    checkout.update("reviewer", "done");
+    let increment =
+        checkout.task(&["get-diff", TASK, "--agent", "reviewer", "--type", "incremental", "--content"]);
+    let text = increment["content"].as_str().unwrap();
+    assert!(text.contains("+pub fn faster() {}") && !text.contains("src/main.rs"), "{text}");
+
+    checkout.work("validator", "fn main() {\n    faster();\n}\n");
+    let context = checkout.context();
+    assert_eq!(context["coordination"]["reviewer"]["resolved_findings"], json!(["src/fast.rs: is slow"]));
+    assert_eq!(context["snapshots"].as_array().unwrap().len(), 4);
+    assert!(checkout.path(".agent-output/.objects").is_dir());
+    // A file that the scope's pattern did not find at the beginning belongs to it now.
+    assert_eq!(context["immutable"]["repo_paths"], json!(["src/lib.rs", "src/main.rs"]));
+    assert_eq!(checkout.task(&["rebuild-context", TASK])["changed"], true);
+    let scope = checkout.context()["immutable"]["repo_paths"].clone();
+    assert_eq!(scope, json!(["src/fast.rs", "src/lib.rs", "src/main.rs"]));
+
+    let done = checkout.task(&["complete", TASK]);
+    assert!(checkout.path(done["archive_path"].as_str().unwrap()).join("context.json").is_file());
+    assert!(!checkout.path(".agent-output/.objects").exists(), "nobody needs the objects any more");
+    assert_eq!(checkout.task(&["list"])["tasks"], json!([]));
+    assert_eq!(checkout.task(&["list", "--archived"])["tasks"][0]["task_id"], TASK);
+    assert_eq!(checkout.task(&["sweep-contexts", "--ttl", "1h"])["swept"], json!([]));
+    assert_eq!(checkout.task(&["purge-context", TASK])["purged"], false);
+}
+
+#[test]
+fn people_read_what_happened() {
+    let checkout = Checkout::implemented();
+    let human = |arguments: &[&str]| {
+        let finished = checkout.home.run(&[&["task"], arguments].concat());
+        assert_eq!(finished.code, 0, "{finished:?}");
+        finished.stdout
+    };
+    assert!(
+        human(&["verify-worktree", TASK, "--expected-agent", "implementer"])
+            .contains("is as implementer left it")
+    );
+    assert!(human(&["list"]).contains("TASK-0824  Faster settings  implementer done"));
+    checkout.write("src/main.rs", "fn main() { /* not mine */ }\n");
+    let finished = checkout.home.run(&["task", "verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (5, ""));
+    assert!(finished.stderr.contains("src/main.rs: expected SHA"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("next: undo it"), "{}", finished.stderr);
+}
+
+#[test]
+fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
+    let checkout = Checkout::implemented();
+    let other = checkout.task(&["init-context", "TASK-0825"]);
+    assert!(
+        other["warnings"].to_string().contains("other tasks have a context in this checkout (TASK-0824)")
+    );
+    let warned = checkout.home.run(&[
+        "task",
+        "update-agent",
+        "TASK-0825",
+        "--agent",
+        "implementer",
+        "--status",
+        "in_progress",
+    ]);
+    assert!(warned.stderr.contains("1 other tasks have a context"), "{warned:?}");
+    checkout.task(&["purge-context", "TASK-0825"]);
+    assert!(checkout.path(".agent-output/.objects").is_dir());
+    checkout.task(&["purge-context", TASK]);
+    assert!(!checkout.path(".agent-output/.objects").exists());
+}
+
+#[test]
+fn a_repository_before_its_first_commit_and_a_detached_one() {
+    let checkout = Checkout::unborn();
+    assert_eq!(checkout.task(&["init-context", TASK])["base_commit"], Value::Null);
+    checkout.work("implementer", "fn main() { one() }\n");
+    assert_eq!(checkout.update("reviewer", "in_progress")["verified_snapshot"], 1);
+    checkout.task(&["purge-context", TASK]);
+
+    checkout.commit();
+    checkout.git(&["checkout", "--quiet", "--detach"]);
+    checkout.task(&["init-context", TASK]);
+    let git = checkout.context()["git"].clone();
+    assert_eq!((&git["branch"], &git["head"]), (&Value::Null, &json!(checkout.git(&["rev-parse", "HEAD"]))));
+    checkout.work("implementer", "fn main() { two() }\n");
+    checkout.update("reviewer", "in_progress");
+}
+
+#[test]
+fn a_linked_worktree_has_tasks_of_its_own() {
+    let checkout = Checkout::begun();
+    checkout.git(&["worktree", "add", "--quiet", "../linked"]);
+    let linked = checkout.home.path().join("linked");
+    let run = |arguments: &[&str]| {
+        let output =
+            checkout.home.command().current_dir(&linked).arg("task").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(run(&["list"]).contains("no task has a context here"));
+    run(&["init-context", TASK]);
+    run(&["update-agent", TASK, "--agent", "implementer", "--status", "in_progress"]);
+    fs::write(linked.join("src/main.rs"), "fn main() { three() }\n").unwrap();
+    run(&["snapshot-worktree", TASK, "--agent", "implementer"]);
+    assert!(
+        run(&["verify-worktree", TASK, "--expected-agent", "implementer"])
+            .contains("is as implementer left it")
+    );
+    assert_eq!(checkout.context()["snapshots"], json!([]), "the first checkout is not concerned");
+}
+
+#[test]
+fn repositories_inside_are_reported_and_not_looked_into() {
+    let checkout = Checkout::new();
+    checkout.git(&["clone", "--quiet", ".", "../part"]);
+    checkout.git(&["submodule", "--quiet", "add", "../part", "part"]);
+    checkout.git(&["clone", "--quiet", ".", "../elsewhere"]);
+    fs::rename(checkout.home.path().join("elsewhere"), checkout.path("stray")).unwrap();
+    checkout.task(&["init-context", TASK]);
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fn main() { four() }\n");
+    let taken = checkout.task(&["snapshot-worktree", TASK, "--agent", "implementer"]);
+    let warnings = taken["warnings"].to_string();
+    assert!(warnings.contains("part is a submodule"), "{warnings}");
+    assert!(warnings.contains("stray is an embedded repository"), "{warnings}");
+    checkout.update("implementer", "done");
+    // Another commit there is another tree here.
+    checkout.git(&["-C", "part", "commit", "--quiet", "--allow-empty", "-m", "x"]);
+    let error = checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!(error["details"]["differences"][0]["path"], "part", "{error}");
+}
+
+/// Everything in a folder but Baton's own: content and time of every file.
+fn seen(root: &Path) -> BTreeMap<PathBuf, (i64, i64, Vec<u8>)> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().flatten() {
+            let (path, meta) = (entry.path(), entry.metadata().unwrap());
+            if meta.is_dir() {
+                if path != root.join(".agent-output") {
+                    folders.push(path);
+                }
+            } else {
+                let content = fs::read(&path).unwrap_or_default();
+                all.insert(path, (meta.mtime(), meta.mtime_nsec(), content));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn the_repository_of_the_user_is_untouched() {
+    let checkout = Checkout::new();
+    // An index that git would like to refresh, a stash, something staged, something untracked.
+    checkout.write("README.md", "Set aside\n");
+    checkout.git(&["stash", "--quiet"]);
+    checkout.write("src/main.rs", "fn main() { staged() }\n");
+    checkout.git(&["add", "src/main.rs"]);
+    checkout.write("src/main.rs", "fn main() { unstaged() }\n");
+    checkout.write("src/lib.rs", &fs::read_to_string(checkout.path("src/lib.rs")).unwrap());
+    checkout.write("untracked.txt", "1\n");
+    let before = seen(checkout.root());
+    checkout.task(&["init-context", TASK]);
+    checkout.update("implementer", "in_progress");
+    checkout.snapshot("implementer");
+    checkout.update("implementer", "done");
+    checkout.task(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    checkout.update("reviewer", "in_progress");
+    checkout.snapshot("reviewer");
+    checkout.task(&["get-diff", TASK, "--agent", "reviewer", "--content"]);
+    checkout.task(&["list"]);
+    checkout.task(&["complete", TASK, "--force"]);
+    assert_eq!(seen(checkout.root()), before);
+}
