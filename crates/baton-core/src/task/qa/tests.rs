@@ -18,7 +18,7 @@ fn failure(run: &QaRun, at: usize) -> (&str, Option<&str>, Option<u64>, &str) {
 #[test]
 fn cargo_test() {
     let run = only(
-        "   Compiling demo v0.1.0 (/work/demo)\n\
+        "   Compiling demo v0.1.0 (/home/ada/demo)\n\
          \x1b[1m\x1b[32m    Finished\x1b[0m `test` profile [unoptimized + debuginfo] target(s) in 0.42s\n\
          \x20    Running unittests src/lib.rs (target/debug/deps/demo-1)\n\nrunning 3 tests\n\
          test tests::adds ... ok\ntest tests::slow ... ignored\ntest tests::subtracts ... FAILED\n\nfailures:\n\n\
@@ -53,7 +53,7 @@ fn cargo_nextest() {
 #[test]
 fn clippy() {
     let run = only(
-        "    Checking demo v0.1.0 (/work/demo)\nerror: this comparison is always false\n  --> src/a.rs:4:8\n   |\n\
+        "    Checking demo v0.1.0 (/home/ada/demo)\nerror: this comparison is always false\n  --> src/a.rs:4:8\n   |\n\
          4  |     if x < 0 {\n   |        ^^^^^\n   = note: `#[deny(clippy::absurd_extreme_comparisons)]` on by default\n\n\
          warning: unused variable: `y`\n --> src/b.rs:7:9\n  |\n\nerror[E0308]: mismatched types\n --> src/c.rs:1:2\n\n\
          error: could not compile `demo` (lib) due to 2 previous errors; 1 warning emitted\n",
@@ -62,7 +62,7 @@ fn clippy() {
     assert_eq!(failure(&run, 0), ("error", Some("src/a.rs"), Some(4), "this comparison is always false"));
     assert_eq!(failure(&run, 2), ("E0308", Some("src/c.rs"), Some(1), "mismatched types"));
     let clean = only(
-        "    Checking demo v0.1.0 (/work/demo)\n    Finished `dev` profile [unoptimized] target(s) in 1.2s\n",
+        "    Checking demo v0.1.0 (/home/ada/demo)\n    Finished `dev` profile [unoptimized] target(s) in 1.2s\n",
     );
     assert!(clean.is_clean() && clean.tool == "clippy");
 }
@@ -129,13 +129,17 @@ fn go_test() {
 #[test]
 fn eslint() {
     let run = only(
-        "\n/work/demo/src/a.js\n  1:7   error    'x' is assigned a value but never used  no-unused-vars\n\
-         \x20 3:1   warning  Unexpected console statement            no-console\n\n/work/demo/src/b.js\n\
+        "\n/home/ada/demo/src/a.js\n  1:7   error    'x' is assigned a value but never used  no-unused-vars\n\
+         \x20 3:1   warning  Unexpected console statement            no-console\n\n/home/ada/demo/src/b.js\n\
          \x20 2:2  error  Parsing error: Unexpected token\n\n✖ 3 problems (2 errors, 1 warning)\n",
     );
     assert_eq!((run.tool.as_str(), counts(&run)), ("eslint", [0, 0, 0, 2, 1]));
-    let expected =
-        ("no-unused-vars", Some("/work/demo/src/a.js"), Some(1), "'x' is assigned a value but never used");
+    let expected = (
+        "no-unused-vars",
+        Some("/home/ada/demo/src/a.js"),
+        Some(1),
+        "'x' is assigned a value but never used",
+    );
     assert_eq!(failure(&run, 0), expected);
 }
 
