@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 
 use baton_core::{
     Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId,
-    Timestamp, UlidSequence,
+    Timestamp, UlidSequence, output_schema, params_schema,
 };
 use baton_store::{StoreError, Tx};
-use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -268,40 +268,13 @@ impl<O: Operation> AnyOperation for Erased<O> {
         O::MAX_REQUEST_BYTES
     }
     fn params_schema(&self) -> Value {
-        schema_of::<O::Params>(SchemaSettings::draft2020_12().for_deserialize())
+        params_schema::<O::Params>()
     }
     fn output_schema(&self) -> Value {
-        schema_of::<O::Output>(SchemaSettings::draft2020_12().for_serialize())
+        output_schema::<O::Output>()
     }
     fn submit(&self, call: &OpenCall, params: Value) -> Answered {
         call.submit::<O>(params)
-    }
-}
-
-fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    let settings = settings.with(|settings| {
-        settings.meta_schema = None;
-        settings.inline_subschemas = true;
-    });
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
-    drop_number_formats(&mut schema);
-    schema
-}
-
-/// Takes out `uint32` and the like: they are no formats of JSON Schema, and clients warn about them.
-fn drop_number_formats(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            let is_number = |format: &Value| {
-                format.as_str().is_some_and(|format| format.contains("int") || format == "double")
-            };
-            if map.get("format").is_some_and(is_number) {
-                map.remove("format");
-            }
-            map.values_mut().for_each(drop_number_formats);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_number_formats),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -17,6 +17,7 @@ mod merge;
 mod meta;
 mod name;
 mod request;
+mod schema;
 pub mod secrets;
 mod session;
 pub mod task;
@@ -36,6 +37,7 @@ pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_sound_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
 pub use request::RequestRecord;
+pub use schema::{output_schema, params_schema};
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };

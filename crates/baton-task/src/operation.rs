@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use baton_core::{ErrorCode, Fault, require_plain_text};
-use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use baton_core::{ErrorCode, Fault, output_schema, params_schema, require_plain_text};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -81,10 +81,10 @@ impl<O: TaskOperation> AnyTaskOperation for Erased<O> {
         O::IDEMPOTENT
     }
     fn params_schema(&self) -> Value {
-        schema_of::<O::Params>(SchemaSettings::draft2020_12().for_deserialize())
+        params_schema::<O::Params>()
     }
     fn output_schema(&self) -> Value {
-        schema_of::<O::Output>(SchemaSettings::draft2020_12().for_serialize())
+        output_schema::<O::Output>()
     }
     fn call(&self, place: &TaskPlace, params: Value) -> Result<Value, Fault> {
         match &params {
@@ -127,30 +127,6 @@ pub fn catalog() -> [&'static dyn AnyTaskOperation; 15] {
         operation::<op::SweepContexts>(),
         operation::<op::ListTasks>(),
     ]
-}
-
-fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    let settings = settings.with(|settings| {
-        settings.meta_schema = None;
-        settings.inline_subschemas = true;
-    });
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
-    drop_number_formats(&mut schema);
-    schema
-}
-
-/// Takes out `uint32` and the like: they are no formats of JSON Schema, and clients warn about them.
-fn drop_number_formats(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            if map.get("format").and_then(Value::as_str).is_some_and(|format| format.contains("int")) {
-                map.remove("format");
-            }
-            map.values_mut().for_each(drop_number_formats);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_number_formats),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 #[cfg(test)]
