@@ -16,6 +16,7 @@ mod json;
 mod merge;
 mod meta;
 mod name;
+pub mod observation;
 mod request;
 mod schema;
 pub mod secrets;

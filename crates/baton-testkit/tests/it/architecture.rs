@@ -10,12 +10,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton-core", &[]),
     ("baton-store", &["baton-core"]),
     ("baton-git", &["baton-core"]),
-    ("baton-app", &["baton-core", "baton-store"]),
+    ("baton-llm", &["baton-core"]),
+    ("baton-app", &["baton-core", "baton-llm", "baton-store"]),
     ("baton-server", &["baton-app", "baton-core"]),
     ("baton-task", &["baton-core"]),
     ("baton", &["baton-app", "baton-core", "baton-git", "baton-server", "baton-store", "baton-task"]),
     ("baton-testkit", &["baton-core", "baton-store"]),
-    ("baton-benches", &["baton-core", "baton-git", "baton-store", "baton-testkit"]),
+    ("baton-benches", &["baton-core", "baton-git", "baton-llm", "baton-store", "baton-testkit"]),
 ];
 
 /// Libraries that only these crates may use.
@@ -30,7 +31,9 @@ const FENCES: &[(&str, &[&str])] = &[
     ("chacha20poly1305", &["baton-store"]),
     ("keyring", &["baton"]),
     ("zstd", &["baton-store"]),
-    ("ureq", &["baton", "baton-testkit"]),
+    ("ureq", &["baton", "baton-llm", "baton-testkit"]),
+    ("tree-sitter", &["baton-llm"]),
+    ("mimalloc", &["baton"]),
     ("serde-saphyr", &["baton-task"]),
     ("flate2", &["baton-git", "baton-task"]),
     ("sha1", &["baton-git"]),

@@ -1,0 +1,8 @@
+//! Compressors: they turn what a tool said into an observation, and observations into the summary of a session.
+//!
+//! One trait, three kinds: the Anthropic Messages API, any endpoint that speaks OpenAI's chat completions, and one that
+//! needs no model at all. Each call is stateless and blocks; the worker decides how many run at a time.
+
+mod compressor;
+
+pub use compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
