@@ -18,11 +18,6 @@ mod verbs;
 
 use std::process::ExitCode;
 
-/// A server allocates a few hundred times a call, on several threads; the system's allocator spends a sixth of a busy
-/// server's time on that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     cli::run().into()
 }
