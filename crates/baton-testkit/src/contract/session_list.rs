@@ -1,6 +1,6 @@
 //! Lists of sessions: filters against a list in memory, pages that neither skip nor repeat, who is silent.
 
-use baton_core::{Cursor, EndReason, Session, SessionId, SessionStatus, SessionTuple, Timestamp};
+use baton_core::{Cursor, EndReason, Session, SessionId, SessionStatus, SessionTuple, Timestamp, Ulid};
 use baton_store::{Page, SessionFilter, Store};
 
 use super::fixture::{Dice, NOW, earlier, later, session, track, tuple};
@@ -158,6 +158,8 @@ pub fn the_silent_come_longest_silent_first(store: &TestStore) {
     let mut sessions: Vec<Session> = silent_for
         .iter()
         .map(|seconds| Session {
+            id: SessionId::new(Ulid::from_parts(earlier(1_000).as_millis() as u64, u128::from(*seconds))),
+            created_at: earlier(1_000),
             last_heartbeat_at: earlier(*seconds),
             ..session(tuple(&format!("agent-{seconds}")))
         })
