@@ -6,19 +6,25 @@ use std::time::{Duration, Instant};
 
 use baton_benches::{machine, table};
 use baton_core::{SessionId, Timestamp, Ulid};
-use baton_store::{Durability, NewQueueItem, Store, StoreConfig, StoreError, Threads};
+use baton_store::{Durability, NewQueueItem, RawOutput, Store, StoreConfig, StoreError, Threads};
 use rusqlite::{Connection, params};
 
 const RUN: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 7;
+const RAW_BYTES: usize = 1_024;
 const NOW: Timestamp = Timestamp::from_millis(1_760_000_000_000);
 
 /// What a hook hands to the queue: one kilobyte of tool output.
 fn item() -> NewQueueItem {
     NewQueueItem {
         session_id: SessionId::new(Ulid(42)),
+        venture: "bench".parse().expect("a venture"),
+        repo: "owner/repo".parse().expect("a repository"),
         tool_name: "Bash".into(),
-        raw_output: vec![b'x'; 1_024],
+        tool_use_id: None,
+        files_touched: Vec::new(),
+        raw: RawOutput::Row(vec![b'x'; RAW_BYTES]),
+        raw_bytes: RAW_BYTES as u64,
         run_at: NOW,
         created_at: NOW,
     }
@@ -37,7 +43,9 @@ fn through_store(path: &Path, threads: Threads, writers: usize) -> f64 {
                     while started.elapsed() < RUN {
                         let item = item();
                         let work = move |tx: &mut dyn baton_store::Tx| tx.enqueue(&item);
-                        store.write_blocking::<i64, StoreError, _>(Durability::Full, work).expect("a write");
+                        store
+                            .write_blocking::<Option<i64>, StoreError, _>(Durability::Full, work)
+                            .expect("a write");
                         done += 1;
                     }
                     done
@@ -64,15 +72,17 @@ fn raw(path: &Path) -> f64 {
         connection.execute_batch("BEGIN IMMEDIATE").expect("begin");
         connection
             .prepare_cached(
-                "INSERT INTO pending_queue (session_id, tool_name, raw_output, status, run_at, created_at) \
-                 VALUES (?1, ?2, ?3, 'raw', ?4, ?4)",
+                "INSERT INTO pending_queue (session_id, venture, repo, tool_name, files_touched, raw_bytes, \
+                 raw_output, status, run_at, created_at) VALUES (?1, 'bench', 'owner/repo', ?2, '[]', ?3, ?4, \
+                 'raw', ?5, ?5)",
             )
             .and_then(|mut statement| {
                 let session_id = item.session_id.to_string();
                 statement.execute(params![
                     session_id,
                     item.tool_name,
-                    item.raw_output,
+                    item.raw_bytes as i64,
+                    vec![b'x'; RAW_BYTES],
                     item.run_at.as_millis()
                 ])
             })

@@ -30,9 +30,10 @@ pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;
 pub use rows::{
-    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem, QueueClaim,
-    QueueItem, QueueRows, RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, TokenRows,
-    TurnRows, WorkflowFilter, WorkflowRows,
+    CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
+    ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput,
+    RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, StoredSummary, SummaryClaim,
+    SummaryRows, TokenRows, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

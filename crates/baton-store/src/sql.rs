@@ -182,9 +182,6 @@ pub(crate) trait Sql {
     /// Runs a statement and tells how many rows it changed.
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 
-    /// Inserts a row and gives the number that the database chose for its `id`.
-    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError>;
-
     /// Runs a query and reads each row.
     fn query<T>(
         &mut self,
@@ -195,6 +192,12 @@ pub(crate) trait Sql {
 
     /// Keeps every other transaction that takes the same lock waiting until this one is over.
     fn lock(&mut self, lock: Lock, name: &str) -> Result<(), StoreError>;
+
+    /// Tells other processes, once this transaction is over, that there is something in the queue. Those that share a file
+    /// see it change.
+    fn announce_queue(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Runs a query that finds one row or none.
     fn query_one<T>(

@@ -2,8 +2,8 @@
 
 use crate::error::StoreError;
 use crate::rows::{
-    CheckpointRows, HandoffRows, KeyRows, QueueRows, RequestRows, SessionRows, TokenRows, TurnRows,
-    WorkflowRows,
+    CheckpointRows, HandoffRows, KeyRows, ObservationRows, QueueRows, RequestRows, SessionRows, SummaryRows,
+    TokenRows, TurnRows, UsageRows, WorkflowRows,
 };
 
 /// Whether the writes of a piece of work are kept.
@@ -27,6 +27,9 @@ pub trait Tx:
     + KeyRows
     + RequestRows
     + QueueRows
+    + ObservationRows
+    + SummaryRows
+    + UsageRows
     + TokenRows
     + TurnRows
 {

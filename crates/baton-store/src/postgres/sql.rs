@@ -18,6 +18,9 @@ pub(super) struct Connection {
     statements: HashMap<String, Statement>,
 }
 
+/// Where it is told that there is something in the queue.
+pub(super) const QUEUE_CHANNEL: &str = "baton_queue";
+
 /// Prepared statements are kept up to this many; lists build theirs from a bounded set of conditions.
 const STATEMENT_CACHE: usize = 512;
 
@@ -133,12 +136,6 @@ impl Sql for PostgresTx<'_> {
         self.connection.client.execute(&statement, &bound(params)).map_err(|error| self.note(error))
     }
 
-    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError> {
-        let found =
-            self.query_one(&format!("{sql} RETURNING id"), params, &mut |columns| columns.opt_int(0))?;
-        found.flatten().ok_or_else(|| StoreError::corrupt("a table", "an insert answered no id"))
-    }
-
     fn query<T>(
         &mut self,
         sql: &str,
@@ -163,6 +160,10 @@ impl Sql for PostgresTx<'_> {
             Ok(())
         })?;
         Ok(())
+    }
+
+    fn announce_queue(&mut self) -> Result<(), StoreError> {
+        self.query("SELECT pg_notify($1, '')", &[QUEUE_CHANNEL.into()], &mut |_| Ok(())).map(|_| ())
     }
 }
 

@@ -382,7 +382,8 @@ impl<S: Sql> CheckpointRows for S {
     fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError> {
         let mut orphans = Vec::new();
         for blob in blobs {
-            let sql = "SELECT 1 FROM checkpoints WHERE blob = $1";
+            let sql = "SELECT 1 FROM checkpoints WHERE blob = $1 \
+                 UNION ALL SELECT 1 FROM pending_queue WHERE blob = $1";
             if self.query_one(sql, &[blob.into()], &mut |_| Ok(()))?.is_none() {
                 orphans.push(blob.clone());
             }

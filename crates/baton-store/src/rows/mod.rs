@@ -3,21 +3,27 @@
 mod checkpoint;
 mod handoff;
 mod idempotency;
+mod observation;
 mod queue;
 mod request;
 mod session;
+mod summary;
 mod token;
 mod turn;
+mod usage;
 mod workflow;
 
 pub use checkpoint::{CheckpointRows, Frame, FrameBody, SeriesMember, StoredFrame};
 pub use handoff::{HandoffFilter, HandoffRows};
 pub use idempotency::KeyRows;
-pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRows};
+pub use observation::{ObservationFilter, ObservationRows};
+pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput};
 pub use request::RequestRows;
 pub use session::{SessionFilter, SessionRows};
+pub use summary::{StoredSummary, SummaryClaim, SummaryRows};
 pub use token::TokenRows;
 pub use turn::TurnRows;
+pub use usage::{DailyUsage, UsageRows};
 pub use workflow::{WorkflowFilter, WorkflowRows};
 
 #[cfg(test)]

@@ -37,11 +37,6 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
         Ok(0)
     }
 
-    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError> {
-        self.plan(sql, params);
-        Ok(0)
-    }
-
     fn query<T>(
         &mut self,
         sql: &str,
@@ -149,6 +144,13 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
     rows.replace_frame(id, &Frame { encoding, key_id: None, hash, size_bytes: 0, body }).unwrap();
 }
 
+/// The active sessions of one agent in all ventures, and those that fell silent, are few: sorting them costs less than an
+/// index that every start and every heartbeat would have to write.
+fn may_sort(sql: &str) -> bool {
+    let of_agent_alone = sql.contains("AND agent = $2") && !sql.contains("venture = $");
+    sql.contains("FROM sessions") && (of_agent_alone || sql.contains("ORDER BY last_heartbeat_at"))
+}
+
 mod sqlite {
     use rusqlite::Connection;
 
@@ -173,7 +175,7 @@ mod sqlite {
             let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
             assert!(!plan.is_empty() && !scans, "{sql}\n{plan:#?}");
             let sorts = plan.iter().any(|line| line.contains("TEMP B-TREE"));
-            assert!(!sorts, "{sql}\n{plan:#?}");
+            assert!(!sorts || may_sort(&sql), "{sql}\n{plan:#?}");
         }
     }
 }

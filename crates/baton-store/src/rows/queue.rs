@@ -1,40 +1,82 @@
 //! Rows of the queue of captured tool output.
 
-use baton_core::{SessionId, Timestamp};
+use baton_core::observation::{QueueStats, QueueStatus};
+use baton_core::{Repo, SessionId, Timestamp, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
 /// Tool output to be taken into the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewQueueItem {
     /// The session whose tool it was.
     pub session_id: SessionId,
+    /// Its undertaking.
+    pub venture: Venture,
+    /// Its repository.
+    pub repo: Repo,
     /// The tool.
     pub tool_name: String,
-    /// What it said.
-    pub raw_output: Vec<u8>,
+    /// The agent's own id of this use.
+    pub tool_use_id: Option<String>,
+    /// The files that the tool was asked about.
+    pub files_touched: Vec<String>,
+    /// What it was asked and what it said, packed.
+    pub raw: RawOutput,
+    /// How long what it said was.
+    pub raw_bytes: u64,
     /// Not to be worked on before this.
     pub run_at: Timestamp,
     /// When it was captured.
     pub created_at: Timestamp,
 }
 
-/// A claimed item of the queue.
+/// Where packed raw output is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawOutput {
+    /// In the row.
+    Row(Vec<u8>),
+    /// In the blob of this name.
+    Blob(String),
+}
+
+/// An item of the queue, without its raw output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueItem {
     /// Its number.
     pub id: i64,
     /// The session whose tool it was.
     pub session_id: SessionId,
+    /// Its undertaking.
+    pub venture: Venture,
+    /// Its repository.
+    pub repo: Repo,
     /// The tool.
     pub tool_name: String,
-    /// What it said.
-    pub raw_output: Vec<u8>,
-    /// How often it was claimed, this time included.
+    /// The agent's own id of this use.
+    pub tool_use_id: Option<String>,
+    /// The files that the tool was asked about.
+    pub files_touched: Vec<String>,
+    /// How far it has come.
+    pub status: QueueStatus,
+    /// How often it was claimed, this time included, and not given back for reasons that it has nothing to do with.
     pub attempts: i64,
+    /// Not to be worked on before this.
+    pub run_at: Timestamp,
+    /// Until when it belongs to whoever claimed it.
+    pub lease_until: Option<Timestamp>,
     /// Proves that this claim is the latest one.
     pub fence: i64,
+    /// When it failed for the last time.
+    pub failed_at: Option<Timestamp>,
+    /// What went wrong then.
+    pub last_error: Option<String>,
+    /// How long what the tool said was.
+    pub raw_bytes: u64,
+    /// When it was captured.
+    pub created_at: Timestamp,
+    /// When it was done or given up.
+    pub settled_at: Option<Timestamp>,
 }
 
 /// How items are claimed.
@@ -48,16 +90,78 @@ pub struct QueueClaim {
     pub limit: u32,
 }
 
+/// How a claimed item is given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueRelease {
+    /// Not to be worked on before this.
+    pub run_at: Timestamp,
+    /// Whether the attempt counts.
+    pub counts: bool,
+    /// When it failed; none when it did not, as at a shutdown.
+    pub failed_at: Option<Timestamp>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
 /// What a transaction can do with the queue.
 pub trait QueueRows {
-    /// Adds an item and gives its number.
-    fn enqueue(&mut self, item: &NewQueueItem) -> Result<i64, StoreError>;
+    /// Adds an item and gives its number; none when this use of a tool was queued before.
+    fn enqueue(&mut self, item: &NewQueueItem) -> Result<Option<i64>, StoreError>;
 
-    /// Claims items that are due, or whose lease ran out, oldest first. No two live claims share an item.
+    /// Claims items whose lease ran out, then items that are due, oldest first. No two live claims share an item.
     fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError>;
 
+    /// Finds an item.
+    fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError>;
+
+    /// Finds where the raw output of an item is.
+    fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError>;
+
     /// Marks a claimed item as done; false when the claim is no longer the latest one.
-    fn finish_queue_item(&mut self, id: i64, fence: i64) -> Result<bool, StoreError>;
+    fn finish_queue_item(&mut self, id: i64, fence: i64, at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Gives a claimed item back; false when the claim is no longer the latest one.
+    fn release_queue_item(&mut self, id: i64, fence: i64, release: &QueueRelease)
+    -> Result<bool, StoreError>;
+
+    /// Gives a claimed item up; false when the claim is no longer the latest one.
+    fn fail_queue_item(
+        &mut self,
+        id: i64,
+        fence: i64,
+        error: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError>;
+
+    /// Counts items.
+    fn queue_stats(&mut self) -> Result<QueueStats, StoreError>;
+
+    /// Tells when the next item is due or the next lease runs out.
+    fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Lists items of one status, newest first, below a number.
+    fn queue_items(
+        &mut self,
+        status: QueueStatus,
+        below: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<QueueItem>, StoreError>;
+
+    /// Lists what a session has waiting, oldest first.
+    fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError>;
+
+    /// Makes items that were given up wait again: this one, or all; tells how many.
+    fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError>;
+
+    /// Drops items that were settled before a moment, with their raw output, at most `limit` of them; tells how many.
+    fn purge_queue(&mut self, status: QueueStatus, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+}
+
+macro_rules! columns {
+    () => {
+        "id, session_id, venture, repo, tool_name, tool_use_id, files_touched, status, attempts, run_at, \
+         lease_until, fence, failed_at, last_error, raw_bytes, created_at, settled_at"
+    };
 }
 
 fn read(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
@@ -65,55 +169,250 @@ fn read(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
     Ok(QueueItem {
         id: row.int(0)?,
         session_id: row.parsed(1)?,
-        tool_name: row.text(2)?,
-        raw_output: row.bytes(3)?,
-        attempts: row.int(4)?,
-        fence: row.int(5)?,
+        venture: row.parsed(2)?,
+        repo: row.parsed(3)?,
+        tool_name: row.text(4)?,
+        tool_use_id: row.opt_text(5)?,
+        files_touched: row.json(6)?,
+        status: QueueStatus::from_wire(&row.text(7)?).ok_or_else(|| row.wrong(7, "unknown status"))?,
+        attempts: row.int(8)?,
+        run_at: row.time(9)?,
+        lease_until: row.opt_time(10)?,
+        fence: row.int(11)?,
+        failed_at: row.opt_time(12)?,
+        last_error: row.opt_text(13)?,
+        raw_bytes: row.unsigned(14)?,
+        created_at: row.time(15)?,
+        settled_at: row.opt_time(16)?,
     })
 }
 
+/// Claims by one condition: what it asks for, and in which order.
+macro_rules! claim {
+    ($condition:literal, $order:literal) => {
+        (
+            concat!(
+                "UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
+                 fence = fence + 1 WHERE id IN (SELECT id FROM pending_queue WHERE ",
+                $condition,
+                " ORDER BY ",
+                $order,
+                " LIMIT $3) RETURNING ",
+                columns!()
+            ),
+            // Materialized: a subquery in the condition may be run again for each row, past the limit.
+            concat!(
+                "WITH due AS MATERIALIZED (SELECT id FROM pending_queue WHERE ",
+                $condition,
+                " ORDER BY ",
+                $order,
+                " LIMIT $3 FOR UPDATE SKIP LOCKED) \
+                 UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
+                 fence = fence + 1 WHERE id IN (SELECT id FROM due) RETURNING ",
+                columns!()
+            ),
+        )
+    };
+}
+
+const LEFT_BEHIND: (&str, &str) = claim!("status = 'processing' AND lease_until <= $2", "lease_until, id");
+const DUE: (&str, &str) = claim!("status = 'raw' AND run_at <= $2", "run_at, id");
+
 impl<S: Sql> QueueRows for S {
-    fn enqueue(&mut self, item: &NewQueueItem) -> Result<i64, StoreError> {
-        self.insert(
-            "INSERT INTO pending_queue (session_id, tool_name, raw_output, status, run_at, created_at) \
-             VALUES ($1, $2, $3, 'raw', $4, $5)",
+    fn enqueue(&mut self, item: &NewQueueItem) -> Result<Option<i64>, StoreError> {
+        let (blob, bytes) = match &item.raw {
+            RawOutput::Row(bytes) => (None, bytes.as_slice()),
+            RawOutput::Blob(name) => (Some(name), [].as_slice()),
+        };
+        let files = serde_json::to_string(&item.files_touched)
+            .map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
+        let ids = self.query(
+            "INSERT INTO pending_queue (session_id, venture, repo, tool_name, tool_use_id, files_touched, status, \
+             run_at, created_at, raw_bytes, blob, raw_output) \
+             VALUES ($1, $2, $3, $4, $5, $6, 'raw', $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING RETURNING id",
             &[
                 (&item.session_id.to_string()).into(),
+                item.venture.as_str().into(),
+                item.repo.as_str().into(),
                 (&item.tool_name).into(),
-                (&item.raw_output).into(),
+                item.tool_use_id.as_ref().into(),
+                (&files).into(),
                 item.run_at.into(),
                 item.created_at.into(),
+                item.raw_bytes.into(),
+                blob.into(),
+                bytes.into(),
             ],
-        )
+            &mut |columns| RowReader { table: "pending_queue", columns }.int(0),
+        )?;
+        if !ids.is_empty() {
+            self.announce_queue()?;
+        }
+        Ok(ids.into_iter().next())
     }
 
     fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError> {
-        let sql = self.pick(
-            "UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
-             fence = fence + 1 WHERE id IN (SELECT id FROM pending_queue WHERE \
-             (status = 'raw' AND run_at <= $2) OR (status = 'processing' AND lease_until <= $2) \
-             ORDER BY id LIMIT $3) \
-             RETURNING id, session_id, tool_name, raw_output, attempts, fence",
-            // Materialized: a subquery in the condition may be run again for each row, past the limit.
-            "WITH due AS MATERIALIZED (SELECT id FROM pending_queue WHERE \
-             (status = 'raw' AND run_at <= $2) OR (status = 'processing' AND lease_until <= $2) \
-             ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED) \
-             UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
-             fence = fence + 1 WHERE id IN (SELECT id FROM due) \
-             RETURNING id, session_id, tool_name, raw_output, attempts, fence",
-        );
-        let mut items =
-            self.query(sql, &[claim.lease_until.into(), claim.now.into(), claim.limit.into()], &mut read)?;
-        items.sort_by_key(|item| item.id);
+        let mut items = Vec::new();
+        for (sqlite, postgres) in [LEFT_BEHIND, DUE] {
+            let left = claim.limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
+            if left == 0 {
+                break;
+            }
+            let sql = self.pick(sqlite, postgres);
+            let mut found =
+                self.query(sql, &[claim.lease_until.into(), claim.now.into(), left.into()], &mut read)?;
+            found.sort_by_key(|item| (item.run_at, item.id));
+            items.append(&mut found);
+        }
         Ok(items)
     }
 
-    fn finish_queue_item(&mut self, id: i64, fence: i64) -> Result<bool, StoreError> {
+    fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM pending_queue WHERE id = $1");
+        self.query_one(sql, &[id.into()], &mut read)
+    }
+
+    fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError> {
+        self.query_one(
+            "SELECT blob, raw_output FROM pending_queue WHERE id = $1",
+            &[id.into()],
+            &mut |columns| {
+                let row = RowReader { table: "pending_queue", columns };
+                Ok(match row.opt_text(0)? {
+                    Some(blob) => RawOutput::Blob(blob),
+                    None => RawOutput::Row(row.bytes(1)?),
+                })
+            },
+        )
+    }
+
+    fn finish_queue_item(&mut self, id: i64, fence: i64, at: Timestamp) -> Result<bool, StoreError> {
         let changed = self.execute(
-            "UPDATE pending_queue SET status = 'done', lease_until = NULL \
-             WHERE id = $1 AND fence = $2 AND status = 'processing'",
-            &[id.into(), fence.into()],
+            "UPDATE pending_queue SET status = 'done', lease_until = NULL, last_error = NULL, settled_at = $1 \
+             WHERE id = $2 AND fence = $3 AND status = 'processing'",
+            &[at.into(), id.into(), fence.into()],
         )?;
         Ok(changed == 1)
+    }
+
+    fn release_queue_item(
+        &mut self,
+        id: i64,
+        fence: i64,
+        release: &QueueRelease,
+    ) -> Result<bool, StoreError> {
+        let refund = i64::from(!release.counts);
+        let changed = self.execute(
+            "UPDATE pending_queue SET status = 'raw', lease_until = NULL, run_at = $1, attempts = attempts - $2, \
+             failed_at = coalesce($3, failed_at), last_error = coalesce($4, last_error) \
+             WHERE id = $5 AND fence = $6 AND status = 'processing'",
+            &[
+                release.run_at.into(),
+                refund.into(),
+                release.failed_at.into(),
+                release.error.as_ref().into(),
+                id.into(),
+                fence.into(),
+            ],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn fail_queue_item(
+        &mut self,
+        id: i64,
+        fence: i64,
+        error: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let changed = self.execute(
+            "UPDATE pending_queue SET status = 'error', lease_until = NULL, failed_at = $1, settled_at = $1, \
+             last_error = $2 WHERE id = $3 AND fence = $4 AND status = 'processing'",
+            &[at.into(), error.into(), id.into(), fence.into()],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn queue_stats(&mut self) -> Result<QueueStats, StoreError> {
+        let mut count = |status: QueueStatus| {
+            // Spelled out, so that each is counted in the index of its own.
+            let sql = match status {
+                QueueStatus::Raw => "SELECT count(*) FROM pending_queue WHERE status = 'raw'",
+                QueueStatus::Processing => "SELECT count(*) FROM pending_queue WHERE status = 'processing'",
+                QueueStatus::Done => "SELECT count(*) FROM pending_queue WHERE status = 'done'",
+                QueueStatus::Error => "SELECT count(*) FROM pending_queue WHERE status = 'error'",
+            };
+            let found = self.query_one(sql, &[], &mut |columns| {
+                RowReader { table: "pending_queue", columns }.unsigned(0)
+            })?;
+            Ok::<u64, StoreError>(found.unwrap_or(0))
+        };
+        Ok(QueueStats {
+            raw: count(QueueStatus::Raw)?,
+            processing: count(QueueStatus::Processing)?,
+            done: count(QueueStatus::Done)?,
+            error: count(QueueStatus::Error)?,
+        })
+    }
+
+    fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        let mut earliest = None;
+        for sql in [
+            "SELECT run_at FROM pending_queue WHERE status = 'raw' ORDER BY run_at LIMIT 1",
+            "SELECT lease_until FROM pending_queue WHERE status = 'processing' ORDER BY lease_until LIMIT 1",
+        ] {
+            let found = self
+                .query_one(sql, &[], &mut |columns| RowReader { table: "pending_queue", columns }.time(0))?;
+            earliest = match (earliest, found) {
+                (Some(one), Some(other)) => Some(std::cmp::min::<Timestamp>(one, other)),
+                (one, other) => one.or(other),
+            };
+        }
+        Ok(earliest)
+    }
+
+    fn queue_items(
+        &mut self,
+        status: QueueStatus,
+        below: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<QueueItem>, StoreError> {
+        let mut query = QueryBuilder::new(concat!("SELECT ", columns!(), " FROM pending_queue"));
+        query.text(" WHERE status = '").text(status.as_str()).text("'");
+        if let Some(below) = below {
+            query.with(" AND id < $?", below);
+        }
+        query.with(" ORDER BY id DESC LIMIT $?", limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM pending_queue WHERE session_id = $1 AND status IN ('raw', 'processing') ORDER BY id LIMIT $2"
+        );
+        self.query(sql, &[(&session.to_string()).into(), limit.into()], &mut read)
+    }
+
+    fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError> {
+        let mut query = QueryBuilder::new("UPDATE pending_queue SET status = 'raw', attempts = 0");
+        query.with(", settled_at = NULL, run_at = $? WHERE status = 'error'", now);
+        if let Some(id) = id {
+            query.with(" AND id = $?", id);
+        }
+        let changed = self.execute(query.sql(), query.params())?;
+        if changed > 0 {
+            self.announce_queue()?;
+        }
+        Ok(changed)
+    }
+
+    fn purge_queue(&mut self, status: QueueStatus, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let mut query =
+            QueryBuilder::new("DELETE FROM pending_queue WHERE id IN (SELECT id FROM pending_queue");
+        query.text(" WHERE status = '").text(status.as_str());
+        query.with("' AND settled_at < $?", before).with(" ORDER BY settled_at, id LIMIT $?)", limit);
+        self.execute(query.sql(), query.params())
     }
 }

@@ -53,11 +53,6 @@ impl Sql for SqliteTx<'_> {
         Ok(changed as u64)
     }
 
-    fn insert(&mut self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError> {
-        self.execute(sql, params)?;
-        Ok(self.connection.last_insert_rowid())
-    }
-
     fn query<T>(
         &mut self,
         sql: &str,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use baton_core::{SessionId, Timestamp, Ulid};
-use baton_store::{Durability, NewQueueItem, QueueClaim, Store, StoreConfig, StoreError, Threads};
+use baton_store::{Durability, NewQueueItem, QueueClaim, RawOutput, Store, StoreConfig, StoreError, Threads};
 use tempfile::TempDir;
 
 /// A server of this test's own, stopped with it.
@@ -55,8 +55,13 @@ impl Drop for Server {
 fn item(number: usize) -> NewQueueItem {
     NewQueueItem {
         session_id: SessionId::new(Ulid(1)),
+        venture: "vc".parse().unwrap(),
+        repo: "owner/repo".parse().unwrap(),
         tool_name: format!("tool-{number}"),
-        raw_output: Vec::new(),
+        tool_use_id: None,
+        files_touched: Vec::new(),
+        raw: RawOutput::Row(Vec::new()),
+        raw_bytes: 0,
         run_at: Timestamp::from_millis(0),
         created_at: Timestamp::from_millis(0),
     }
@@ -68,7 +73,7 @@ fn write_until(store: &Store, stop: &AtomicBool, counter: &AtomicUsize) -> Vec<S
     while !stop.load(Ordering::Relaxed) {
         let item = item(counter.fetch_add(1, Ordering::Relaxed));
         let name = item.tool_name.clone();
-        let answer: Result<i64, StoreError> =
+        let answer: Result<Option<i64>, StoreError> =
             store.write(Durability::Full, move |tx| tx.enqueue(&item)).wait();
         if answer.is_ok() {
             acknowledged.push(name);

@@ -10,7 +10,7 @@ use baton_core::{
     RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash, Timestamp,
     Track, UlidSequence,
 };
-use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, StoreError};
+use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, RawOutput, StoreError};
 use serde_json::json;
 
 /// The present of every check.
@@ -193,8 +193,13 @@ pub fn queue_item(run_at: Timestamp) -> NewQueueItem {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     NewQueueItem {
         session_id: session_id(),
+        venture: "vc".parse().unwrap(),
+        repo: "owner/repo".parse().unwrap(),
         tool_name: "Bash".into(),
-        raw_output: format!("output {number}").into_bytes(),
+        tool_use_id: None,
+        files_touched: Vec::new(),
+        raw: RawOutput::Row(format!("output {number}").into_bytes()),
+        raw_bytes: 9,
         run_at,
         created_at: NOW,
     }

@@ -1,14 +1,15 @@
 //! The queue: who may claim what and when, and who may finish it.
 
 use baton_core::Timestamp;
-use baton_store::{NewQueueItem, QueueClaim, QueueItem, Store, StoreError};
+use baton_core::observation::QueueStatus;
+use baton_store::{NewQueueItem, QueueClaim, QueueItem, RawOutput, Store, StoreError};
 
 use super::fixture::{NOW, later, queue_item};
-use super::store::{TestStore, try_write, write};
+use super::store::{TestStore, read, try_write, write};
 
 fn enqueue(store: &Store, item: &NewQueueItem) -> i64 {
     let item = item.clone();
-    write(store, move |tx| tx.enqueue(&item))
+    write(store, move |tx| tx.enqueue(&item)).unwrap()
 }
 
 fn claim(store: &Store, now: Timestamp, limit: u32) -> Vec<QueueItem> {
@@ -21,20 +22,34 @@ fn ids(items: &[QueueItem]) -> Vec<i64> {
 }
 
 fn finish(store: &Store, id: i64, fence: i64) -> bool {
-    write(store, move |tx| tx.finish_queue_item(id, fence))
+    write(store, move |tx| tx.finish_queue_item(id, fence, NOW))
 }
 
 /// A claim gives the item as it was captured, and gives it to nobody else.
 pub fn a_claim_gives_the_item_once(store: &TestStore) {
     let every_byte: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    for raw_output in [Vec::new(), b"plain".to_vec(), every_byte] {
-        let captured = NewQueueItem { raw_output, tool_name: "naïve ☕".into(), ..queue_item(NOW) };
+    for raw in [
+        RawOutput::Row(Vec::new()),
+        RawOutput::Row(b"plain".to_vec()),
+        RawOutput::Row(every_byte),
+        RawOutput::Blob("raw-1".into()),
+    ] {
+        let captured = NewQueueItem {
+            raw,
+            raw_bytes: 1 << 40,
+            tool_name: "naïve ☕".into(),
+            files_touched: vec!["src/a.rs".into(), "naïve ☕".into()],
+            ..queue_item(NOW)
+        };
         let id = enqueue(store, &captured);
         let claimed = claim(store, NOW, 10);
         let [item] = &claimed[..] else { panic!("one item was due, got {claimed:?}") };
         assert_eq!((item.id, item.attempts), (id, 1));
         assert_eq!((item.session_id, &item.tool_name), (captured.session_id, &captured.tool_name));
-        assert_eq!(item.raw_output, captured.raw_output);
+        assert_eq!((&item.venture, &item.repo), (&captured.venture, &captured.repo));
+        assert_eq!((&item.files_touched, item.raw_bytes), (&captured.files_touched, captured.raw_bytes));
+        assert_eq!((item.status, item.created_at), (QueueStatus::Processing, captured.created_at));
+        assert_eq!(read(store, move |tx| tx.queue_raw(id)), Some(captured.raw));
         assert_eq!(claim(store, NOW, 10), [], "it is taken");
     }
 }

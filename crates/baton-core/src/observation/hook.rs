@@ -1,0 +1,154 @@
+//! The events of an agent's life that its hooks report.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What happened to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum HookEvent {
+    /// A chat began, or went on after a break.
+    SessionStart,
+    /// Its user asked for something.
+    UserPromptSubmit,
+    /// A tool was used.
+    PostToolUse,
+    /// The chat is about to forget most of its context.
+    PreCompact,
+    /// The agent has answered and waits.
+    Stop,
+    /// The chat is over.
+    SessionEnd,
+}
+
+impl HookEvent {
+    /// Every event.
+    pub const ALL: [Self; 6] = [
+        Self::SessionStart,
+        Self::UserPromptSubmit,
+        Self::PostToolUse,
+        Self::PreCompact,
+        Self::Stop,
+        Self::SessionEnd,
+    ];
+
+    /// Gives the name on the command line and in paths.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session-start",
+            Self::UserPromptSubmit => "user-prompt-submit",
+            Self::PostToolUse => "post-tool-use",
+            Self::PreCompact => "pre-compact",
+            Self::Stop => "stop",
+            Self::SessionEnd => "session-end",
+        }
+    }
+
+    /// Gives the name that agents use in their own protocol.
+    pub const fn wire_name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "SessionStart",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::PostToolUse => "PostToolUse",
+            Self::PreCompact => "PreCompact",
+            Self::Stop => "Stop",
+            Self::SessionEnd => "SessionEnd",
+        }
+    }
+
+    /// Finds an event by either name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name || event.wire_name() == name)
+    }
+}
+
+/// What a tool may call the file that it works on.
+const FILE_FIELDS: [&str; 5] = ["file_path", "notebook_path", "path", "filePath", "file"];
+/// How many files of one tool use are noted.
+const MAX_FILES: usize = 50;
+
+/// Finds the files that a tool was asked about, relative to the folder that it worked in where they are inside it.
+pub fn files_of(tool_input: &Value, cwd: Option<&str>) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut add = |value: &Value| {
+        if let Some(text) = value.as_str().filter(|text| is_path(text)) {
+            let path = relative(text, cwd).to_owned();
+            if files.len() < MAX_FILES && !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    };
+    for field in FILE_FIELDS {
+        add(&tool_input[field]);
+    }
+    for list in ["edits", "files", "paths"] {
+        for item in tool_input[list].as_array().into_iter().flatten() {
+            add(item);
+            FILE_FIELDS.iter().for_each(|field| add(&item[field]));
+        }
+    }
+    // The patch format of some agents names its files on lines of their own.
+    let patch = [&tool_input["input"], &tool_input["patch"], tool_input].into_iter().find_map(Value::as_str);
+    for line in patch.unwrap_or_default().lines() {
+        let named = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "]
+            .into_iter()
+            .find_map(|mark| line.strip_prefix(mark));
+        if let Some(path) = named {
+            add(&Value::from(path.trim()));
+        }
+    }
+    files
+}
+
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 4_096 && !text.contains(['\n', '\0'])
+}
+
+/// Gives a path relative to a folder when it lies inside it.
+pub fn relative<'a>(path: &'a str, folder: Option<&str>) -> &'a str {
+    let inside = folder.and_then(|folder| path.strip_prefix(folder.trim_end_matches('/')));
+    match inside.and_then(|rest| rest.strip_prefix('/')) {
+        Some(rest) if !rest.is_empty() => rest,
+        _ => path.strip_prefix("./").unwrap_or(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_have_two_names() {
+        for event in HookEvent::ALL {
+            assert_eq!(HookEvent::from_name(event.as_str()), Some(event));
+            assert_eq!(HookEvent::from_name(event.wire_name()), Some(event));
+        }
+        assert_eq!(HookEvent::from_name("notification"), None);
+    }
+
+    #[test]
+    fn files_are_found_in_what_tools_are_asked() {
+        let cwd = Some("/home/dev/proj/");
+        for (input, expected) in [
+            (json!({ "file_path": "/home/dev/proj/src/a.rs" }), vec!["src/a.rs"]),
+            (json!({ "file_path": "/etc/hosts", "path": "./b" }), vec!["/etc/hosts", "b"]),
+            (
+                json!({ "edits": [{ "file_path": "a" }, { "file_path": "a" }], "files": ["c"] }),
+                vec!["a", "c"],
+            ),
+            (
+                json!({ "input": "*** Begin Patch\n*** Update File: x/y.py\n@@\n-a\n+b\n*** Add File: z\n" }),
+                vec!["x/y.py", "z"],
+            ),
+            (json!({ "command": "ls", "path": 7 }), vec![]),
+            (json!(null), vec![]),
+        ] {
+            assert_eq!(files_of(&input, cwd), expected, "{input}");
+        }
+        assert_eq!(relative("/home/dev/project2/a", cwd), "/home/dev/project2/a");
+        assert_eq!(relative("/home/dev/proj", cwd), "/home/dev/proj");
+    }
+}

@@ -1,0 +1,215 @@
+//! Rows of observations.
+
+use baton_core::observation::{CompressedObservation, Observation, Provenance};
+use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
+
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+
+/// Which observations are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObservationFilter {
+    /// Of any of these undertakings; none means all.
+    pub ventures: Option<Vec<Venture>>,
+    /// In this repository.
+    pub repo: Option<Repo>,
+    /// Of this session.
+    pub session_id: Option<SessionId>,
+    /// Of this tool.
+    pub tool_name: Option<String>,
+    /// That speak of this file: its path, or the end of it from a slash on.
+    pub file: Option<String>,
+}
+
+/// What a transaction can do with observations.
+pub trait ObservationRows {
+    /// Adds an observation; false when its item of the queue has one already.
+    fn insert_observation(&mut self, observation: &Observation) -> Result<bool, StoreError>;
+
+    /// Finds an observation.
+    fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError>;
+
+    /// Lists observations, newest first.
+    fn observations(
+        &mut self,
+        filter: &ObservationFilter,
+        page: Page,
+    ) -> Result<Vec<Observation>, StoreError>;
+
+    /// Lists a session's observations after one of them, oldest first.
+    fn observations_after(
+        &mut self,
+        session: SessionId,
+        after: Option<ObservationId>,
+        limit: u32,
+    ) -> Result<Vec<Observation>, StoreError>;
+
+    /// Counts the observations of tools that were used since a moment.
+    fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError>;
+}
+
+const COLUMNS: &str = "id, queue_id, session_id, venture, repo, tool_name, tool_use_id, title, summary, detail, \
+     files, files_touched, functions_changed, compressor, model, prompt_version, tokens_in, tokens_out, \
+     raw_bytes, captured_at, compressed_at";
+
+fn read(columns: &dyn Columns) -> Result<Observation, StoreError> {
+    let row = RowReader { table: "observations", columns };
+    Ok(Observation {
+        id: row.parsed(0)?,
+        queue_id: row.int(1)?,
+        session_id: row.parsed(2)?,
+        venture: row.parsed(3)?,
+        repo: row.parsed(4)?,
+        tool_name: row.text(5)?,
+        tool_use_id: row.opt_text(6)?,
+        compressed: CompressedObservation {
+            title: row.text(7)?,
+            summary: row.text(8)?,
+            detail: row.opt_text(9)?,
+            files_touched: row.json(11)?,
+            functions_changed: row.json(12)?,
+        },
+        files: row.json(10)?,
+        provenance: Provenance {
+            compressor: row.text(13)?,
+            model: row.opt_text(14)?,
+            prompt_version: row.text(15)?,
+            tokens_in: row.unsigned(16)?,
+            tokens_out: row.unsigned(17)?,
+        },
+        raw_bytes: row.unsigned(18)?,
+        captured_at: row.time(19)?,
+        compressed_at: row.time(20)?,
+    })
+}
+
+/// The last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("observations", problem))
+}
+
+impl<S: Sql> ObservationRows for S {
+    fn insert_observation(&mut self, observation: &Observation) -> Result<bool, StoreError> {
+        let Observation { compressed, provenance, .. } = observation;
+        let id = observation.id.to_string();
+        let (files, touched) = (json(&observation.files)?, json(&compressed.files_touched)?);
+        let functions = json(&compressed.functions_changed)?;
+        let added = self.execute(
+            "INSERT INTO observations (id, queue_id, session_id, venture, repo, tool_name, tool_use_id, title, \
+             summary, detail, files, files_touched, functions_changed, compressor, model, prompt_version, tokens_in, \
+             tokens_out, raw_bytes, captured_at, compressed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
+             $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT (queue_id) DO NOTHING",
+            &[
+                (&id).into(),
+                observation.queue_id.into(),
+                (&observation.session_id.to_string()).into(),
+                observation.venture.as_str().into(),
+                observation.repo.as_str().into(),
+                (&observation.tool_name).into(),
+                observation.tool_use_id.as_ref().into(),
+                (&compressed.title).into(),
+                (&compressed.summary).into(),
+                compressed.detail.as_ref().into(),
+                (&files).into(),
+                (&touched).into(),
+                (&functions).into(),
+                (&provenance.compressor).into(),
+                provenance.model.as_ref().into(),
+                (&provenance.prompt_version).into(),
+                provenance.tokens_in.into(),
+                provenance.tokens_out.into(),
+                observation.raw_bytes.into(),
+                observation.captured_at.into(),
+                observation.compressed_at.into(),
+            ],
+        )?;
+        if added == 0 {
+            return Ok(false);
+        }
+        for path in &observation.files {
+            self.execute(
+                "INSERT INTO observation_files (venture, name, path, observation_id) VALUES ($1, $2, $3, $4) \
+                 ON CONFLICT DO NOTHING",
+                &[observation.venture.as_str().into(), name_of(path).into(), path.into(), (&id).into()],
+            )?;
+        }
+        Ok(true)
+    }
+
+    fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM observations WHERE id = $1");
+        self.query_one(&sql, &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn observations(
+        &mut self,
+        filter: &ObservationFilter,
+        page: Page,
+    ) -> Result<Vec<Observation>, StoreError> {
+        let below = page.below(ObservationId::PREFIX);
+        let session = filter.session_id.map(|id| id.to_string());
+        let ending = filter.file.as_ref().map(|file| format!("%/{}", escaped(file)));
+        let mut query = QueryBuilder::new("SELECT ");
+        query.text(COLUMNS).with(" FROM observations WHERE id < $?", &below);
+        if let Some(ventures) = &filter.ventures {
+            query.text(" AND ").among("venture", ventures.iter().map(Venture::as_str));
+        }
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        if let Some(session) = &session {
+            query.with(" AND session_id = $?", session);
+        }
+        if let Some(tool) = &filter.tool_name {
+            query.with(" AND tool_name = $?", tool);
+        }
+        if let (Some(file), Some(ending)) = (&filter.file, &ending) {
+            query
+                .with(
+                    " AND id IN (SELECT observation_id FROM observation_files WHERE name = $?",
+                    name_of(file),
+                )
+                .with(" AND (path = $?", file)
+                .with(" OR path LIKE $? ESCAPE '\\')", ending);
+            if let Some(ventures) = &filter.ventures {
+                query.text(" AND ").among("venture", ventures.iter().map(Venture::as_str));
+            }
+            query.text(")");
+        }
+        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn observations_after(
+        &mut self,
+        session: SessionId,
+        after: Option<ObservationId>,
+        limit: u32,
+    ) -> Result<Vec<Observation>, StoreError> {
+        let after = after.map_or_else(|| ObservationId::PREFIX.to_owned(), |id| id.to_string());
+        let sql = format!(
+            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+        );
+        self.query(&sql, &[(&session.to_string()).into(), (&after).into(), limit.into()], &mut read)
+    }
+
+    fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError> {
+        let first = ObservationId::new(Ulid::from_parts(u64::try_from(since.as_millis()).unwrap_or(0), 0));
+        let found = self.query_one(
+            "SELECT count(*) FROM observations WHERE id >= $1",
+            &[(&first.to_string()).into()],
+            &mut |columns| RowReader { table: "observations", columns }.unsigned(0),
+        )?;
+        Ok(found.unwrap_or(0))
+    }
+}
+
+/// Escapes what `LIKE` would read as a pattern.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}

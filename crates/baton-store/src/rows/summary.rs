@@ -1,0 +1,228 @@
+//! Rows of prompts and of summaries: what a session's user asked for, and what the session came to.
+
+use baton_core::observation::{Provenance, SessionSummary};
+use baton_core::{ObservationId, SessionId, Timestamp};
+
+use crate::error::StoreError;
+use crate::sql::{Columns, RowReader, Sql};
+
+/// The summary of a session, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSummary {
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// What it says.
+    pub summary: SessionSummary,
+    /// How many observations it covers.
+    pub observations: u64,
+    /// The last one of them.
+    pub through: Option<ObservationId>,
+    /// Who made it.
+    pub provenance: Provenance,
+}
+
+/// A summary that is to be made, claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryClaim {
+    /// The session.
+    pub session_id: SessionId,
+    /// Proves that this claim is the latest one.
+    pub fence: i64,
+    /// How often it was claimed since it was asked for.
+    pub attempts: i64,
+}
+
+/// What a transaction can do with prompts and summaries.
+pub trait SummaryRows {
+    /// Adds what the user of a session asked for.
+    fn insert_prompt(&mut self, session: SessionId, text: &str, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Lists what the user of a session asked for, newest first.
+    fn prompts(&mut self, session: SessionId, limit: u32) -> Result<Vec<String>, StoreError>;
+
+    /// Asks for a summary of a session, to be made from `run_at` on.
+    fn request_summary(
+        &mut self,
+        session: SessionId,
+        now: Timestamp,
+        run_at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Finds the summary of a session, if one was made.
+    fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError>;
+
+    /// Claims summaries that are due, until `lease_until`.
+    fn claim_summaries(
+        &mut self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<SummaryClaim>, StoreError>;
+
+    /// Puts a claimed summary off; false when the claim is no longer the latest one.
+    fn postpone_summary(
+        &mut self,
+        claim: &SummaryClaim,
+        run_at: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError>;
+
+    /// Keeps the summary of a session. One that was asked for again meanwhile stays due.
+    fn keep_summary(
+        &mut self,
+        session: SessionId,
+        summary: &StoredSummary,
+        fence: Option<i64>,
+    ) -> Result<bool, StoreError>;
+
+    /// Tells when the next summary is due.
+    fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
+}
+
+fn read_summary(columns: &dyn Columns) -> Result<StoredSummary, StoreError> {
+    let row = RowReader { table: "summaries", columns };
+    Ok(StoredSummary {
+        made_at: row.time(0)?,
+        summary: SessionSummary {
+            summary: row.text(1)?,
+            key_files: row.json(2)?,
+            key_decisions: row.json(3)?,
+        },
+        observations: row.unsigned(4)?,
+        through: row.opt_parsed(5)?,
+        provenance: Provenance {
+            compressor: row.text(6)?,
+            model: row.opt_text(7)?,
+            prompt_version: row.text(8)?,
+            tokens_in: row.unsigned(9)?,
+            tokens_out: row.unsigned(10)?,
+        },
+    })
+}
+
+fn json(value: &[String]) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("summaries", problem))
+}
+
+impl<S: Sql> SummaryRows for S {
+    fn insert_prompt(&mut self, session: SessionId, text: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO prompts (session_id, text, created_at) VALUES ($1, $2, $3)",
+            &[(&session.to_string()).into(), text.into(), at.into()],
+        )?;
+        Ok(())
+    }
+
+    fn prompts(&mut self, session: SessionId, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.query(
+            "SELECT text FROM prompts WHERE session_id = $1 ORDER BY id DESC LIMIT $2",
+            &[(&session.to_string()).into(), limit.into()],
+            &mut |columns| RowReader { table: "prompts", columns }.text(0),
+        )
+    }
+
+    fn request_summary(
+        &mut self,
+        session: SessionId,
+        now: Timestamp,
+        run_at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO summaries (session_id, requested_at, run_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (session_id) DO UPDATE SET requested_at = $2, run_at = $3, attempts = 0",
+            &[(&session.to_string()).into(), now.into(), run_at.into()],
+        )?;
+        self.announce_queue()
+    }
+
+    fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError> {
+        self.query_one(
+            "SELECT made_at, summary, key_files, key_decisions, observations, through, compressor, model, \
+             prompt_version, tokens_in, tokens_out FROM summaries \
+             WHERE session_id = $1 AND made_at IS NOT NULL",
+            &[(&session.to_string()).into()],
+            &mut read_summary,
+        )
+    }
+
+    fn claim_summaries(
+        &mut self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<SummaryClaim>, StoreError> {
+        // A claim moves the time at which it is due to the end of its lease: whoever claims it may die.
+        let sql = self.pick(
+            "UPDATE summaries SET run_at = $1, lease_until = $1, fence = fence + 1, attempts = attempts + 1 \
+             WHERE session_id IN (SELECT session_id FROM summaries WHERE run_at <= $2 ORDER BY run_at LIMIT $3) \
+             RETURNING session_id, fence, attempts",
+            "WITH due AS MATERIALIZED (SELECT session_id FROM summaries WHERE run_at <= $2 ORDER BY run_at \
+             LIMIT $3 FOR UPDATE SKIP LOCKED) \
+             UPDATE summaries SET run_at = $1, lease_until = $1, fence = fence + 1, attempts = attempts + 1 \
+             WHERE session_id IN (SELECT session_id FROM due) RETURNING session_id, fence, attempts",
+        );
+        self.query(sql, &[lease_until.into(), now.into(), limit.into()], &mut |columns| {
+            let row = RowReader { table: "summaries", columns };
+            Ok(SummaryClaim { session_id: row.parsed(0)?, fence: row.int(1)?, attempts: row.int(2)? })
+        })
+    }
+
+    fn postpone_summary(
+        &mut self,
+        claim: &SummaryClaim,
+        run_at: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError> {
+        let changed = self.execute(
+            "UPDATE summaries SET run_at = $1, lease_until = NULL, last_error = $2 \
+             WHERE session_id = $3 AND fence = $4 AND lease_until IS NOT NULL",
+            &[run_at.into(), error.into(), (&claim.session_id.to_string()).into(), claim.fence.into()],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn keep_summary(
+        &mut self,
+        session: SessionId,
+        summary: &StoredSummary,
+        fence: Option<i64>,
+    ) -> Result<bool, StoreError> {
+        let StoredSummary { summary: text, provenance, .. } = summary;
+        // Asked for again while it was made: `run_at` is then no longer the end of the lease, and stays.
+        let changed = self.execute(
+            "INSERT INTO summaries (session_id, made_at, summary, key_files, key_decisions, observations, through, \
+             compressor, model, prompt_version, tokens_in, tokens_out) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+             ON CONFLICT (session_id) DO UPDATE SET made_at = $2, summary = $3, key_files = $4, \
+             key_decisions = $5, observations = $6, through = $7, compressor = $8, model = $9, \
+             prompt_version = $10, tokens_in = summaries.tokens_in + $11, \
+             tokens_out = summaries.tokens_out + $12, last_error = NULL, attempts = 0, lease_until = NULL, \
+             run_at = CASE WHEN summaries.run_at = summaries.lease_until OR summaries.lease_until IS NULL \
+             THEN NULL ELSE summaries.run_at END WHERE summaries.fence = coalesce($13, summaries.fence)",
+            &[
+                (&session.to_string()).into(),
+                summary.made_at.into(),
+                (&text.summary).into(),
+                (&json(&text.key_files)?).into(),
+                (&json(&text.key_decisions)?).into(),
+                summary.observations.into(),
+                summary.through.map(|id| id.to_string()).as_ref().into(),
+                (&provenance.compressor).into(),
+                provenance.model.as_ref().into(),
+                (&provenance.prompt_version).into(),
+                provenance.tokens_in.into(),
+                provenance.tokens_out.into(),
+                fence.into(),
+            ],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        self.query_one(
+            "SELECT run_at FROM summaries WHERE run_at IS NOT NULL ORDER BY run_at LIMIT 1",
+            &[],
+            &mut |columns| RowReader { table: "summaries", columns }.time(0),
+        )
+    }
+}

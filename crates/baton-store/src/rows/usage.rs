@@ -1,0 +1,81 @@
+//! Rows of what models counted: tokens a day.
+
+use crate::error::StoreError;
+use crate::sql::{RowReader, Sql};
+
+/// What one model counted on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DailyUsage {
+    /// The day in UTC: `2026-11-15`.
+    pub day: String,
+    /// `anthropic` or `openai`.
+    pub compressor: String,
+    /// The model.
+    pub model: String,
+    /// How often it was asked.
+    pub calls: u64,
+    /// Tokens of the prompts.
+    pub tokens_in: u64,
+    /// Tokens of the answers.
+    pub tokens_out: u64,
+}
+
+/// What a transaction can do with token counts.
+pub trait UsageRows {
+    /// Adds to what a model counted on a day.
+    fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError>;
+
+    /// Lists what models counted, newest day first.
+    fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError>;
+
+    /// Adds up all tokens of a day.
+    fn tokens_on(&mut self, day: &str) -> Result<u64, StoreError>;
+}
+
+impl<S: Sql> UsageRows for S {
+    fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO token_usage (day, compressor, model, calls, tokens_in, tokens_out) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (day, compressor, model) DO UPDATE SET \
+             calls = token_usage.calls + $4, tokens_in = token_usage.tokens_in + $5, \
+             tokens_out = token_usage.tokens_out + $6",
+            &[
+                (&usage.day).into(),
+                (&usage.compressor).into(),
+                (&usage.model).into(),
+                usage.calls.into(),
+                usage.tokens_in.into(),
+                usage.tokens_out.into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError> {
+        self.query(
+            "SELECT day, compressor, model, calls, tokens_in, tokens_out FROM token_usage \
+             ORDER BY day DESC, compressor, model LIMIT $1",
+            &[limit.into()],
+            &mut |columns| {
+                let row = RowReader { table: "token_usage", columns };
+                Ok(DailyUsage {
+                    day: row.text(0)?,
+                    compressor: row.text(1)?,
+                    model: row.text(2)?,
+                    calls: row.unsigned(3)?,
+                    tokens_in: row.unsigned(4)?,
+                    tokens_out: row.unsigned(5)?,
+                })
+            },
+        )
+    }
+
+    fn tokens_on(&mut self, day: &str) -> Result<u64, StoreError> {
+        let found = self.query_one(
+            "SELECT CAST(coalesce(sum(tokens_in + tokens_out), 0) AS BIGINT) FROM token_usage WHERE day = $1",
+            &[day.into()],
+            &mut |columns| RowReader { table: "token_usage", columns }.unsigned(0),
+        )?;
+        Ok(found.unwrap_or(0))
+    }
+}
