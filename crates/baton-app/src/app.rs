@@ -117,7 +117,9 @@ impl App {
 
     async fn run(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let open = self.open(call, operation, &params);
-        let answer = match operation.submit(&open, params) {
+        let (open, answered) = submit_aside(operation, open, params).await;
+        let Some(open) = open else { return self.broken_off() };
+        let answer = match answered {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, fallback) => {
                 let mut answer = pending.await;

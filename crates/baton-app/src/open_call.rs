@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::afterthought::Afterthoughts;
 use crate::app::App;
 use crate::call::{Call, Reply};
-use crate::operation::{Effect, Operation};
+use crate::operation::{Context, Effect, Operation};
 use crate::prepare::{MAX_MESSAGE, Prepared, clip, prepare};
 use crate::transact::{Failed, Stored, Surroundings};
 
@@ -47,7 +47,11 @@ pub struct OpenCall {
 impl OpenCall {
     /// The pipeline of one operation, up to handing it to the store.
     pub(crate) fn submit<O: Operation>(&self, params: Value) -> Answered {
-        let prepared = match prepare::<O>(&self.call, params) {
+        let store = &self.app.inner.store;
+        let surroundings = &self.app.inner.surroundings;
+        let context =
+            Context { store: Some(store), ..surroundings.context(&self.call, self.started_at, &self.afterthoughts) };
+        let prepared = match prepare::<O>(&self.call, &context, params) {
             Ok(prepared) => prepared,
             Err(fault) => return Answered::Refused(fault),
         };

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use baton_core::{
     Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId,
-    Timestamp, UlidSequence, output_schema, params_schema,
+    Timestamp, UlidSequence, VentureScope, output_schema, params_schema,
 };
-use baton_store::{StoreError, Tx};
+use baton_store::{Store, StoreError, Tx};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,15 @@ pub enum KeyUse {
     Required,
 }
 
+/// What is done about secrets in the parameters of an operation that writes.
+#[derive(Debug, Clone, Copy)]
+pub enum Privacy {
+    /// They are refused: whoever calls can leave them out.
+    Refuse,
+    /// They are taken out, in this way: whoever calls cannot tell.
+    Redact(fn(&mut Value)),
+}
+
 /// One thing that Baton can do.
 pub trait Operation: Send + Sync + 'static {
     /// Its wire name: `session.start`.
@@ -56,6 +65,10 @@ pub trait Operation: Send + Sync + 'static {
     const MAKES_ROOM: bool = false;
     /// How many bytes a request for it may have.
     const MAX_REQUEST_BYTES: usize = 1024 * 1024;
+    /// What is done about secrets in its parameters.
+    const PRIVACY: Privacy = Privacy::Refuse;
+    /// Whether making it ready may take long, as asking a model does.
+    const BLOCKS: bool = false;
     /// What it is told.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// What it answers.
@@ -63,6 +76,11 @@ pub trait Operation: Send + Sync + 'static {
 
     /// Checks what types cannot.
     fn validate(_params: &Self::Params) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Makes ready, before the transaction, what takes long or asks somebody else.
+    fn ready(_context: &Context<'_>, _params: &mut Self::Params) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -93,9 +111,23 @@ pub struct Context<'a> {
     pub(crate) entropy: &'a dyn Entropy,
     pub(crate) sequence: &'a Mutex<UlidSequence>,
     pub(crate) afterthoughts: &'a Afterthoughts,
+    /// The store, while something is made ready; inside a transaction there is only the transaction.
+    pub(crate) store: Option<&'a Store>,
 }
 
 impl Context<'_> {
+    /// Refuses a credential that does not reach every venture, for what cannot be told apart by venture.
+    pub(crate) fn require_every_venture(&self) -> Result<(), Fault> {
+        match self.actor.ventures {
+            VentureScope::All => Ok(()),
+            VentureScope::Only(_) => Err(Fault::new(
+                ErrorCode::Forbidden,
+                "this concerns every venture, and this token does not reach them all",
+            )
+            .hint("use the relay key, or ask whoever runs the server")),
+        }
+    }
+
     /// Leaves something to be written once the answer is on its way, also by an operation that only reads.
     pub(crate) fn afterwards(&self, afterthought: Afterthought) {
         self.afterthoughts.add(afterthought);
@@ -229,6 +261,8 @@ pub trait AnyOperation: Send + Sync {
     fn makes_room(&self) -> bool;
     /// How many bytes a request for it may have.
     fn max_request_bytes(&self) -> usize;
+    /// Whether making it ready may take long.
+    fn blocks(&self) -> bool;
     /// The JSON Schema of its parameters.
     fn params_schema(&self) -> Value;
     /// The JSON Schema of its output.
@@ -266,6 +300,9 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn max_request_bytes(&self) -> usize {
         O::MAX_REQUEST_BYTES
+    }
+    fn blocks(&self) -> bool {
+        O::BLOCKS
     }
     fn params_schema(&self) -> Value {
         params_schema::<O::Params>()

@@ -4,7 +4,7 @@ use baton_core::{Access, Canonical, CanonicalError, ErrorCode, Fault, KeyScope, 
 use serde_json::{Value, json};
 
 use crate::call::Call;
-use crate::operation::{Effect, KeyUse, Operation};
+use crate::operation::{Context, Effect, KeyUse, Operation, Privacy};
 
 /// The versions of the wire shapes that this version reads.
 const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
@@ -22,14 +22,21 @@ pub(crate) struct Prepared<P> {
 }
 
 /// Everything that is checked before the store is asked.
-pub(crate) fn prepare<O: Operation>(call: &Call, params: Value) -> Result<Prepared<O::Params>, Fault> {
+pub(crate) fn prepare<O: Operation>(
+    call: &Call,
+    context: &Context<'_>,
+    mut params: Value,
+) -> Result<Prepared<O::Params>, Fault> {
     call.actor.require_access(match O::EFFECT {
         Effect::Read => Access::Read,
         Effect::Write => Access::Write,
     })?;
     require_schema_version(&params)?;
     if O::EFFECT == Effect::Write {
-        refuse_secrets(&params)?;
+        match O::PRIVACY {
+            Privacy::Refuse => refuse_secrets(&params)?,
+            Privacy::Redact(redact) => redact(&mut params),
+        }
         if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
             return Err(Fault::new(
                 ErrorCode::MissingIdempotencyKey,
@@ -50,9 +57,10 @@ pub(crate) fn prepare<O: Operation>(call: &Call, params: Value) -> Result<Prepar
         }
         _ => None,
     };
-    let params: O::Params =
+    let mut params: O::Params =
         serde_path_to_error::deserialize(params).map_err(|error| invalid_params(&error))?;
     O::validate(&params)?;
+    O::ready(context, &mut params)?;
     Ok(Prepared { params, key })
 }
 

@@ -93,7 +93,7 @@ impl Surroundings {
         Some(output.and_then(|output| Ok(Stored::ok(body_of(&output).map_err(|Failed(fault)| fault)?))))
     }
 
-    fn context<'a>(
+    pub(crate) fn context<'a>(
         &'a self,
         call: &'a Call,
         now: Timestamp,
@@ -107,6 +107,7 @@ impl Surroundings {
             entropy: self.entropy.as_ref(),
             sequence: &self.sequence,
             afterthoughts,
+            store: None,
         }
     }
 

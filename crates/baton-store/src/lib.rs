@@ -14,6 +14,7 @@ mod frame;
 mod migration;
 mod page;
 mod postgres;
+mod raw;
 mod reopening;
 mod rows;
 mod seal;
@@ -29,6 +30,7 @@ pub use files::{make_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;
+pub use raw::{MAX_RAW_BYTES, pack_raw, unpack_raw};
 pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
     ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput,

@@ -1,0 +1,86 @@
+//! `pre-compact`: before a chat forgets, what it was about is saved as a checkpoint.
+
+use baton_core::checkpoint::{SavedContext, WorkflowId};
+use baton_core::{ErrorCode, Fault, Session, Sha256Hash};
+use baton_store::{ObservationFilter, Page, Tx};
+use serde_json::{Map, Value, json};
+
+use super::hook::HookParams;
+use super::material::gather;
+use crate::checkpoint::{SaveCheckpoint, SaveCheckpointParams};
+use crate::operation::{Context, Operation, store_fault};
+
+/// How many observations a checkpoint holds, the newest.
+const MAX_OBSERVATIONS: u32 = 50;
+
+/// Saves what is known of a chat: what was asked, what was done, what was decided, where things stand.
+pub(super) fn checkpoint(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    session: &Session,
+    params: &HookParams,
+) -> Result<(), Fault> {
+    let gathered = gather(tx, session.id)?;
+    let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
+    let newest = tx.observations(&filter, Page::first(MAX_OBSERVATIONS)).map_err(store_fault)?;
+    let observations: Vec<Value> = newest
+        .iter()
+        .rev()
+        .map(|one| json!({ "id": one.id, "title": one.compressed.title, "summary": one.compressed.summary,
+                           "files_touched": one.compressed.files_touched }))
+        .collect();
+    let summary = gathered.stored.map(|stored| stored.summary).unwrap_or_default();
+    let document = json!({
+        "goal": gathered.material.prompts.first(),
+        "prompts": gathered.material.prompts,
+        "instructions": params.custom_instructions,
+        "summary": summary.summary,
+        "key_files": summary.key_files,
+        "decisions": summary.key_decisions,
+        "observations": observations,
+        "not_yet_understood": gathered.waiting.len(),
+        "trigger": params.trigger,
+        "cwd": params.cwd,
+        "branch": session.facts.branch,
+        "commit_sha": session.facts.commit_sha,
+        "transcript_path": params.transcript_path,
+    });
+    let Value::Object(mut fields) = document else {
+        return Err(Fault::new(ErrorCode::Internal, "the checkpoint could not be put together"));
+    };
+    fields.retain(|_, value| !is_empty(value));
+    let save = SaveCheckpointParams {
+        session_id: Some(workflow_of(session)?),
+        context: SavedContext::of(fields)
+            .map_err(|error| Fault::new(ErrorCode::InvalidRequest, error.to_string()))?,
+        metadata: None,
+        force: None,
+        venture: Some(session.tuple.venture.clone()),
+        repo: Some(session.tuple.repo.clone()),
+        agent_session_id: Some(session.id),
+    };
+    SaveCheckpoint::validate(&save)?;
+    SaveCheckpoint::run(context, tx, &save).map(|_| ())
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields == &Map::new(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The workflow of a chat: its own id where that can be one, else a hash of it.
+fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
+    let own = session.tuple.client_session_id.as_ref().map_or_else(
+        || session.id.to_string(),
+        |id| id.as_str().to_owned(),
+    );
+    own.parse().or_else(|_| {
+        let hash = Sha256Hash::of(own.as_bytes()).to_string();
+        hash.parse().map_err(|problem| Fault::invalid("session_id", problem))
+    })
+}

@@ -1,0 +1,83 @@
+//! `session-end`: the chat is over; what it came to is handed over.
+
+use baton_core::observation::{SessionMaterial, SessionSummary};
+use baton_core::{EndReason, ErrorCode, Fault, Session};
+use baton_store::Tx;
+use serde_json::{Map, Value, json};
+
+use super::hook::HookParams;
+use super::material::{Gathered, digest_of_waiting, gather};
+use crate::operation::{Context, Operation, store_fault};
+use crate::session::{EndSession, EndSessionParams};
+
+/// How many of the last things that were done a handoff lists.
+const MAX_DONE: usize = 30;
+
+/// Ends a session, with a handoff when there is something to hand over: an empty one would hide the one before it.
+pub(super) fn end(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    mut session: Session,
+    params: &HookParams,
+) -> Result<(), Fault> {
+    let gathered = gather(tx, session.id)?;
+    if gathered.is_empty() && gathered.waiting.is_empty() {
+        session.end(context.now, EndReason::Manual)?;
+        return tx.update_session(&session).map_err(store_fault);
+    }
+    let summary = summary_now(context, &gathered)?;
+    let payload = payload_of(&gathered, &summary, params);
+    let ending = EndSessionParams {
+        schema_version: None,
+        session_id: session.id,
+        handoff: None,
+        summary: Some(summary.summary),
+        status_label: None,
+        to_agent: None,
+        payload: Some(payload),
+        end_reason: Some(EndReason::Manual),
+    };
+    EndSession::run(context, tx, &ending)?;
+    // What still waits is summed up when it is understood; the handoff stands as it is.
+    tx.request_summary(session.id, context.now, context.now).map_err(store_fault)
+}
+
+/// The summary as far as it can be made at once, without a model: the stored one, and what came after it.
+fn summary_now(context: &Context<'_>, gathered: &Gathered) -> Result<SessionSummary, Fault> {
+    if let (true, true, Some(stored)) =
+        (gathered.is_covered(), gathered.waiting.is_empty(), gathered.stored.as_ref())
+    {
+        return Ok(stored.summary.clone());
+    }
+    let mut material: SessionMaterial = gathered.material.clone();
+    material.digests.extend(gathered.waiting.iter().map(digest_of_waiting));
+    let offline = &context.settings.observations.offline;
+    let made = offline.summarize(&material).map_err(|error| {
+        Fault::new(ErrorCode::Internal, "the session could not be summed up").caused_by(error)
+    })?;
+    Ok(made.summary)
+}
+
+fn payload_of(gathered: &Gathered, summary: &SessionSummary, params: &HookParams) -> Map<String, Value> {
+    let digests = &gathered.material.digests;
+    let done = digests.iter().rev().take(MAX_DONE).map(|digest| digest.title.as_str());
+    let mut done: Vec<&str> = done.collect();
+    done.reverse();
+    let document = json!({
+        "work_completed": done,
+        "key_files": summary.key_files,
+        "key_decisions": summary.key_decisions,
+        "last_prompt": gathered.material.prompts.last(),
+        "observations": gathered.observations,
+        "still_waiting": gathered.waiting.len(),
+        "written_by": "session-end hook",
+        "reason": params.reason,
+    });
+    match document {
+        Value::Object(mut fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields
+        }
+        _ => Map::new(),
+    }
+}

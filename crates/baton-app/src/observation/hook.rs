@@ -1,0 +1,258 @@
+//! `hook.report`: something happened to an agent, and its hook says so.
+//!
+//! Owns the answer in the agents' own protocol and which session an event belongs to. What each event leads to is in the
+//! files beside this one.
+
+use baton_core::observation::{HookEvent, make_private};
+use baton_core::{
+    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Track, Venture,
+};
+use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{capture, compact, end};
+use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
+use crate::session::{StartSessionParams, begin_briefing, find_or_make};
+
+/// The longest prompt that is kept, in characters.
+const MAX_PROMPT_CHARS: usize = 10_000;
+/// What a report has beside what the tool said.
+const ENVELOPE_BYTES: usize = 1024 * 1024;
+
+/// Takes what a hook reports.
+#[derive(Debug)]
+pub struct Hook;
+
+/// What a hook reports: the fields that coding agents send, and what is known about where the agent works. Other fields are
+/// let through and not kept.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct HookParams {
+    /// What happened.
+    pub event: HookEvent,
+    /// The agent's own id of its chat; the same chat always finds its own session again.
+    #[serde(default)]
+    pub session_id: Option<ClientSessionId>,
+    /// The folder that the agent works in.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// The file that the agent keeps its chat in.
+    #[serde(default)]
+    pub transcript_path: Option<String>,
+    /// `post-tool-use`: the tool.
+    #[serde(default)]
+    pub tool_name: Option<String>,
+    /// `post-tool-use`: what it was asked.
+    #[serde(default)]
+    pub tool_input: Option<Value>,
+    /// `post-tool-use`: what it said.
+    #[serde(default)]
+    pub tool_response: Option<Value>,
+    /// `post-tool-use`: the agent's own id of this use; one that is reported twice is taken once.
+    #[serde(default)]
+    pub tool_use_id: Option<String>,
+    /// `user-prompt-submit`: what the user asked for.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// `pre-compact`: what led to it.
+    #[serde(default)]
+    pub trigger: Option<String>,
+    /// `pre-compact`: what the user wants to be kept.
+    #[serde(default)]
+    pub custom_instructions: Option<String>,
+    /// `session-end`: why the chat is over.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Who works; told by the client when left out.
+    #[serde(default)]
+    pub agent: Option<Agent>,
+    /// The program that the agent runs in: `claude-code`, `codex`.
+    #[serde(default)]
+    pub client: Option<Label>,
+    /// The undertaking; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// The repository, `owner/name`; named after `cwd` when left out.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// The lane of parallel work.
+    #[serde(default)]
+    pub track: Option<Track>,
+    /// The branch.
+    #[serde(default)]
+    pub branch: Option<Label>,
+    /// The commit.
+    #[serde(default)]
+    pub commit_sha: Option<Label>,
+    /// The machine.
+    #[serde(default)]
+    pub host: Option<Label>,
+    /// What was made ready of the tool's output.
+    #[serde(skip)]
+    pub(crate) packed: Option<Packed>,
+}
+
+/// Tool output, ready to be stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Packed {
+    pub(crate) raw: RawOutput,
+    pub(crate) raw_bytes: u64,
+    pub(crate) files: Vec<String>,
+}
+
+/// What the agent is told, in its own protocol: nothing, or something for its context.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookOutput {
+    /// What only this event can answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_specific_output: Option<HookSpecificOutput>,
+}
+
+/// What only one event can answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookSpecificOutput {
+    /// The event, as agents name it.
+    pub hook_event_name: String,
+    /// What the agent gets to know.
+    pub additional_context: String,
+}
+
+impl Operation for Hook {
+    const NAME: &'static str = "hook.report";
+    const SUMMARY: &'static str = "Report what happened to an agent: a chat began or ended, a prompt, a tool use.";
+    const EFFECT: Effect = Effect::Write;
+    const PRIVACY: Privacy = Privacy::Redact(make_private);
+    const MAX_REQUEST_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
+    const IDEMPOTENT: bool = false;
+    type Params = HookParams;
+    type Output = HookOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        match params.event {
+            HookEvent::PostToolUse if params.tool_name.as_ref().is_none_or(String::is_empty) => {
+                Err(Fault::invalid("tool_name", "is needed: which tool was used?"))
+            }
+            HookEvent::UserPromptSubmit if params.prompt.is_none() => {
+                Err(Fault::invalid("prompt", "is needed: what did the user ask for?"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
+        if params.event == HookEvent::PostToolUse {
+            params.packed = Some(capture::pack(context, params)?);
+        }
+        Ok(())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let start = start_of(params)?;
+        if params.event == HookEvent::SessionStart {
+            return begin(context, tx, &start);
+        }
+        let session = session_of(context, tx, &start)?;
+        match params.event {
+            HookEvent::SessionStart => {}
+            HookEvent::UserPromptSubmit => keep_prompt(context, tx, &session, params)?,
+            HookEvent::PostToolUse => capture::enqueue(context, tx, &session, params)?,
+            HookEvent::PreCompact => compact::checkpoint(context, tx, &session, params)?,
+            HookEvent::Stop => {
+                tx.request_summary(session.id, context.now, context.now).map_err(store_fault)?;
+            }
+            HookEvent::SessionEnd => end::end(context, tx, session, params)?,
+        }
+        Ok(HookOutput::default())
+    }
+}
+
+/// Finds the session of an event, or makes one: an agent whose start nobody saw works all the same.
+fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<Session, Fault> {
+    let tuple = crate::session::tuple_of(context, start);
+    context.actor.require_venture(&tuple.venture)?;
+    find_or_make(context, tx, tuple, start).map(|(_, session)| session)
+}
+
+fn begin(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<HookOutput, Fault> {
+    let session = session_of(context, tx, start)?;
+    let briefing = begin_briefing(context, tx, &session)?;
+    Ok(HookOutput {
+        hook_specific_output: briefing.map(|additional_context| HookSpecificOutput {
+            hook_event_name: HookEvent::SessionStart.wire_name().to_owned(),
+            additional_context,
+        }),
+    })
+}
+
+fn keep_prompt(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    session: &Session,
+    params: &HookParams,
+) -> Result<(), Fault> {
+    let prompt = params.prompt.as_deref().unwrap_or_default();
+    let kept: String =
+        prompt.chars().filter(|character| *character != '\0').take(MAX_PROMPT_CHARS).collect();
+    if kept.trim().is_empty() {
+        return Ok(());
+    }
+    tx.insert_prompt(session.id, &kept, context.now).map_err(store_fault)
+}
+
+/// Says who works where, as a start would.
+fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
+    let client = params.client.clone().or_else(|| guess_client(params).parse().ok());
+    let agent = match (&params.agent, &client) {
+        (Some(agent), _) => agent.clone(),
+        (None, Some(client)) => agent_named(client.as_str())?,
+        (None, None) => agent_named("agent")?,
+    };
+    let repo = match &params.repo {
+        Some(repo) => repo.clone(),
+        None => repo_of_folder(params.cwd.as_deref()).ok_or_else(|| {
+            Fault::new(ErrorCode::InvalidRequest, "neither `repo` nor a usable `cwd` is given")
+                .hint("send repo as owner/name")
+        })?,
+    };
+    Ok(StartSessionParams {
+        schema_version: None,
+        agent,
+        client,
+        client_version: None,
+        client_session_id: params.session_id.clone(),
+        host: params.host.clone(),
+        venture: params.venture.clone(),
+        repo,
+        track: params.track,
+        issue_number: None,
+        branch: params.branch.clone(),
+        commit_sha: params.commit_sha.clone(),
+        meta: None,
+    })
+}
+
+fn agent_named(name: &str) -> Result<Agent, Fault> {
+    name.parse().map_err(|problem| Fault::invalid("agent", problem))
+}
+
+/// Tells agents apart by where they keep their chats.
+fn guess_client(params: &HookParams) -> &'static str {
+    let kept = params.transcript_path.as_deref().unwrap_or_default();
+    match kept {
+        path if path.contains("/.codex/") => "codex",
+        path if path.contains("/.gemini/") => "gemini",
+        path if path.contains("/.cursor/") => "cursor",
+        _ => "claude-code",
+    }
+}
+
+/// Names a repository after a folder: `local/<name>`, with what a name may not have replaced.
+fn repo_of_folder(folder: Option<&str>) -> Option<Repo> {
+    let name = folder?.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next()?;
+    let is_kept = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
+    let name: String = name.chars().map(|c| if is_kept(c) { c } else { '-' }).take(128).collect();
+    format!("local/{name}").parse().ok()
+}

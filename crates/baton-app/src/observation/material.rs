@@ -1,0 +1,96 @@
+//! What a session left to be summed up: its prompts, its observations, and what still waits.
+
+use baton_core::observation::{Digest, Observation, SessionMaterial};
+use baton_core::{Fault, ObservationId, SessionId};
+use baton_store::{QueueItem, StoredSummary, Tx};
+
+use crate::operation::store_fault;
+
+/// How many observations one summary takes in; a longer session is summed up in steps.
+const MAX_OBSERVATIONS: u32 = 500;
+/// How many prompts it takes in, the newest.
+const MAX_PROMPTS: u32 = 20;
+/// How many items that still wait are told by their names.
+const MAX_WAITING: u32 = 50;
+
+/// Everything that a summary of a session is made from.
+#[derive(Debug, Clone)]
+pub(super) struct Gathered {
+    /// For the compressor.
+    pub(super) material: SessionMaterial,
+    /// The summary that there is.
+    pub(super) stored: Option<StoredSummary>,
+    /// The last observation that the material covers.
+    pub(super) through: Option<ObservationId>,
+    /// How many observations the summary will cover, those of the stored one included.
+    pub(super) observations: u64,
+    /// What still waits to become observations.
+    pub(super) waiting: Vec<QueueItem>,
+    /// Whether there are more observations than one step takes in.
+    pub(super) more: bool,
+}
+
+impl Gathered {
+    /// Tells whether there is anything to be summed up.
+    pub(super) fn is_empty(&self) -> bool {
+        self.material.digests.is_empty() && self.stored.is_none()
+    }
+
+    /// Tells whether the stored summary says it all already.
+    pub(super) fn is_covered(&self) -> bool {
+        self.material.digests.is_empty() && self.stored.is_some()
+    }
+}
+
+/// Gathers what a session left since its last summary.
+pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fault> {
+    let stored = tx.summary(session).map_err(store_fault)?;
+    let after = stored.as_ref().and_then(|summary| summary.through);
+    let mut found = tx.observations_after(session, after, MAX_OBSERVATIONS + 1).map_err(store_fault)?;
+    let more = found.len() > MAX_OBSERVATIONS as usize;
+    found.truncate(MAX_OBSERVATIONS as usize);
+    let mut prompts = tx.prompts(session, MAX_PROMPTS).map_err(store_fault)?;
+    prompts.reverse();
+    let through = found.last().map(|observation| observation.id).or(after);
+    let before = stored.as_ref().map_or(0, |summary| summary.observations);
+    Ok(Gathered {
+        through,
+        observations: before + found.len() as u64,
+        waiting: tx.open_queue_items(session, MAX_WAITING).map_err(store_fault)?,
+        more,
+        material: SessionMaterial {
+            previous: stored.as_ref().map(|summary| summary.summary.clone()),
+            prompts,
+            digests: found.into_iter().map(digest).collect(),
+        },
+        stored,
+    })
+}
+
+fn digest(observation: Observation) -> Digest {
+    let Observation { tool_name, compressed, .. } = observation;
+    Digest {
+        tool_name,
+        title: compressed.title,
+        summary: compressed.summary,
+        files_touched: compressed.files_touched,
+        functions_changed: compressed.functions_changed,
+    }
+}
+
+/// What can be told of an item that nobody looked into yet.
+pub(super) fn digest_of_waiting(item: &QueueItem) -> Digest {
+    let files = item.files_touched.join(", ");
+    let title = if files.is_empty() {
+        format!("Use {}", item.tool_name)
+    } else {
+        format!("Use {} on {files}", item.tool_name)
+    };
+    Digest {
+        tool_name: item.tool_name.clone(),
+        summary: title.clone(),
+        title,
+        files_touched: Vec::new(),
+        functions_changed: Vec::new(),
+    }
+}

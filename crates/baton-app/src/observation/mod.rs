@@ -1,0 +1,29 @@
+//! Observations: what hooks capture, the queue it waits in, what became of it, what sessions came to.
+
+mod capture;
+mod compact;
+mod context;
+mod end;
+mod health;
+mod hook;
+mod list;
+mod material;
+mod queue;
+mod raw;
+mod show;
+mod summarize;
+mod view;
+mod work;
+
+pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
+pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
+pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
+pub use list::{ListObservations, ListObservationsOutput, ListObservationsParams};
+pub use queue::{
+    ListQueue, ListQueueOutput, ListQueueParams, PurgeQueue, PurgeQueueOutput, PurgeQueueParams, QueueItemView,
+    ReadQueueStats, ReadQueueStatsParams, RetryQueue, RetryQueueOutput, RetryQueueParams,
+};
+pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
+pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
+pub use view::ObservationView;
+pub use work::{Claimed, SummaryJob, WorkQueue};
