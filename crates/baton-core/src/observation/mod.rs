@@ -3,12 +3,25 @@
 //! Owns the shapes, what a model's answer must look like, how raw output is cut, rendered and made private, and when
 //! something is tried again. Does not own where raw output is kept or who compresses it.
 
+mod answer;
 mod compressed;
+mod cut;
+mod plain;
+mod prompt;
+mod render;
 mod summary;
 mod tool_use;
 
+pub use answer::{
+    AnswerError, MAX_DETAIL_CHARS, observation_schema, read_observation, read_summary, summary_schema,
+};
 pub use compressed::{
     CompressedObservation, FunctionAction, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS,
 };
+pub use cut::{MAX_RAW_CHARS, cut_output};
+pub use prompt::{
+    COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, compress_prompt, summarize_prompt,
+};
+pub use render::render;
 pub use summary::{Digest, SessionMaterial, SessionSummary};
 pub use tool_use::ToolUse;
