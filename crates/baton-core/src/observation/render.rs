@@ -24,7 +24,7 @@ const PATCH_MEMBERS: [&str; 3] = ["patch", "input", "diff"];
 pub fn render(tool_use: &ToolUse) -> String {
     let ToolUse { tool_input: input, tool_response: response, .. } = tool_use;
     let text = if let Some(command) = command_of(input) {
-        join([format!("$ {command}"), printed(response)])
+        join([format!("$ {command}"), text_of(response)])
     } else if let Some(change) = change_of(input, response) {
         change
     } else {
@@ -63,12 +63,8 @@ fn command_of(input: &Value) -> Option<String> {
 }
 
 /// What a command printed, and how it ended where that is told.
-fn printed(response: &Value) -> String {
-    let Some(members) = response.as_object() else { return text_of(response) };
+fn printed(members: &Map<String, Value>) -> String {
     let stream = |name| members.get(name).and_then(Value::as_str).unwrap_or_default();
-    if !members.contains_key("stdout") && !members.contains_key("stderr") {
-        return text_of(response);
-    }
     let errors = match stream("stderr") {
         "" => String::new(),
         errors => format!("[stderr]\n{errors}"),
@@ -168,7 +164,7 @@ fn text_of(response: &Value) -> String {
 /// The text of an object that has one of the known shapes.
 fn object_text(members: &Map<String, Value>) -> Option<String> {
     if members.contains_key("stdout") || members.contains_key("stderr") {
-        return Some(printed(&Value::Object(members.clone())));
+        return Some(printed(members));
     }
     if let Some(content) = members.get("file").and_then(|file| file.get("content")).and_then(Value::as_str) {
         return Some(content.to_owned());
