@@ -49,8 +49,10 @@ impl OpenCall {
     pub(crate) fn submit<O: Operation>(&self, params: Value) -> Answered {
         let store = &self.app.inner.store;
         let surroundings = &self.app.inner.surroundings;
-        let context =
-            Context { store: Some(store), ..surroundings.context(&self.call, self.started_at, &self.afterthoughts) };
+        let context = Context {
+            store: Some(store),
+            ..surroundings.context(&self.call, self.started_at, &self.afterthoughts)
+        };
         let prepared = match prepare::<O>(&self.call, &context, params) {
             Ok(prepared) => prepared,
             Err(fault) => return Answered::Refused(fault),

@@ -50,7 +50,9 @@ mod tests {
 
     #[test]
     fn raw_output_comes_back() {
-        for raw in [Vec::new(), b"short".to_vec(), b"abc".repeat(100_000), (0..=255).cycle().take(9_999).collect()] {
+        for raw in
+            [Vec::new(), b"short".to_vec(), b"abc".repeat(100_000), (0..=255).cycle().take(9_999).collect()]
+        {
             assert_eq!(unpack_raw(&pack_raw(&raw).unwrap()).unwrap(), raw);
         }
         assert!(pack_raw(&b"abc".repeat(100_000)).unwrap().len() < 1_000);

@@ -6,4 +6,5 @@ pub mod binary;
 pub mod contract;
 pub mod crash;
 pub mod crash_saves;
+pub mod model_server;
 pub mod postgres;

@@ -3,20 +3,33 @@
 //! Owns the shapes, what a model's answer must look like, how raw output is cut, rendered and made private, and when
 //! something is tried again. Does not own where raw output is kept or who compresses it.
 
+mod answer;
 mod compressed;
+mod cut;
 mod hook;
 mod lenient;
+mod plain;
 mod privacy;
+mod prompt;
+mod render;
 mod stored;
 mod summary;
 mod tool_use;
 
+pub use answer::{
+    AnswerError, MAX_DETAIL_CHARS, observation_schema, read_observation, read_summary, summary_schema,
+};
 pub use compressed::{
     CompressedObservation, FunctionAction, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS,
 };
+pub use cut::{MAX_RAW_CHARS, cut_output};
 pub use hook::{HookEvent, files_of, relative};
 pub use lenient::{LenientError, read_lenient};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
+pub use prompt::{
+    COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, compress_prompt, summarize_prompt,
+};
+pub use render::render;
 pub use stored::{Observation, Provenance, QueueStats, QueueStatus};
 pub use summary::{Digest, SessionMaterial, SessionSummary};
 pub use tool_use::ToolUse;

@@ -27,7 +27,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("rmcp", &["baton-server"]),
     ("clap", &["baton"]),
     ("tokio", &["baton-store", "baton-server", "baton"]),
-    ("getrandom", &["baton-store", "baton-app", "baton", "baton-testkit"]),
+    ("getrandom", &["baton-store", "baton-app", "baton-llm", "baton", "baton-testkit"]),
     ("chacha20poly1305", &["baton-store"]),
     ("keyring", &["baton"]),
     ("zstd", &["baton-store"]),

@@ -1,0 +1,131 @@
+//! Text that may be shown: without escape sequences of terminals, control characters and characters that hide others.
+//!
+//! Tool output holds colours, progress bars and whatever a file held. A model pays for them, and a reader's terminal
+//! would obey them.
+
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+const ESCAPE: char = '\u{1b}';
+
+/// Takes out escape sequences and every control character but newlines and tabs. A carriage return that is no part of
+/// a line end becomes one, so that the steps of a progress bar stay apart.
+pub(super) fn plain(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut characters = text.char_indices().peekable();
+    while let Some((_, character)) = characters.next() {
+        match character {
+            '\n' | '\t' => kept.push(character),
+            '\r' => {
+                if !next_is(&mut characters, |next| next == '\n') {
+                    kept.push('\n');
+                }
+            }
+            ESCAPE => skip_escape(&mut characters),
+            '\u{9b}' => skip_control_sequence(&mut characters),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_control_string(&mut characters),
+            _ if character.is_control() || hides(character) => {}
+            _ => kept.push(character),
+        }
+    }
+    kept
+}
+
+/// Makes one line of at most `max` characters of a text.
+pub(super) fn one_line(text: &str, max: usize) -> String {
+    let plain = plain(text);
+    let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    first_characters(&joined, max).trim_end().to_owned()
+}
+
+/// Gives the first `max` characters of a text.
+pub(super) fn first_characters(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Whether a character turns the direction of others, or is a tag, which nobody sees but a model reads.
+const fn hides(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn next_is(characters: &mut Peekable<CharIndices<'_>>, wanted: impl FnOnce(char) -> bool) -> bool {
+    characters.peek().is_some_and(|&(_, next)| wanted(next))
+}
+
+/// Skips what follows an escape character.
+fn skip_escape(characters: &mut Peekable<CharIndices<'_>>) {
+    match characters.peek().map(|&(_, next)| next) {
+        Some('[') => {
+            characters.next();
+            skip_control_sequence(characters);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            characters.next();
+            skip_control_string(characters);
+        }
+        _ => {
+            while characters.next_if(|&(_, next)| matches!(next, ' '..='/')).is_some() {}
+            characters.next_if(|&(_, next)| matches!(next, '0'..='~'));
+        }
+    }
+}
+
+/// Skips the parameters and the last character of a control sequence, such as a colour.
+fn skip_control_sequence(characters: &mut Peekable<CharIndices<'_>>) {
+    while characters.next_if(|&(_, next)| matches!(next, ' '..='?')).is_some() {}
+    characters.next_if(|&(_, next)| matches!(next, '@'..='~'));
+}
+
+/// Skips a string for the terminal, such as a window title: to its end, or to that of the line if it has none.
+fn skip_control_string(characters: &mut Peekable<CharIndices<'_>>) {
+    while let Some((_, next)) = characters.next_if(|&(_, next)| next != '\n') {
+        match next {
+            '\u{7}' | '\u{9c}' => return,
+            ESCAPE if characters.next_if(|&(_, next)| next == '\\').is_some() => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn escape_sequences_go_and_what_they_wrapped_stays() {
+        for (text, expected) in [
+            ("\u{1b}[1;31merror\u{1b}[0m: no", "error: no"),
+            ("\u{1b}]0;title\u{7}text", "text"),
+            ("\u{1b}]8;;https://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}Pq#0\u{1b}\\after", "after"),
+            ("\u{1b}(B\u{1b}7saved\u{1b}8", "saved"),
+            ("\u{9b}31mred", "red"),
+            ("\u{1b}]0;never ended\nnext line", "\nnext line"),
+            ("\u{1b}[31", ""),
+            ("\u{1b}", ""),
+            ("a\0b\u{8}\u{7f}\u{85}c", "abc"),
+            ("10%\r20%\rdone\r\nnext\t1", "10%\n20%\ndone\nnext\t1"),
+            ("a\u{202e}b\u{e0041}c\u{2066}d", "abcd"),
+            ("👩‍💻 café \u{fffd}", "👩‍💻 café \u{fffd}"),
+        ] {
+            assert_eq!(plain(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_line_is_one_line_within_its_limit() {
+        assert_eq!(one_line(" a\n\tb  \u{1b}[1mc\u{1b}[0m ", 100), "a b c");
+        assert_eq!(one_line("äöü ß", 4), "äöü");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_left_that_a_terminal_obeys(text in "(\\PC|[\u{0}-\u{9f}]|\u{1b}[\\[\\]PX^_(]){0,60}") {
+            let plain = plain(&text);
+            prop_assert!(!plain.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{plain:?}");
+            prop_assert_eq!(super::plain(&plain), plain);
+        }
+    }
+}

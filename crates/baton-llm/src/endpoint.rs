@@ -1,0 +1,206 @@
+//! One address that requests are posted to: connection, timeouts, limits, keys in headers.
+//!
+//! Owns the HTTP client and what it says when there is no answer. What an answer means is in `refusal`; what is asked
+//! and how it is read belongs to the compressors.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Agent;
+use ureq::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use crate::api_key::ApiKey;
+use crate::compressor::CompressError;
+use crate::retry_after::retry_after;
+
+/// How long a call may take when nothing else is configured.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much of a body is read: an answer has a thousand tokens, an error a few lines.
+const MAX_BODY_BYTES: u64 = 1024 * 1024;
+
+/// As many calls as the worker makes at a time keep their connections.
+const MAX_IDLE_CONNECTIONS: usize = 16;
+
+/// Why a compressor cannot be made from its configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The base URL is none.
+    #[error(
+        "the base URL of the {compressor} endpoint must be http:// or https:// and a host, without a user"
+    )]
+    BaseUrl {
+        /// The compressor that it was meant for.
+        compressor: &'static str,
+    },
+    /// The key holds characters that no header can.
+    #[error("the key of the {compressor} endpoint holds characters that cannot be sent")]
+    Key {
+        /// The compressor that it was meant for.
+        compressor: &'static str,
+    },
+    /// The file of certificates cannot be used.
+    #[error("cannot use the certificates in {}: {problem}", path.display())]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// What it takes to make an endpoint.
+pub(crate) struct EndpointSettings<'a> {
+    /// The compressor, for messages.
+    pub(crate) compressor: &'static str,
+    /// Where requests go.
+    pub(crate) url: &'a str,
+    /// The header of the key, what stands before it, and the key.
+    pub(crate) key: Option<(HeaderName, &'static str, &'a ApiKey)>,
+    /// Headers of every request.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// How long a call may take.
+    pub(crate) timeout: Duration,
+    /// Certificates to trust in place of the public ones.
+    pub(crate) ca_file: Option<&'a Path>,
+}
+
+/// An address and how to reach it.
+pub(crate) struct Endpoint {
+    agent: Agent,
+    uri: Uri,
+    headers: HeaderMap,
+    /// The compressor and the host, for messages.
+    place: String,
+}
+
+/// What an endpoint answered.
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Endpoint {
+    /// Checks the settings and makes a client; nothing is sent.
+    pub(crate) fn new(settings: EndpointSettings<'_>) -> Result<Self, EndpointError> {
+        let compressor = settings.compressor;
+        let uri: Uri = settings.url.parse().map_err(|_| EndpointError::BaseUrl { compressor })?;
+        let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(EndpointError::BaseUrl { compressor });
+        };
+        // A password in an address would be seen wherever the address is.
+        if authority.host().is_empty() || authority.as_str().contains('@') {
+            return Err(EndpointError::BaseUrl { compressor });
+        }
+        let host = authority.host();
+        let place = match uri.port_u16() {
+            Some(port) => format!("{compressor} endpoint {host}:{port}"),
+            None => format!("{compressor} endpoint {host}"),
+        };
+        let is_here = is_this_machine(host);
+        let mut headers: HeaderMap = settings.headers.into_iter().collect();
+        headers.insert(ureq::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some((name, before, key)) = settings.key {
+            let value = format!("{before}{}", key.expose());
+            let mut value = HeaderValue::try_from(value).map_err(|_| EndpointError::Key { compressor })?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            // A redirect would carry the key and the payload to wherever it points.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_global(Some(settings.timeout))
+            .max_idle_connections(MAX_IDLE_CONNECTIONS)
+            .max_idle_connections_per_host(MAX_IDLE_CONNECTIONS)
+            .tls_config(tls(settings.ca_file)?)
+            .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")));
+        if is_here {
+            config = config.proxy(None);
+        }
+        Ok(Self { agent: config.build().new_agent(), uri, headers, place })
+    }
+
+    /// The compressor and the host, for messages.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Posts a request and reads the answer, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// An outage when there is no answer in time, or not a whole one. A body beyond the limit is unusable.
+    pub(crate) fn post(&self, request: &Value) -> Result<Answered, CompressError> {
+        let mut sent = ureq::http::Request::new(request.to_string());
+        *sent.method_mut() = ureq::http::Method::POST;
+        *sent.uri_mut() = self.uri.clone();
+        *sent.headers_mut() = self.headers.clone();
+        let mut response = self.agent.run(sent).map_err(|error| self.failure(&error))?;
+        let status = response.status().as_u16();
+        let retry_after = retry_after(response.headers());
+        let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
+        let body = match body {
+            Ok(body) => body,
+            // What a refusal says is no more than its explanation.
+            Err(ureq::Error::BodyExceedsLimit(_)) if status != 200 => Vec::new(),
+            Err(error) => return Err(self.failure(&error)),
+        };
+        Ok(Answered { status, retry_after, body })
+    }
+
+    /// Says why there was no answer. Of the client's own words only those that cannot hold what was sent.
+    fn failure(&self, error: &ureq::Error) -> CompressError {
+        let place = &self.place;
+        let message = match error {
+            ureq::Error::BodyExceedsLimit(limit) => {
+                let message = format!("{place}: the answer is larger than {limit} bytes");
+                return CompressError::Unusable { message, usage: crate::TokenUsage::default() };
+            }
+            ureq::Error::Timeout(timeout) => format!("{place}: no answer in time ({timeout})"),
+            ureq::Error::HostNotFound => format!("{place}: the host is not found"),
+            ureq::Error::Io(error) => format!("{place}: {error}"),
+            ureq::Error::Rustls(error) => format!("{place}: {error}"),
+            ureq::Error::Protocol(_) => format!("{place}: what it answered is not HTTP"),
+            _ => format!("{place}: no connection"),
+        };
+        CompressError::Outage { message, retry_after: None, needs_attention: false }
+    }
+}
+
+fn tls(ca_file: Option<&Path>) -> Result<TlsConfig, EndpointError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
+    let config = match ca_file {
+        Some(path) => config.root_certs(certificates(path)?),
+        None => config.root_certs(RootCerts::WebPki),
+    };
+    Ok(config.build())
+}
+
+fn certificates(path: &Path) -> Result<RootCerts, EndpointError> {
+    let refuse = |problem: String| EndpointError::Certificates { path: path.to_owned(), problem };
+    let text = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
+    let mut found: Vec<Certificate<'static>> = Vec::new();
+    for item in parse_pem(&text) {
+        let item = item.map_err(|_| refuse("it is not PEM".to_owned()))?;
+        if let PemItem::Certificate(certificate) = item {
+            found.push(certificate);
+        }
+    }
+    if found.is_empty() { Err(refuse("there are none".to_owned())) } else { Ok(found.into()) }
+}
+
+/// Whether a host is this machine: no proxy leads there.
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,208 @@
+//! Endpoints that speak OpenAI's chat completions: OpenAI itself, Ollama, vLLM, LM Studio and many others.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+use baton_core::observation::{SessionMaterial, ToolUse};
+use serde_json::{Value, json};
+use ureq::http::header::AUTHORIZATION;
+
+use crate::api_key::ApiKey;
+use crate::asking::{self, Model, Question, Said, unusable};
+use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings};
+use crate::refusal::Refusal;
+
+const NAME: &str = "openai";
+
+/// What newer models of OpenAI want in place of `max_tokens`.
+const COMPLETION_TOKENS: &str = "max_completion_tokens";
+
+/// Where chat completions are, and with which key and model they are used.
+#[derive(Debug, Clone)]
+pub struct OpenAiConfig {
+    /// The address, without `/chat/completions`; `/v1` is meant when it has no path.
+    pub base_url: String,
+    /// The key; many local endpoints need none.
+    pub api_key: Option<ApiKey>,
+    /// The model.
+    pub model: String,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// A PEM file of certificates to trust in place of the public ones.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl OpenAiConfig {
+    /// This address and model, without a key.
+    pub fn new(base_url: &str, model: &str) -> Self {
+        Self {
+            base_url: base_url.to_owned(),
+            api_key: None,
+            model: model.to_owned(),
+            timeout: DEFAULT_TIMEOUT,
+            ca_file: None,
+        }
+    }
+}
+
+/// Compresses with a model behind chat completions: no system prompt, no tools, no streaming, one message a call.
+pub struct OpenAi {
+    endpoint: Endpoint,
+    model: String,
+    /// The strictest format that the endpoint was not seen to refuse, see [`Format`].
+    format: AtomicU8,
+    /// Whether the endpoint was seen to want `max_completion_tokens`.
+    wants_completion_tokens: AtomicBool,
+}
+
+/// How the endpoint is asked to hold the model to JSON, from strict to not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Schema = 0,
+    Object = 1,
+    None = 2,
+}
+
+impl Format {
+    const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Schema,
+            1 => Self::Object,
+            _ => Self::None,
+        }
+    }
+
+    const fn looser(self) -> Option<Self> {
+        match self {
+            Self::Schema => Some(Self::Object),
+            Self::Object => Some(Self::None),
+            Self::None => None,
+        }
+    }
+}
+
+impl OpenAi {
+    /// Checks the configuration; nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// When the address, the key or the certificates cannot be used.
+    pub fn new(config: &OpenAiConfig) -> Result<Self, EndpointError> {
+        let base = config.base_url.trim().trim_end_matches('/');
+        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+        let url = format!("{base}{}/chat/completions", if has_path { "" } else { "/v1" });
+        let key = config.api_key.as_ref().map(|key| (AUTHORIZATION, "Bearer ", key));
+        let endpoint = Endpoint::new(EndpointSettings {
+            compressor: NAME,
+            url: &url,
+            key,
+            headers: Vec::new(),
+            timeout: config.timeout,
+            ca_file: config.ca_file.as_deref(),
+        })?;
+        Ok(Self {
+            endpoint,
+            model: config.model.clone(),
+            format: AtomicU8::new(Format::Schema as u8),
+            wants_completion_tokens: AtomicBool::new(false),
+        })
+    }
+
+    fn request(&self, question: &Question<'_>, format: Format, completion_tokens: bool) -> Value {
+        let mut request = json!({
+            "model": self.model,
+            "messages": [{ "role": "user", "content": question.prompt }],
+        });
+        let limit = if completion_tokens { COMPLETION_TOKENS } else { "max_tokens" };
+        request[limit] = json!(question.max_tokens);
+        let schema = || json!({ "name": question.schema_name, "strict": true, "schema": question.schema });
+        match format {
+            Format::Schema => {
+                request["response_format"] = json!({ "type": "json_schema", "json_schema": schema() });
+            }
+            Format::Object => request["response_format"] = json!({ "type": "json_object" }),
+            Format::None => {}
+        }
+        request
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Said, CompressError> {
+        let place = self.endpoint.place();
+        let body: Value = serde_json::from_slice(body)
+            .map_err(|_| unusable(format!("{place}: the answer is not JSON"), TokenUsage::default()))?;
+        let tokens = |name| body["usage"][name].as_u64().unwrap_or_default();
+        let usage =
+            TokenUsage { tokens_in: tokens("prompt_tokens"), tokens_out: tokens("completion_tokens") };
+        let choice = &body["choices"][0];
+        let message = &choice["message"];
+        match choice["finish_reason"].as_str() {
+            Some("length") => {
+                return Err(unusable(format!("{place}: the answer was cut off by max_tokens"), usage));
+            }
+            Some("content_filter") => {
+                return Err(unusable(format!("{place}: the answer was held back by a filter"), usage));
+            }
+            _ if message["refusal"].is_string() => {
+                return Err(unusable(format!("{place}: the model declined to answer"), usage));
+            }
+            _ => {}
+        }
+        match message["content"].as_str() {
+            Some(text) if !text.trim().is_empty() => Ok(Said { text: text.to_owned(), usage }),
+            _ => Err(unusable(format!("{place}: the answer holds no text"), usage)),
+        }
+    }
+}
+
+impl Model for OpenAi {
+    fn ask(&self, question: &Question<'_>) -> Result<Said, CompressError> {
+        let mut format = Format::from_number(self.format.load(Ordering::Relaxed));
+        let mut completion_tokens = self.wants_completion_tokens.load(Ordering::Relaxed);
+        loop {
+            let mut answered = self.endpoint.post(&self.request(question, format, completion_tokens))?;
+            if let (200, Some(hidden)) = (answered.status, Refusal::hidden_status(&answered.body)) {
+                answered.status = hidden;
+            }
+            if answered.status == 200 {
+                // Remembered only now: a request that is refused in every form was not refused for its form.
+                self.format.fetch_max(format as u8, Ordering::Relaxed);
+                self.wants_completion_tokens.fetch_or(completion_tokens, Ordering::Relaxed);
+                return self.read(&answered.body);
+            }
+            let refusal = Refusal::read(&answered);
+            match format.looser() {
+                _ if !refusal.is_about_form() => {}
+                _ if !completion_tokens && refusal.names(&[COMPLETION_TOKENS]) => {
+                    completion_tokens = true;
+                    continue;
+                }
+                Some(looser) => {
+                    format = looser;
+                    continue;
+                }
+                None => {}
+            }
+            return Err(refusal.into_error(self.endpoint.place(), &answered, question.prompt));
+        }
+    }
+}
+
+impl Compressor for OpenAi {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(&self.model)
+    }
+
+    fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
+        asking::compress(self, tool_use)
+    }
+
+    fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
+        asking::summarize(self, material)
+    }
+}

@@ -1,0 +1,75 @@
+//! Keys and payload: in the request, and nowhere else.
+
+use baton_llm::{Anthropic, AnthropicConfig, ApiKey, EndpointError, OpenAi};
+use baton_testkit::model_server::Behaviour;
+
+use crate::fixture::{KEY, anthropic_config, bash, openai_config, with_both};
+
+#[test]
+fn no_error_shows_the_key_or_the_payload() {
+    let payload = "the customer's name is Ada Lovelace and her card is 4111 1111 1111 1111";
+    for behaviour in [
+        Behaviour::Unauthorized,
+        Behaviour::Forbidden,
+        Behaviour::BadRequest,
+        Behaviour::ServerError,
+        Behaviour::Overloaded,
+        Behaviour::rate_limited(1),
+        Behaviour::Garbage,
+        Behaviour::TruncatedJson,
+        Behaviour::MaxTokens,
+        Behaviour::CloseConnection,
+        Behaviour::RefuseStructuredOutput,
+        Behaviour::Status(418),
+        Behaviour::Status(404),
+        Behaviour::Redirect("http://127.0.0.1:1/".to_owned()),
+    ] {
+        with_both(|server, compressor| {
+            server.behave(behaviour.clone());
+            let result = compressor.compress(&bash(payload));
+            let shown = format!("{result:?}");
+            assert!(!shown.contains(KEY) && !shown.contains("0123456789"), "{behaviour:?}: {shown}");
+            assert!(!shown.contains("Lovelace") && !shown.contains("4111"), "{behaviour:?}: {shown}");
+        });
+    }
+}
+
+#[test]
+fn no_configuration_shows_the_key() {
+    let shown = format!("{:?} {:?}", anthropic_config("http://x"), openai_config("http://x"));
+    assert!(!shown.contains(KEY) && shown.contains("ApiKey(***)"), "{shown}");
+}
+
+#[test]
+fn a_key_that_cannot_be_sent_is_refused_unseen() {
+    let config = AnthropicConfig { api_key: ApiKey::new("sk-\nbad"), ..anthropic_config("http://x") };
+    let Err(error) = Anthropic::new(&config) else { panic!("it was taken") };
+    assert!(matches!(error, EndpointError::Key { compressor: "anthropic" }));
+    assert!(!format!("{error} {error:?}").contains("bad"));
+    let padded = ApiKey::new(" sk-padded\n");
+    assert!(Anthropic::new(&AnthropicConfig { api_key: padded, ..anthropic_config("http://x") }).is_ok());
+}
+
+#[test]
+fn an_address_that_is_none_or_holds_a_password_is_refused() {
+    for url in ["", "api.anthropic.com", "ftp://x", "http://", "https://user:hunter2@host", "http://a b"] {
+        let Err(error) = OpenAi::new(&openai_config(url)) else { panic!("{url} was taken") };
+        assert!(matches!(error, EndpointError::BaseUrl { compressor: "openai" }), "{url}");
+        assert!(!error.to_string().contains("hunter2"));
+        assert!(Anthropic::new(&anthropic_config(url)).is_err(), "{url}");
+    }
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.pem");
+    let mut config = anthropic_config("https://x");
+    config.ca_file = Some(path.clone());
+    let problem = |config: &AnthropicConfig| Anthropic::new(config).err().unwrap().to_string();
+    assert!(problem(&config).starts_with(&format!("cannot use the certificates in {}: ", path.display())));
+    std::fs::write(&path, "nothing of the kind").unwrap();
+    assert!(problem(&config).ends_with("there are none"));
+    std::fs::write(&path, "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n").unwrap();
+    assert!(problem(&config).ends_with("it is not PEM"), "{}", problem(&config));
+}

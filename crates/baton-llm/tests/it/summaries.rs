@@ -1,0 +1,61 @@
+//! Summaries of sessions.
+
+use baton_core::observation::{Digest, SessionMaterial, SessionSummary};
+use baton_llm::{CompressError, TokenUsage};
+use baton_testkit::model_server::Behaviour;
+
+use crate::fixture::with_both;
+
+fn material(titles: &[&str]) -> SessionMaterial {
+    let digest = |title: &&str| Digest {
+        tool_name: "Edit".to_owned(),
+        title: (*title).to_owned(),
+        summary: "because".to_owned(),
+        files_touched: Vec::new(),
+        functions_changed: Vec::new(),
+    };
+    SessionMaterial { previous: None, prompts: Vec::new(), digests: titles.iter().map(digest).collect() }
+}
+
+#[test]
+fn a_session_is_summarized_from_its_observations() {
+    with_both(|server, compressor| {
+        let previous = SessionSummary { summary: "Began.".to_owned(), ..SessionSummary::default() };
+        let material = SessionMaterial { previous: Some(previous), ..material(&["Add item-4", "Fix it"]) };
+        let summarization = compressor.summarize(&material).unwrap();
+        assert_eq!(summarization.summary.summary, "Summary of item-4");
+        assert_eq!(summarization.summary.key_files, ["src/lib.rs"]);
+        assert_eq!(summarization.summary.key_decisions, ["Kept it small"]);
+        assert_eq!(summarization.prompt_version, "summarize-v1");
+        assert!(summarization.usage.tokens_in > 0);
+        let request = &server.requests()[0];
+        assert_eq!(request.json()["max_tokens"], 512);
+        let lines =
+            "- [earlier] Began.\n- [Edit] Add item-4: because\n- [Edit] Fix it: because\n</observations_";
+        assert!(request.prompt().contains(lines), "{}", request.prompt());
+    });
+}
+
+#[test]
+fn a_session_without_observations_is_summarized_without_a_call() {
+    with_both(|server, compressor| {
+        let summarization = compressor.summarize(&SessionMaterial::default()).unwrap();
+        assert_eq!(summarization.summary.summary, "No observations captured.");
+        assert_eq!(summarization.usage, TokenUsage::default());
+        let previous = SessionSummary { summary: "Done before.".to_owned(), ..SessionSummary::default() };
+        let nothing_new = SessionMaterial { previous: Some(previous.clone()), ..SessionMaterial::default() };
+        assert_eq!(compressor.summarize(&nothing_new).unwrap().summary, previous);
+        assert_eq!(server.received(), 0);
+    });
+}
+
+#[test]
+fn a_summary_fails_like_an_observation() {
+    with_both(|server, compressor| {
+        server.behave(Behaviour::WrongTypes);
+        let error = compressor.summarize(&material(&["a"])).unwrap_err();
+        assert!(error.to_string().starts_with("`key_files` is not a list but a number"), "{error}");
+        server.behave(Behaviour::rate_limited(3));
+        assert!(matches!(compressor.summarize(&material(&["a"])), Err(CompressError::Outage { .. })));
+    });
+}

@@ -1,0 +1,185 @@
+//! What the server says, in the words of either API.
+
+use serde_json::{Value, json};
+
+use super::behaviour::Behaviour;
+use super::http::{Request, Response, find};
+
+/// The API that a request speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wire {
+    Anthropic,
+    OpenAi,
+}
+
+/// How the model came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Done,
+    CutOff,
+    Declined,
+}
+
+/// Makes the answer of a behaviour; none when there is none to give.
+pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Response> {
+    let wire = match request.path.as_str() {
+        "/v1/messages" => Wire::Anthropic,
+        "/v1/chat/completions" => Wire::OpenAi,
+        path => return Some(error(404, "not_found_error", &format!("no such path: {path}"))),
+    };
+    let good = || says(wire, request, &words(request).to_string(), Ending::Done);
+    let half = || {
+        let words = words(request).to_string();
+        words[..words.len() / 2].to_owned()
+    };
+    Some(match behaviour {
+        Behaviour::Good | Behaviour::Slow(_) => good(),
+        Behaviour::Fenced => {
+            let text = format!("Here is the object:\n\n```json\n{:#}\n```\nAnything else?", words(request));
+            says(wire, request, &text, Ending::Done)
+        }
+        Behaviour::RateLimited { retry_after } => {
+            let mut response = error(429, "rate_limit_error", "slow down");
+            response.headers.extend(retry_after.iter().map(|value| ("retry-after", value.clone())));
+            response
+        }
+        // Some endpoints repeat a part of the key.
+        Behaviour::Unauthorized => {
+            let key = request.header("x-api-key").or_else(|| request.header("authorization"));
+            error(401, "authentication_error", &format!("invalid key: {}", key.unwrap_or_default()))
+        }
+        Behaviour::Forbidden => error(403, "permission_error", "not allowed"),
+        Behaviour::ServerError => error(500, "api_error", "internal error"),
+        Behaviour::Overloaded => error(529, "overloaded_error", "overloaded"),
+        Behaviour::BadRequest => error(400, "invalid_request_error", "prompt is too long"),
+        Behaviour::OutOfCredit => {
+            error(400, "invalid_request_error", "Your credit balance is too low to access the API.")
+        }
+        Behaviour::RefuseStructuredOutput if request.has(field(wire)) => refused_field(wire),
+        Behaviour::RefuseJsonSchema if request.has("\"json_schema\"") => refused_field(wire),
+        Behaviour::RefuseMaxTokens if request.has("\"max_tokens\"") => {
+            error(400, "invalid_request_error", "Unsupported parameter: use 'max_completion_tokens' instead.")
+        }
+        Behaviour::RefuseStructuredOutput | Behaviour::RefuseJsonSchema | Behaviour::RefuseMaxTokens => {
+            good()
+        }
+        Behaviour::Status(status) => error(*status, "fake_error", "as asked"),
+        Behaviour::Redirect(to) => {
+            Response { status: 302, headers: vec![("location", to.clone())], body: String::new() }
+        }
+        Behaviour::Garbage => ok("<html><body>It works!</body></html>".to_owned()),
+        Behaviour::Body(body) => ok(body.clone()),
+        Behaviour::Says(text) => says(wire, request, text, Ending::Done),
+        Behaviour::MissingTitle => says(wire, request, r#"{"summary":"no title"}"#, Ending::Done),
+        Behaviour::WrongTypes => {
+            let text = r#"{"title":"t","summary":"s","files_touched":"a.rs","key_files":7}"#;
+            says(wire, request, text, Ending::Done)
+        }
+        Behaviour::TruncatedJson => says(wire, request, &half(), Ending::Done),
+        Behaviour::MaxTokens => says(wire, request, &half(), Ending::CutOff),
+        Behaviour::Refusal => says(wire, request, "", Ending::Declined),
+        Behaviour::Hang | Behaviour::CloseConnection => return None,
+    })
+}
+
+/// The member of a request that asks for structured output.
+const fn field(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Anthropic => "\"output_config\"",
+        Wire::OpenAi => "\"response_format\"",
+    }
+}
+
+fn refused_field(wire: Wire) -> Response {
+    match wire {
+        Wire::Anthropic => {
+            error(400, "invalid_request_error", "output_config: Extra inputs are not permitted")
+        }
+        Wire::OpenAi => error(400, "invalid_request_error", "This response_format type is unavailable now"),
+    }
+}
+
+/// The good words: those of a summary when one was asked for.
+fn words(request: &Request) -> Value {
+    let item = item(&request.body);
+    // Only a summary may have so few tokens. In a prompt the quote would be escaped.
+    if request.has("_tokens\":512") {
+        return json!({
+            "summary": format!("Summary of {item}"),
+            "key_files": ["src/lib.rs"],
+            "key_decisions": ["Kept it small"],
+        });
+    }
+    json!({
+        "title": format!("Compressed {item}"),
+        "summary": format!("What happened in {item}, and why."),
+        "detail": null,
+        "files_touched": [format!("src/{item}.rs")],
+        "functions_changed": [{ "file": format!("src/{item}.rs"), "name": "f", "action": "modified" }],
+    })
+}
+
+/// The first `item-<n>` in a request.
+fn item(body: &[u8]) -> String {
+    let mark = b"item-";
+    let mut rest = body;
+    while let Some(at) = find(rest, mark) {
+        rest = &rest[at + mark.len()..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits > 0 {
+            return format!("item-{}", String::from_utf8_lossy(&rest[..digits]));
+        }
+    }
+    "something".to_owned()
+}
+
+fn says(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
+    // Four bytes are about a token.
+    let (tokens_in, tokens_out) = (request.body.len() / 4, text.len() / 4);
+    ok(match wire {
+        Wire::Anthropic => json!({
+            "id": "msg_fake",
+            "type": "message",
+            "role": "assistant",
+            "model": "fake",
+            "content": [{ "type": "text", "text": text }],
+            "stop_reason": match ending {
+                Ending::Done => "end_turn",
+                Ending::CutOff => "max_tokens",
+                Ending::Declined => "refusal",
+            },
+            "stop_sequence": null,
+            "usage": { "input_tokens": tokens_in, "output_tokens": tokens_out },
+        }),
+        Wire::OpenAi => json!({
+            "id": "chatcmpl-fake",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "fake",
+            "choices": [{
+                "index": 0,
+                "message": match ending {
+                    Ending::Declined => json!({ "role": "assistant", "content": null, "refusal": "I cannot." }),
+                    _ => json!({ "role": "assistant", "content": text }),
+                },
+                "finish_reason": if ending == Ending::CutOff { "length" } else { "stop" },
+            }],
+            "usage": {
+                "prompt_tokens": tokens_in,
+                "completion_tokens": tokens_out,
+                "total_tokens": tokens_in + tokens_out,
+            },
+        }),
+    }
+    .to_string())
+}
+
+fn ok(body: String) -> Response {
+    Response { status: 200, headers: Vec::new(), body }
+}
+
+/// An error in words that both APIs share.
+fn error(status: u16, kind: &str, message: &str) -> Response {
+    let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
+    Response { status, headers: Vec::new(), body: body.to_string() }
+}

@@ -1,0 +1,106 @@
+//! As much of HTTP/1.1 as a client of a model needs.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+/// The most that is read of a request.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+/// A request, as it was sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The path.
+    pub path: String,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// A header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON, or null.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// What the model was asked: the content of the only message, or nothing.
+    pub fn prompt(&self) -> String {
+        self.json()["messages"][0]["content"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Whether the body has these bytes.
+    pub(super) fn has(&self, text: &str) -> bool {
+        find(&self.body, text.as_bytes()).is_some()
+    }
+}
+
+/// Where a text begins in bytes.
+pub(super) fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    let first = *text.first()?;
+    let mut from = 0;
+    while let Some(step) = bytes[from..].iter().position(|byte| *byte == first) {
+        let at = from + step;
+        if bytes[at..].starts_with(text) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// Reads the next request of a connection; none when the client is gone.
+pub(super) fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let path = line.split(' ').nth(1).ok_or(io::ErrorKind::InvalidData)?.to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(':').ok_or(io::ErrorKind::InvalidData)?;
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let mut request = Request { path, headers, body: Vec::new() };
+    let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    if length > MAX_BODY_BYTES || request.header("transfer-encoding").is_some() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    request.body.resize(length, 0);
+    stream.read_exact(&mut request.body)?;
+    Ok(Some(request))
+}
+
+/// An answer, before it is written.
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: String,
+}
+
+/// Writes an answer in one piece.
+pub(super) fn write_response(stream: &mut TcpStream, date: &str, response: &Response) -> io::Result<()> {
+    let mut text = format!(
+        "HTTP/1.1 {} Fake\r\ndate: {date}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        response.status,
+        response.body.len()
+    );
+    for (name, value) in &response.headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str("\r\n");
+    text.push_str(&response.body);
+    stream.write_all(text.as_bytes())
+}
