@@ -72,6 +72,11 @@ impl App {
         looked.map_err(|Failed(fault)| fault)
     }
 
+    /// Gives 128 random bits.
+    pub(crate) fn random_bits(&self) -> Result<u128, Fault> {
+        self.inner.surroundings.entropy.bits()
+    }
+
     /// Makes a correlation id for a call that brought none. It sorts by time, as ids do.
     pub fn correlation_id(&self) -> Result<CorrelationId, Fault> {
         let millis = u64::try_from(self.now().as_millis()).unwrap_or(0);
@@ -117,8 +122,11 @@ impl App {
 
     async fn run(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         let open = self.open(call, operation, &params);
-        let (open, answered) = submit_aside(operation, open, params).await;
-        let Some(open) = open else { return self.broken_off() };
+        let correlation_id = open.call.correlation_id.clone();
+        let Some((open, answered)) = submit_aside(operation, open, params).await else {
+            let fault = Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored");
+            return Reply::fault(&fault, correlation_id);
+        };
         let answer = match answered {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, fallback) => {
@@ -276,6 +284,29 @@ impl App {
             afterthoughts: Afterthoughts::default(),
         }
     }
+}
+
+/// Hands a call to the store, on a thread of its own when making it ready may take long: whoever awaits must not be held up.
+/// The call is gone when that thread broke off.
+async fn submit_aside(
+    operation: &'static dyn AnyOperation,
+    open: OpenCall,
+    params: Value,
+) -> Option<(OpenCall, Answered)> {
+    if !operation.blocks() {
+        let answered = operation.submit(&open, params);
+        return Some((open, answered));
+    }
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let spawned = std::thread::Builder::new().name("baton-aside".into()).spawn(move || {
+        let answered = operation.submit(&open, params);
+        // The caller may have gone away; the call is then logged as it is dropped.
+        let _ = sender.send((open, answered));
+    });
+    if let Err(error) = spawned {
+        tracing::error!(%error, "a thread could not be started");
+    }
+    receiver.await.ok()
 }
 
 /// A call that nobody from outside made.

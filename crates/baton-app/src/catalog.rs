@@ -6,6 +6,10 @@ use crate::checkpoint::{
 };
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use crate::maintenance::Cleanup;
+use crate::observation::{
+    Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
+    SummarizeSession, WorkerHealth,
+};
 use crate::operation::{AnyOperation, operation};
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
@@ -32,6 +36,16 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ExplainContext>(),
         operation::<DeleteCheckpoint>(),
         operation::<ListWorkflows>(),
+        operation::<Hook>(),
+        operation::<ListObservations>(),
+        operation::<ShowObservation>(),
+        operation::<ReadQueueStats>(),
+        operation::<ListQueue>(),
+        operation::<RetryQueue>(),
+        operation::<PurgeQueue>(),
+        operation::<SummarizeSession>(),
+        operation::<WorkerHealth>(),
+        operation::<ReadContext>(),
         operation::<CreateToken>(),
         operation::<ListTokens>(),
         operation::<RevokeToken>(),

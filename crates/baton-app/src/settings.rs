@@ -1,10 +1,12 @@
 //! What operations go by: numbers, rules, and where contexts are kept.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::classify::Classifier;
-use baton_core::{HeartbeatPolicy, Liveness, Venture};
+use baton_core::{HeartbeatPolicy, Liveness, Timestamp, Venture};
+use baton_llm::Compressor;
 
 use crate::checkpoint::Vault;
 
@@ -23,6 +25,36 @@ pub struct Settings {
     pub default_venture: Venture,
     /// How checkpoints are kept.
     pub checkpoints: CheckpointSettings,
+    /// How observations are made.
+    pub observations: ObservationSettings,
+    /// When the process began.
+    pub started_at: Timestamp,
+}
+
+/// How observations are made.
+#[derive(Clone)]
+pub struct ObservationSettings {
+    /// Who makes them.
+    pub compressor: Arc<dyn Compressor>,
+    /// Who makes them where no model may or can be asked.
+    pub offline: Arc<dyn Compressor>,
+    /// How many tokens models may count a day; none is no limit.
+    pub daily_token_budget: Option<u64>,
+    /// How long an item belongs to whoever claimed it.
+    pub lease: Duration,
+    /// How often an item is tried.
+    pub max_attempts: u32,
+    /// How long raw output is kept once it became an observation.
+    pub raw_retention: Duration,
+}
+
+impl fmt::Debug for ObservationSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObservationSettings")
+            .field("compressor", &self.compressor.name())
+            .field("daily_token_budget", &self.daily_token_budget)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How checkpoints are kept.

@@ -42,6 +42,13 @@ impl Timestamp {
         self.0
     }
 
+    /// Gives the day in UTC: `2026-11-15`.
+    pub fn day(self) -> String {
+        let mut text = self.to_string();
+        text.truncate("2026-11-15".len());
+        text
+    }
+
     /// Gives the point `duration` later.
     pub fn plus(self, duration: Duration) -> Self {
         Self::from_millis(self.0.saturating_add(whole_millis(duration)))

@@ -11,7 +11,7 @@ mod openapi;
 mod params;
 mod routes;
 
-pub use http::{ServeError, Server, ServerConfig};
+pub use http::{LocalServer, ServeError, Server, ServerConfig};
 pub use mcp::{
     LocalCall, LocalHints, LocalTool, McpError, PromptBinding, ResourceBinding, ToolBinding, prompts,
     resources, serve_stdio, tools,

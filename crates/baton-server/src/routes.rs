@@ -5,6 +5,10 @@ use baton_app::checkpoint::{
     MarkCritical, SaveCheckpoint,
 };
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use baton_app::observation::{
+    Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
+    SummarizeSession, WorkerHealth,
+};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::{AnyOperation, operation};
 
@@ -74,5 +78,15 @@ pub fn routes() -> Vec<Route> {
         get("/api/checkpoints/{checkpointId}", operation::<LoadCheckpoint>()),
         delete("/api/checkpoints/{checkpointId}", operation::<DeleteCheckpoint>()),
         get("/api/workflows", operation::<ListWorkflows>()),
+        post("/hooks/{event}", operation::<Hook>()),
+        get("/api/observations", operation::<ListObservations>()),
+        get("/api/observations/{observation_id}", operation::<ShowObservation>()),
+        get("/api/queue/stats", operation::<ReadQueueStats>()),
+        get("/api/queue", operation::<ListQueue>()),
+        post("/api/queue/retry", operation::<RetryQueue>()),
+        post("/api/queue/purge", operation::<PurgeQueue>()),
+        post("/api/summarize", operation::<SummarizeSession>()),
+        get("/api/health", operation::<WorkerHealth>()),
+        get("/api/context", operation::<ReadContext>()),
     ]
 }

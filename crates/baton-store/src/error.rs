@@ -72,7 +72,8 @@ impl StoreError {
         Self::Unavailable { message: message.into(), source: None }
     }
 
-    pub(crate) fn corrupt(table: &'static str, problem: impl ToString) -> Self {
+    /// Says that a stored row does not make sense.
+    pub fn corrupt(table: &'static str, problem: impl ToString) -> Self {
         Self::Corrupt { table, problem: problem.to_string() }
     }
 }

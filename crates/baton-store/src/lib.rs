@@ -23,6 +23,7 @@ mod sql;
 mod sqlite;
 mod store;
 mod tx;
+mod watch;
 
 pub use blobs::BlobFolder;
 pub use error::StoreError;
@@ -44,3 +45,4 @@ pub use seal::{
 pub use spill::{SpillFolder, Spilled};
 pub use store::{Durability, Health, Pending, Store, StoreConfig, Threads};
 pub use tx::{Outcome, Tx};
+pub use watch::QueueWatch;

@@ -26,8 +26,10 @@ pub(super) fn checkpoint(
     let observations: Vec<Value> = newest
         .iter()
         .rev()
-        .map(|one| json!({ "id": one.id, "title": one.compressed.title, "summary": one.compressed.summary,
-                           "files_touched": one.compressed.files_touched }))
+        .map(|one| {
+            json!({ "id": one.id, "title": one.compressed.title, "summary": one.compressed.summary,
+                           "files_touched": one.compressed.files_touched })
+        })
         .collect();
     let summary = gathered.stored.map(|stored| stored.summary).unwrap_or_default();
     let document = json!({
@@ -75,10 +77,11 @@ fn is_empty(value: &Value) -> bool {
 
 /// The workflow of a chat: its own id where that can be one, else a hash of it.
 fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
-    let own = session.tuple.client_session_id.as_ref().map_or_else(
-        || session.id.to_string(),
-        |id| id.as_str().to_owned(),
-    );
+    let own = session
+        .tuple
+        .client_session_id
+        .as_ref()
+        .map_or_else(|| session.id.to_string(), |id| id.as_str().to_owned());
     own.parse().or_else(|_| {
         let hash = Sha256Hash::of(own.as_bytes()).to_string();
         hash.parse().map_err(|problem| Fault::invalid("session_id", problem))

@@ -4,9 +4,7 @@
 //! files beside this one.
 
 use baton_core::observation::{HookEvent, make_private};
-use baton_core::{
-    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Track, Venture,
-};
+use baton_core::{Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Track, Venture};
 use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +120,8 @@ pub struct HookSpecificOutput {
 
 impl Operation for Hook {
     const NAME: &'static str = "hook.report";
-    const SUMMARY: &'static str = "Report what happened to an agent: a chat began or ended, a prompt, a tool use.";
+    const SUMMARY: &'static str =
+        "Report what happened to an agent: a chat began or ended, a prompt, a tool use.";
     const EFFECT: Effect = Effect::Write;
     const PRIVACY: Privacy = Privacy::Redact(make_private);
     const MAX_REQUEST_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
@@ -194,8 +193,7 @@ fn keep_prompt(
     params: &HookParams,
 ) -> Result<(), Fault> {
     let prompt = params.prompt.as_deref().unwrap_or_default();
-    let kept: String =
-        prompt.chars().filter(|character| *character != '\0').take(MAX_PROMPT_CHARS).collect();
+    let kept: String = prompt.chars().filter(|character| *character != '\0').take(MAX_PROMPT_CHARS).collect();
     if kept.trim().is_empty() {
         return Ok(());
     }

@@ -78,10 +78,7 @@ impl Operation for ListObservations {
         let page = Page { before: cursor_of(params.cursor.as_deref(), LIST)?, limit: limit + 1 };
         let mut found = tx.observations(&filter, page).map_err(store_fault)?;
         let pagination = paginate(&mut found, limit, LIST, |observation| observation.id.ulid());
-        Ok(ListObservationsOutput {
-            observations: found.into_iter().map(Into::into).collect(),
-            pagination,
-        })
+        Ok(ListObservationsOutput { observations: found.into_iter().map(Into::into).collect(), pagination })
     }
 }
 

@@ -20,8 +20,8 @@ pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
 pub use list::{ListObservations, ListObservationsOutput, ListObservationsParams};
 pub use queue::{
-    ListQueue, ListQueueOutput, ListQueueParams, PurgeQueue, PurgeQueueOutput, PurgeQueueParams, QueueItemView,
-    ReadQueueStats, ReadQueueStatsParams, RetryQueue, RetryQueueOutput, RetryQueueParams,
+    ListQueue, ListQueueOutput, ListQueueParams, PurgeQueue, PurgeQueueOutput, PurgeQueueParams,
+    QueueItemView, ReadQueueStats, ReadQueueStatsParams, RetryQueue, RetryQueueOutput, RetryQueueParams,
 };
 pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
 pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};

@@ -146,7 +146,8 @@ pub struct PurgeQueueOutput {
 
 impl Operation for ReadQueueStats {
     const NAME: &'static str = "queue.stats";
-    const SUMMARY: &'static str = "Count what waits to become observations, what is worked on, done and given up.";
+    const SUMMARY: &'static str =
+        "Count what waits to become observations, what is worked on, done and given up.";
     const EFFECT: Effect = Effect::Read;
     type Params = ReadQueueStatsParams;
     type Output = QueueStats;
@@ -159,7 +160,8 @@ impl Operation for ReadQueueStats {
 
 impl Operation for ListQueue {
     const NAME: &'static str = "queue.list";
-    const SUMMARY: &'static str = "List captured tool uses of one status, newest first, with what went wrong.";
+    const SUMMARY: &'static str =
+        "List captured tool uses of one status, newest first, with what went wrong.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListQueueParams;
     type Output = ListQueueOutput;
@@ -202,7 +204,8 @@ impl Operation for RetryQueue {
 
 impl Operation for PurgeQueue {
     const NAME: &'static str = "queue.purge";
-    const SUMMARY: &'static str = "Drop captured tool uses that are done or were given up, with their raw output.";
+    const SUMMARY: &'static str =
+        "Drop captured tool uses that are done or were given up, with their raw output.";
     const EFFECT: Effect = Effect::Write;
     const DESTRUCTIVE: bool = true;
     type Params = PurgeQueueParams;

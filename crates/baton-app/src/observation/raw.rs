@@ -14,7 +14,8 @@ pub(super) fn tool_use(
         RawOutput::Row(bytes) => bytes,
         RawOutput::Blob(name) => {
             let found = blobs.map_or(Ok(None), |blobs| blobs.get(&name))?;
-            found.ok_or_else(|| StoreError::corrupt("pending_queue", format!("the blob {name} is missing")))?
+            found
+                .ok_or_else(|| StoreError::corrupt("pending_queue", format!("the blob {name} is missing")))?
         }
     };
     let text = unpack_raw(&packed)?;

@@ -46,14 +46,12 @@ impl Operation for ShowObservation {
         let id = params.observation_id;
         let found = tx.observation(id).map_err(store_fault)?;
         let observation = found.filter(|found| context.actor.reaches(&found.venture)).ok_or_else(|| {
-            Fault::new(ErrorCode::NotFound, format!("there is no observation {id}"))
-                .hint("list observations with observation.list (GET /api/observations, baton observation list)")
+            Fault::new(ErrorCode::NotFound, format!("there is no observation {id}")).hint(
+                "list observations with observation.list (GET /api/observations, baton observation list)",
+            )
         })?;
-        let mut output = ShowObservationOutput {
-            observation: observation.into(),
-            tool_input: None,
-            tool_response: None,
-        };
+        let mut output =
+            ShowObservationOutput { observation: observation.into(), tool_input: None, tool_response: None };
         if params.raw == Some(true) {
             let queue_id = output.observation.queue_id;
             let item = tx.queue_item(queue_id).map_err(store_fault)?;

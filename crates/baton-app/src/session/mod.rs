@@ -14,5 +14,6 @@ pub use heartbeat::{Heartbeat, HeartbeatOutput, HeartbeatParams};
 pub use list::{ListSessions, ListSessionsOutput, ListSessionsParams};
 pub use show::{ShowSession, ShowSessionOutput, ShowSessionParams};
 pub use start::{StartSession, StartSessionOutput, StartSessionParams, StartStatus};
+pub(crate) use start::{begin_briefing, find_or_make, tuple_of};
 pub use update::{UpdateSession, UpdateSessionOutput, UpdateSessionParams};
 pub use view::{ActiveSession, SessionView};

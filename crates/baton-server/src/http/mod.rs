@@ -3,10 +3,12 @@
 mod body;
 mod exchange;
 mod limit;
+mod local;
 mod mcp;
 mod metrics;
 mod respond;
 mod server;
 mod service;
 
+pub use local::LocalServer;
 pub use server::{ServeError, Server, ServerConfig};

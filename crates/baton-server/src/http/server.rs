@@ -16,7 +16,7 @@ use baton_app::token::Authenticator;
 use baton_core::ErrorCode;
 use tokio::net::TcpListener;
 
-use crate::http::exchange::{Endpoint, Shared};
+use crate::http::exchange::{Doorkeeper, Endpoint, Shared};
 use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
@@ -69,7 +69,7 @@ impl Server {
         let listener = TcpListener::bind(&config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared {
-            authenticator: Authenticator::new(app.clone(), &config.relay_key),
+            doorkeeper: Doorkeeper::Keys(Authenticator::new(app.clone(), &config.relay_key)),
             app,
             limiter: Limiter::per_minute(config.requests_per_minute),
             metrics: Metrics::new(),
@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-fn router(shared: &Arc<Shared>, version: &str) -> Router {
+pub(super) fn router(shared: &Arc<Shared>, version: &str) -> Router {
     let mut paths: BTreeMap<&'static str, (MethodRouter, Vec<&'static str>)> = BTreeMap::new();
     for route in routes() {
         let endpoint = Arc::new(Endpoint::new(shared.clone(), route));

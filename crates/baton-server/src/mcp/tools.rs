@@ -7,6 +7,7 @@ use baton_app::checkpoint::{
     MarkCritical, SaveCheckpoint,
 };
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
@@ -46,6 +47,9 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("workflow_explain", operation::<ExplainContext>()),
         tool("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
         tool("workflow_list", operation::<ListWorkflows>()),
+        tool("observation_list", operation::<ListObservations>()),
+        tool("observation_show", operation::<ShowObservation>()),
+        tool("session_summarize", operation::<SummarizeSession>()),
     ]
 }
 

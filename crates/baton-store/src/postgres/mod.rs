@@ -5,7 +5,9 @@ mod inspect;
 mod migrate;
 mod open;
 mod sql;
+mod watch;
 mod writer;
 
 pub(crate) use engine::PostgresEngine;
 pub(crate) use inspect::inspect;
+pub(crate) use watch::watch;

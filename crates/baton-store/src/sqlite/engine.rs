@@ -48,7 +48,7 @@ impl SqliteEngine {
         if threads == Threads::Background {
             tune_for_service(&connection)?;
         }
-        let writer = Writer::new(connection);
+        let writer = Writer::new(connection, path);
         let runner = match threads {
             Threads::Caller => Runner::Caller(Mutex::new(writer)),
             Threads::Background => Runner::Background(Background::start(path, writer)?),
@@ -192,7 +192,7 @@ fn read_loop(path: &Path, waiting: &Receiver<Box<dyn Work>>) {
 
 /// Runs work on one consistent view.
 fn run_read(connection: &Connection, mut work: Box<dyn Work>) {
-    let mut tx = SqliteTx { connection };
+    let mut tx = SqliteTx { connection, rings: None };
     if let Err(error) = tx.run_cached("BEGIN") {
         return work.finish(Err(error));
     }

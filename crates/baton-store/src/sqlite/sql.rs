@@ -1,5 +1,7 @@
 //! Statements on a SQLite connection.
 
+use std::cell::Cell;
+
 use rusqlite::types::{ToSql, ToSqlOutput, Value as OwnedValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, Row};
 
@@ -10,6 +12,8 @@ use crate::tx::{Outcome, Tx};
 /// A transaction: the connection between its `BEGIN` and its end.
 pub(super) struct SqliteTx<'a> {
     pub(super) connection: &'a Connection,
+    /// Where it is noted that the bell is to be rung after the commit; nowhere for a transaction that only reads.
+    pub(super) rings: Option<&'a Cell<bool>>,
 }
 
 impl ToSql for Param<'_> {
@@ -70,6 +74,13 @@ impl Sql for SqliteTx<'_> {
 
     fn lock(&mut self, _lock: Lock, _name: &str) -> Result<(), StoreError> {
         // The one writer holds the whole file from BEGIN IMMEDIATE on.
+        Ok(())
+    }
+
+    fn announce_queue(&mut self) -> Result<(), StoreError> {
+        if let Some(rings) = self.rings {
+            rings.set(true);
+        }
         Ok(())
     }
 }

@@ -1,11 +1,14 @@
 //! The one writer: waiting work shares a transaction and one fsync, and a piece that is undone takes no other with it.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
 
 use crate::error::StoreError;
 use crate::sqlite::sql::{SqliteTx, store_error};
+use crate::sqlite::watch::{bell_of, ring};
 use crate::store::{Durability, Work};
 use crate::tx::Outcome;
 
@@ -19,6 +22,9 @@ pub(super) struct Write {
 pub(super) struct Writer {
     connection: Connection,
     durability: Durability,
+    bell: PathBuf,
+    /// Set by work that puts something into the queue.
+    rings: Cell<bool>,
 }
 
 /// Work that is done, durably or not at all, and has not been told yet.
@@ -46,8 +52,12 @@ enum Piece {
 }
 
 impl Writer {
-    pub(super) const fn new(connection: Connection) -> Self {
-        Self { connection, durability: Durability::Full }
+    pub(super) fn new(connection: Connection, database: &Path) -> Self {
+        Self { connection, durability: Durability::Full, bell: bell_of(database), rings: Cell::new(false) }
+    }
+
+    fn tx(&self) -> SqliteTx<'_> {
+        SqliteTx { connection: &self.connection, rings: Some(&self.rings) }
     }
 
     pub(super) const fn connection(&self) -> &Connection {
@@ -80,7 +90,7 @@ impl Writer {
         self.command("BEGIN IMMEDIATE")?;
         let ran = match batch {
             // The transaction itself is the savepoint of a piece that is alone.
-            [write] => match run_piece(write, &mut SqliteTx { connection: &self.connection }) {
+            [write] => match run_piece(write, &mut self.tx()) {
                 (Outcome::Keep, piece) => Ok(vec![piece]),
                 (Outcome::Undo, piece) => {
                     self.roll_back();
@@ -110,7 +120,7 @@ impl Writer {
     /// Runs the pieces one after the other without savepoints. `None` when one that wrote has to be undone: then all of
     /// them are run again, each in its savepoint. Most refusals are decided before anything is written.
     fn run_together(&self, batch: &mut [Write]) -> Result<Option<Vec<Piece>>, StoreError> {
-        let mut tx = SqliteTx { connection: &self.connection };
+        let mut tx = self.tx();
         let mut pieces = Vec::with_capacity(batch.len());
         for write in batch {
             let before = self.connection.total_changes();
@@ -134,7 +144,7 @@ impl Writer {
 
     /// Runs the pieces, each in its savepoint.
     fn run_pieces(&self, batch: &mut [Write]) -> Result<Vec<Piece>, StoreError> {
-        let mut tx = SqliteTx { connection: &self.connection };
+        let mut tx = self.tx();
         let mut pieces = Vec::with_capacity(batch.len());
         for write in batch {
             tx.run_cached("SAVEPOINT piece")?;
@@ -165,7 +175,7 @@ impl Writer {
     }
 
     fn command(&self, sql: &str) -> Result<(), StoreError> {
-        SqliteTx { connection: &self.connection }.run_cached(sql)
+        self.tx().run_cached(sql)
     }
 
     /// Commits. When the disk fails to sync, what is on it is unknown and further writes could build on sand: the
@@ -173,7 +183,12 @@ impl Writer {
     fn commit(&self) -> Result<(), StoreError> {
         let result = self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
         match result {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                if self.rings.take() {
+                    ring(&self.bell);
+                }
+                Ok(())
+            }
             Err(error) if is_sync_failure(&error) => {
                 tracing::error!(%error, "the disk failed to sync; ending the process to keep what is stored sound");
                 std::process::abort();

@@ -68,6 +68,34 @@ pub(crate) struct Config {
     pub(crate) encryption_key_file: Option<PathBuf>,
     /// The file that processes of one person lock while they change the keychain, whatever their data folder.
     pub(crate) keychain_lock: PathBuf,
+    /// `compressor.kind`
+    pub(crate) compressor: CompressorKind,
+    /// `compressor.model`
+    pub(crate) compressor_model: Option<String>,
+    /// `compressor.anthropic_api_key`
+    pub(crate) anthropic_api_key: Option<SecretText>,
+    /// `compressor.anthropic_base_url`
+    pub(crate) anthropic_base_url: String,
+    /// `compressor.openai_api_key`
+    pub(crate) openai_api_key: Option<SecretText>,
+    /// `compressor.openai_base_url`
+    pub(crate) openai_base_url: String,
+    /// `compressor.timeout_seconds`
+    pub(crate) compressor_timeout_seconds: u64,
+    /// `compressor.ca_file`
+    pub(crate) compressor_ca_file: Option<PathBuf>,
+    /// `worker.concurrency`
+    pub(crate) worker_concurrency: usize,
+    /// `worker.daily_token_budget`; `None` is no limit.
+    pub(crate) daily_token_budget: Option<u64>,
+    /// `worker.idle_minutes`
+    pub(crate) worker_idle_minutes: u64,
+    /// `worker.lease_seconds`
+    pub(crate) worker_lease_seconds: u64,
+    /// `worker.max_attempts`
+    pub(crate) worker_max_attempts: u32,
+    /// `observation.raw_retention_days`
+    pub(crate) raw_retention_days: u64,
     /// `log.level`, a filter directive. Whether it is one is for the logger to say.
     pub(crate) log_level: String,
     /// `log.file`
@@ -75,6 +103,19 @@ pub(crate) struct Config {
     /// `log.format`
     pub(crate) log_format: LogFormat,
     layers: Layers,
+}
+
+/// Who makes observations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompressorKind {
+    /// The Anthropic API where there is a key for it, else nobody's model.
+    Auto,
+    /// The Anthropic API.
+    Anthropic,
+    /// An OpenAI-compatible endpoint.
+    OpenAi,
+    /// No model.
+    Offline,
 }
 
 /// How a log line looks.
@@ -145,6 +186,21 @@ impl Config {
                 .join("keychain.lock"),
             encryption: required(&layers, "encryption.mode", encryption)?,
             encryption_key_file: optional(&layers, "encryption.key_file", path)?,
+            compressor: required(&layers, "compressor.kind", compressor)?,
+            compressor_model: optional(&layers, "compressor.model", text)?,
+            anthropic_api_key: optional(&layers, "compressor.anthropic_api_key", secret)?,
+            anthropic_base_url: required(&layers, "compressor.anthropic_base_url", text)?,
+            openai_api_key: optional(&layers, "compressor.openai_api_key", secret)?,
+            openai_base_url: required(&layers, "compressor.openai_base_url", text)?,
+            compressor_timeout_seconds: required(&layers, "compressor.timeout_seconds", integer)?,
+            compressor_ca_file: optional(&layers, "compressor.ca_file", path)?,
+            worker_concurrency: required(&layers, "worker.concurrency", integer)?,
+            daily_token_budget: Some(required(&layers, "worker.daily_token_budget", integer)?)
+                .filter(|budget| *budget > 0),
+            worker_idle_minutes: required(&layers, "worker.idle_minutes", integer)?,
+            worker_lease_seconds: required(&layers, "worker.lease_seconds", integer)?,
+            worker_max_attempts: required(&layers, "worker.max_attempts", integer)?,
+            raw_retention_days: required(&layers, "observation.raw_retention_days", integer)?,
             log_level: required(&layers, "log.level", text)?,
             log_file: optional(&layers, "log.file", path)?,
             log_format: required(&layers, "log.format", log_format)?,
@@ -259,6 +315,16 @@ fn on_or_off(value: &Value) -> Option<bool> {
     match text(value)?.as_str() {
         "on" => Some(true),
         "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn compressor(value: &Value) -> Option<CompressorKind> {
+    match text(value)?.as_str() {
+        "auto" => Some(CompressorKind::Auto),
+        "anthropic" => Some(CompressorKind::Anthropic),
+        "openai" => Some(CompressorKind::OpenAi),
+        "offline" => Some(CompressorKind::Offline),
         _ => None,
     }
 }

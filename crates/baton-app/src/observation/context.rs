@@ -1,0 +1,39 @@
+//! `context.read`: what an agent should know before it begins. Nothing is put together here yet: the answer has its final
+//! shape and is empty.
+
+use baton_core::Fault;
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation};
+
+/// Gives the context of a new session.
+#[derive(Debug)]
+pub struct ReadContext;
+
+/// Nothing to be told.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ReadContextParams {}
+
+/// The context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadContextOutput {
+    /// The text.
+    pub context: String,
+    /// How many tokens it has, about.
+    #[schemars(with = "i64")]
+    pub tokens: u64,
+}
+
+impl Operation for ReadContext {
+    const NAME: &'static str = "context.read";
+    const SUMMARY: &'static str = "Give what an agent should know before it begins.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ReadContextParams;
+    type Output = ReadContextOutput;
+
+    fn run(_: &Context<'_>, _: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+        Ok(ReadContextOutput { context: String::new(), tokens: 0 })
+    }
+}

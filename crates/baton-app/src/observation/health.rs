@@ -1,0 +1,74 @@
+//! `worker.health`: is somebody there, since when, and how much is waiting?
+
+use baton_core::{Fault, Timestamp};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// Tells how the process is.
+#[derive(Debug)]
+pub struct WorkerHealth;
+
+/// Nothing to be told.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerHealthParams {}
+
+/// How the process is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerHealthOutput {
+    /// `ok`.
+    pub status: String,
+    /// For how many seconds it has been there.
+    #[schemars(with = "i64")]
+    pub uptime_s: u64,
+    /// How many captured tool uses wait or are worked on.
+    #[schemars(with = "i64")]
+    pub queue_depth: u64,
+    /// How many observations there are of today (UTC).
+    #[schemars(with = "i64")]
+    pub observations_today: u64,
+    /// Of how many captured tool uses nothing came.
+    #[schemars(with = "i64")]
+    pub errors: u64,
+    /// Who compresses: `anthropic`, `openai` or `offline`.
+    pub compressor: String,
+    /// The model, if there is one.
+    pub model: Option<String>,
+    /// How many tokens were used today.
+    #[schemars(with = "i64")]
+    pub tokens_today: u64,
+    /// How many may be used a day; `null` without a limit.
+    #[schemars(with = "Option<i64>")]
+    pub daily_token_budget: Option<u64>,
+}
+
+impl Operation for WorkerHealth {
+    const NAME: &'static str = "worker.health";
+    const SUMMARY: &'static str = "Tell how long the process has been there and how much waits for it.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = WorkerHealthParams;
+    type Output = WorkerHealthOutput;
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+        context.require_every_venture()?;
+        let now = context.now.as_millis();
+        let midnight = Timestamp::from_millis(now - now % DAY_MILLIS);
+        let stats = tx.queue_stats().map_err(store_fault)?;
+        let settings = &context.settings.observations;
+        Ok(WorkerHealthOutput {
+            status: "ok".to_owned(),
+            uptime_s: u64::try_from(now - context.settings.started_at.as_millis()).unwrap_or(0) / 1_000,
+            queue_depth: stats.raw + stats.processing,
+            observations_today: tx.count_observations_since(midnight).map_err(store_fault)?,
+            errors: stats.error,
+            compressor: settings.compressor.name().to_owned(),
+            model: settings.compressor.model().map(str::to_owned),
+            tokens_today: tx.tokens_on(&context.now.day()).map_err(store_fault)?,
+            daily_token_budget: settings.daily_token_budget,
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! What a worker does with the queue: claim, read, finish, give back, give up; and the same for summaries.
+//!
+//! Owns the transactions. Does not own how many are worked on at a time, when to pause, or who compresses.
+
+use std::time::Duration;
+
+use baton_core::observation::{Observation, Provenance, SessionMaterial, ToolUse};
+use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
+use baton_llm::{Compression, Summarization, TokenUsage};
+use baton_store::{
+    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, StoreError, StoredSummary, SummaryClaim, Tx,
+};
+
+use super::material::{Gathered, gather};
+use super::raw::tool_use;
+use crate::app::App;
+use crate::operation::store_fault;
+use crate::transact::Failed;
+
+/// How long a session's summary waits for tool uses of it that are still being worked on.
+const WAIT_FOR_OPEN: Duration = Duration::from_secs(2);
+
+/// The queue as a worker sees it. Every method blocks.
+#[derive(Debug, Clone)]
+pub struct WorkQueue {
+    app: App,
+}
+
+/// A captured tool use that is ours for a while.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    item: QueueItem,
+}
+
+impl Claimed {
+    /// Its number.
+    pub const fn id(&self) -> i64 {
+        self.item.id
+    }
+
+    /// How often it was tried, this time included.
+    pub const fn attempts(&self) -> i64 {
+        self.item.attempts
+    }
+
+    /// When it failed for the last time.
+    pub const fn failed_at(&self) -> Option<Timestamp> {
+        self.item.failed_at
+    }
+}
+
+/// A summary that is ours to make, and what it is made from.
+#[derive(Debug, Clone)]
+pub struct SummaryJob {
+    claim: SummaryClaim,
+    gathered: Gathered,
+}
+
+impl SummaryJob {
+    /// The session.
+    pub const fn session_id(&self) -> SessionId {
+        self.claim.session_id
+    }
+
+    /// How often it was tried, this time included.
+    pub const fn attempts(&self) -> i64 {
+        self.claim.attempts
+    }
+
+    /// What it is made from.
+    pub const fn material(&self) -> &SessionMaterial {
+        &self.gathered.material
+    }
+}
+
+impl WorkQueue {
+    /// Takes the queue of an application.
+    pub const fn of(app: App) -> Self {
+        Self { app }
+    }
+
+    /// The application behind it.
+    pub const fn app(&self) -> &App {
+        &self.app
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.app
+            .store()
+            .write_blocking(Durability::Full, move |tx| work(tx).map_err(Failed::from))
+            .map_err(|Failed(fault)| fault)
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.app.store().read(move |tx| work(tx).map_err(Failed)).wait().map_err(|Failed(fault)| fault)
+    }
+
+    /// Claims items. One that was claimed too often without coming to an end is given up: it may be what kills workers.
+    pub fn claim(&self, limit: u32) -> Result<Vec<Claimed>, Fault> {
+        let settings = &self.app.settings().observations;
+        let now = self.app.now();
+        let claim = QueueClaim { now, lease_until: now.plus(settings.lease), limit };
+        let most = i64::from(settings.max_attempts);
+        self.write(move |tx| {
+            let mut claimed = Vec::new();
+            for item in tx.claim_queue(claim)? {
+                if item.attempts > most {
+                    let error = item
+                        .last_error
+                        .clone()
+                        .unwrap_or_else(|| format!("given up: {most} workers ended while they worked on it"));
+                    tx.fail_queue_item(item.id, item.fence, &error, now)?;
+                } else {
+                    claimed.push(Claimed { item });
+                }
+            }
+            Ok(claimed)
+        })
+    }
+
+    /// Reads what a tool did.
+    pub fn tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
+        let id = claimed.item.id;
+        let raw = self.read(move |tx| tx.queue_raw(id).map_err(store_fault))?;
+        let raw = raw.ok_or_else(|| store_fault(StoreError::corrupt("pending_queue", "the item is gone")))?;
+        let blobs = self.app.settings().checkpoints.vault.blobs();
+        tool_use(&claimed.item, raw, blobs).map_err(store_fault)
+    }
+
+    /// Keeps the observation of a claimed item; false when the claim is no longer ours, and nothing was kept.
+    pub fn finish(
+        &self,
+        claimed: &Claimed,
+        compression: Compression,
+        compressor: &dyn baton_llm::Compressor,
+    ) -> Result<bool, Fault> {
+        let now = self.app.now();
+        let item = claimed.item.clone();
+        let observation = self.observation(&item, compression, compressor, now)?;
+        self.write(move |tx| {
+            if !tx.finish_queue_item(item.id, item.fence, now)? {
+                return Ok(false);
+            }
+            tx.insert_observation(&observation)?;
+            usage_of(&observation.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            Ok(true)
+        })
+    }
+
+    fn observation(
+        &self,
+        item: &QueueItem,
+        compression: Compression,
+        compressor: &dyn baton_llm::Compressor,
+        now: Timestamp,
+    ) -> Result<Observation, Fault> {
+        let Compression { observation: mut compressed, usage, prompt_version } = compression;
+        // A model may put together again what was taken apart.
+        compressed.title = secrets::redact(&compressed.title).into_owned();
+        compressed.summary = secrets::redact(&compressed.summary).into_owned();
+        compressed.detail = compressed.detail.map(|detail| secrets::redact(&detail).into_owned());
+        let mut files = item.files_touched.clone();
+        files.extend(
+            compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
+        );
+        let captured = u64::try_from(item.created_at.as_millis()).unwrap_or(0);
+        Ok(Observation {
+            id: ObservationId::new(Ulid::from_parts(captured, self.app.random_bits()?)),
+            queue_id: item.id,
+            session_id: item.session_id,
+            venture: item.venture.clone(),
+            repo: item.repo.clone(),
+            tool_name: item.tool_name.clone(),
+            tool_use_id: item.tool_use_id.clone(),
+            compressed,
+            files,
+            provenance: provenance(compressor, prompt_version, usage),
+            raw_bytes: item.raw_bytes,
+            captured_at: item.created_at,
+            compressed_at: now,
+        })
+    }
+
+    /// Gives a claimed item back.
+    pub fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<bool, Fault> {
+        let (id, fence) = (claimed.item.id, claimed.item.fence);
+        self.write(move |tx| tx.release_queue_item(id, fence, &release))
+    }
+
+    /// Gives a claimed item up; what the model counted all the same is counted.
+    pub fn give_up(
+        &self,
+        claimed: &Claimed,
+        error: &str,
+        usage: TokenUsage,
+        compressor: &dyn baton_llm::Compressor,
+    ) -> Result<bool, Fault> {
+        let (id, fence, error) = (claimed.item.id, claimed.item.fence, error.to_owned());
+        let now = self.app.now();
+        let provenance = provenance(compressor, "", usage);
+        self.write(move |tx| {
+            usage_of(&provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            tx.fail_queue_item(id, fence, &error, now)
+        })
+    }
+
+    /// Claims a summary that is due and gathers what it is made from. One whose session is still being worked on is put
+    /// off for a moment.
+    pub fn claim_summary(&self) -> Result<Option<SummaryJob>, Fault> {
+        let now = self.app.now();
+        let lease_until = now.plus(self.app.settings().observations.lease);
+        let claimed = self.write(move |tx| tx.claim_summaries(now, lease_until, 1))?;
+        let Some(claim) = claimed.into_iter().next() else { return Ok(None) };
+        let session = claim.session_id;
+        let gathered = self.read(move |tx| gather(tx, session))?;
+        if gathered.waiting.is_empty() {
+            return Ok(Some(SummaryJob { claim, gathered }));
+        }
+        self.write(move |tx| tx.postpone_summary(&claim, Some(now.plus(WAIT_FOR_OPEN)), ""))?;
+        Ok(None)
+    }
+
+    /// Puts a claimed summary off, or gives it up until it is asked for again.
+    pub fn postpone_summary(
+        &self,
+        job: &SummaryJob,
+        until: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, Fault> {
+        let (claim, error) = (job.claim.clone(), error.to_owned());
+        self.write(move |tx| tx.postpone_summary(&claim, until, &error))
+    }
+
+    /// Keeps a summary; none is a session about which there is nothing new to say. False when the claim is no longer ours.
+    pub fn keep_summary(
+        &self,
+        job: &SummaryJob,
+        made: Option<Summarization>,
+        compressor: &dyn baton_llm::Compressor,
+    ) -> Result<bool, Fault> {
+        let now = self.app.now();
+        let (claim, more) = (job.claim.clone(), job.gathered.more);
+        let Some(Summarization { summary, usage, prompt_version }) = made else {
+            return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
+        };
+        let stored = StoredSummary {
+            made_at: now,
+            summary,
+            observations: job.gathered.observations,
+            through: job.gathered.through,
+            provenance: provenance(compressor, prompt_version, usage),
+        };
+        self.write(move |tx| {
+            if !tx.keep_summary(claim.session_id, &stored, Some(claim.fence))? {
+                return Ok(false);
+            }
+            usage_of(&stored.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            if more {
+                tx.request_summary(claim.session_id, now, now)?;
+            }
+            Ok(true)
+        })
+    }
+
+    /// Tells when there will be something to do: the earliest item or summary that is due, or lease that runs out.
+    pub fn wakes_at(&self) -> Result<Option<Timestamp>, Fault> {
+        self.read(|tx| {
+            let items = tx.queue_wakes_at().map_err(store_fault)?;
+            let summaries = tx.summaries_wake_at().map_err(store_fault)?;
+            Ok(match (items, summaries) {
+                (Some(items), Some(summaries)) => Some(items.min(summaries)),
+                (items, summaries) => items.or(summaries),
+            })
+        })
+    }
+
+    /// Tells how many tokens were used today.
+    pub fn tokens_today(&self) -> Result<u64, Fault> {
+        let day = self.app.now().day();
+        self.read(move |tx| tx.tokens_on(&day).map_err(store_fault))
+    }
+}
+
+fn provenance(compressor: &dyn baton_llm::Compressor, prompt_version: &str, usage: TokenUsage) -> Provenance {
+    Provenance {
+        compressor: compressor.name().to_owned(),
+        model: compressor.model().map(str::to_owned),
+        prompt_version: prompt_version.to_owned(),
+        tokens_in: usage.tokens_in,
+        tokens_out: usage.tokens_out,
+    }
+}
+
+/// What a model counted, for the day's account; none without a model.
+pub(super) fn usage_of(provenance: &Provenance, now: Timestamp) -> Option<DailyUsage> {
+    let model = provenance.model.clone()?;
+    Some(DailyUsage {
+        day: now.day(),
+        compressor: provenance.compressor.clone(),
+        model,
+        calls: 1,
+        tokens_in: provenance.tokens_in,
+        tokens_out: provenance.tokens_out,
+    })
+}

@@ -1,0 +1,169 @@
+//! One item: read it, compress it, keep what came of it, or decide what its failure means.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_app::observation::{Claimed, SummaryJob, WorkQueue};
+use baton_core::{Fault, Timestamp};
+use baton_llm::{CompressError, Compressor, TokenUsage};
+use baton_store::QueueRelease;
+
+use crate::breaker::{Breaker, backoff};
+
+/// How many characters of an error are kept with its item.
+const MAX_ERROR_CHARS: usize = 500;
+
+/// What came of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is done.
+    Done,
+    /// It waits again.
+    Returned,
+    /// It was given up.
+    GivenUp,
+    /// Somebody else has it: our lease ran out.
+    Lost,
+}
+
+/// What items are worked on with.
+pub(crate) struct Workshop {
+    pub(crate) queue: WorkQueue,
+    pub(crate) breaker: Breaker,
+}
+
+impl Workshop {
+    /// Who compresses now: the configured one, or the one without a model when the day's tokens are used up.
+    pub(crate) fn compressor(&self) -> Result<Arc<dyn Compressor>, Fault> {
+        let settings = &self.queue.app().settings().observations;
+        let over = match settings.daily_token_budget {
+            Some(budget) if settings.compressor.model().is_some() => self.queue.tokens_today()? >= budget,
+            _ => false,
+        };
+        Ok(if over { settings.offline.clone() } else { settings.compressor.clone() })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.queue.app().now()
+    }
+
+    /// Works on an item that is ours.
+    pub(crate) fn work(&self, claimed: &Claimed) -> Result<Outcome, Fault> {
+        let compressor = self.compressor()?;
+        let tool_use = match self.queue.tool_use(claimed) {
+            Ok(tool_use) => tool_use,
+            Err(fault) if fault.code.status() == 500 => {
+                return self.give_up(claimed, "the raw output is damaged", compressor.as_ref());
+            }
+            Err(fault) => return Err(fault),
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| compressor.compress(&tool_use)));
+        drop(tool_use);
+        match made {
+            Ok(Ok(compression)) => {
+                if compressor.model().is_some() {
+                    self.breaker.succeeded(self.now());
+                }
+                let kept = self.queue.finish(claimed, compression, compressor.as_ref())?;
+                Ok(if kept { Outcome::Done } else { Outcome::Lost })
+            }
+            Ok(Err(CompressError::Outage { message, retry_after, needs_attention })) => {
+                self.outage(claimed, &message, retry_after, needs_attention, compressor.as_ref())
+            }
+            Ok(Err(CompressError::Unusable { message, usage })) => {
+                // The model is there, whatever it said.
+                self.breaker.succeeded(self.now());
+                tracing::warn!(item = claimed.id(), error = %clip(&message), "an item was given up");
+                let kept = self.queue.give_up(claimed, &clip(&message), usage, compressor.as_ref())?;
+                Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
+            }
+            Err(_) => self.give_up(claimed, "the compressor broke off", compressor.as_ref()),
+        }
+    }
+
+    fn give_up(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {
+        tracing::error!(item = claimed.id(), error, "an item was given up");
+        let kept = self.queue.give_up(claimed, error, TokenUsage::default(), compressor)?;
+        Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
+    }
+
+    /// The model cannot be asked. The item waits and loses no attempt by it, unless others fared better since its last
+    /// failure: then it is the item that fails, and three times are enough.
+    fn outage(
+        &self,
+        claimed: &Claimed,
+        message: &str,
+        retry_after: Option<Duration>,
+        needs_attention: bool,
+        compressor: &dyn Compressor,
+    ) -> Result<Outcome, Fault> {
+        let now = self.now();
+        let own_fault = self.breaker.succeeded_since(claimed.failed_at());
+        let most = i64::from(self.queue.app().settings().observations.max_attempts);
+        if own_fault && claimed.attempts() >= most {
+            let error = clip(&format!("given up after {} attempts: {message}", claimed.attempts()));
+            return self.give_up(claimed, &error, compressor);
+        }
+        let random = now.as_millis().unsigned_abs() ^ claimed.id().unsigned_abs();
+        let paused_until = self.breaker.failed(now, retry_after, random);
+        if needs_attention {
+            tracing::error!(
+                error = message,
+                "the model refuses us; check the key, the model and the address"
+            );
+        } else {
+            tracing::warn!(error = message, until = %paused_until, "the model cannot be asked; waiting");
+        }
+        let tries = u32::try_from(claimed.attempts()).unwrap_or(1);
+        let run_at = if own_fault { now.plus(backoff(tries, retry_after, random)) } else { paused_until };
+        let release =
+            QueueRelease { run_at, counts: own_fault, failed_at: Some(now), error: Some(clip(message)) };
+        let kept = self.queue.release(claimed, release)?;
+        Ok(if kept { Outcome::Returned } else { Outcome::Lost })
+    }
+
+    /// Makes the summary of a session.
+    pub(crate) fn sum_up(&self, job: &SummaryJob) -> Result<Outcome, Fault> {
+        let compressor = self.compressor()?;
+        if job.material().digests.is_empty() {
+            let kept = self.queue.keep_summary(job, None, compressor.as_ref())?;
+            return Ok(if kept { Outcome::Done } else { Outcome::Lost });
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| compressor.summarize(job.material())));
+        let error = match made {
+            Ok(Ok(made)) => {
+                if compressor.model().is_some() {
+                    self.breaker.succeeded(self.now());
+                }
+                let kept = self.queue.keep_summary(job, Some(made), compressor.as_ref())?;
+                return Ok(if kept { Outcome::Done } else { Outcome::Lost });
+            }
+            Ok(Err(CompressError::Outage { message, retry_after, .. })) => {
+                let now = self.now();
+                let until = self.breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
+                self.queue.postpone_summary(job, Some(until), &clip(&message))?;
+                return Ok(Outcome::Returned);
+            }
+            Ok(Err(CompressError::Unusable { message, .. })) => message,
+            Err(_) => "the compressor broke off".to_owned(),
+        };
+        // What the model cannot put into words is said without it.
+        tracing::warn!(session = %job.session_id(), error = %clip(&error), "a summary is made without the model");
+        let offline = self.queue.app().settings().observations.offline.clone();
+        match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material()))) {
+            Ok(Ok(made)) => {
+                let kept = self.queue.keep_summary(job, Some(made), offline.as_ref())?;
+                Ok(if kept { Outcome::Done } else { Outcome::Lost })
+            }
+            _ => {
+                self.queue.postpone_summary(job, None, &clip(&error))?;
+                Ok(Outcome::GivenUp)
+            }
+        }
+    }
+}
+
+fn clip(message: &str) -> String {
+    message.chars().take(MAX_ERROR_CHARS).collect()
+}

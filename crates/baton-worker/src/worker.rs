@@ -1,0 +1,328 @@
+//! The worker itself: one dispatcher that claims, a few threads that compress.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use baton_app::App;
+use baton_app::observation::{Claimed, WorkQueue};
+use baton_core::{Fault, Timestamp};
+use baton_store::QueueRelease;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+
+use crate::breaker::{Breaker, Permission};
+use crate::item::{Outcome, Workshop};
+
+/// The dispatcher looks after the queue at least this often, whatever it was or was not told.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// How long it waits when the store cannot be used.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// How many claimed items a thread has waiting: enough that none waits for the next claim.
+const AHEAD: usize = 4;
+
+/// How a worker works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerConfig {
+    /// How many items are compressed at a time.
+    pub concurrency: usize,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// So many items became observations.
+    pub done: u64,
+    /// So many wait again.
+    pub returned: u64,
+    /// So many were given up.
+    pub given_up: u64,
+    /// So many summaries were made.
+    pub summaries: u64,
+}
+
+/// What the dispatcher is told.
+enum Event {
+    /// There may be something in the queue.
+    Wake,
+    /// An item is settled.
+    Settled(i64, Result<Outcome, Fault>),
+    /// It is time to stop.
+    Stop,
+}
+
+/// Wakes a worker and stops it. Clones share it.
+#[derive(Debug, Clone)]
+pub struct WorkerHandle {
+    events: Sender<Event>,
+    touched: Arc<AtomicI64>,
+    worked: Arc<AtomicU64>,
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Event")
+    }
+}
+
+impl WorkerHandle {
+    /// Says that there may be something in the queue.
+    pub fn wake(&self) {
+        // A worker that is gone needs no waking.
+        let _ = self.events.send(Event::Wake);
+    }
+
+    /// Asks the worker to stop: it returns what it holds.
+    pub fn stop(&self) {
+        let _ = self.events.send(Event::Stop);
+    }
+
+    /// Notes a sign of use, which keeps an idle worker from leaving.
+    pub fn touch(&self, now: Timestamp) {
+        self.touched.fetch_max(now.as_millis(), Ordering::Relaxed);
+    }
+
+    /// When it was last used or had something to do.
+    pub fn last_activity(&self) -> Timestamp {
+        Timestamp::from_millis(self.touched.load(Ordering::Relaxed))
+    }
+
+    /// How many items it has worked on.
+    pub fn worked(&self) -> u64 {
+        self.worked.load(Ordering::Relaxed)
+    }
+}
+
+/// Turns what was captured into observations, until it is stopped.
+pub struct Worker {
+    workshop: Arc<Workshop>,
+    config: WorkerConfig,
+    handle: WorkerHandle,
+    events: Receiver<Event>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Makes a worker on the queue of an application.
+    pub fn new(app: App, config: WorkerConfig) -> Self {
+        let (sender, events) = unbounded();
+        let now = app.now();
+        let handle = WorkerHandle {
+            events: sender,
+            touched: Arc::new(AtomicI64::new(now.as_millis())),
+            worked: Arc::default(),
+        };
+        let workshop = Workshop { queue: WorkQueue::of(app), breaker: Breaker::default() };
+        Self { workshop: Arc::new(workshop), config, handle, events }
+    }
+
+    /// What wakes and stops it.
+    pub fn handle(&self) -> WorkerHandle {
+        self.handle.clone()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.workshop.queue.app().now()
+    }
+
+    /// Does what is due now, one after the other on this thread, and tells what came of it.
+    pub fn run_once(&self) -> Result<Drained, Fault> {
+        let mut drained = Drained::default();
+        while let Some(room) = self.room(1) {
+            let claimed = self.workshop.queue.claim(room)?;
+            if claimed.is_empty() {
+                break;
+            }
+            for claimed in &claimed {
+                match self.workshop.work(claimed)? {
+                    Outcome::Done => drained.done += 1,
+                    Outcome::Returned => drained.returned += 1,
+                    Outcome::GivenUp => drained.given_up += 1,
+                    Outcome::Lost => {}
+                }
+            }
+        }
+        while self.room(1).is_some()
+            && let Some(job) = self.workshop.queue.claim_summary()?
+        {
+            if self.workshop.sum_up(&job)? == Outcome::Done {
+                drained.summaries += 1;
+            }
+        }
+        Ok(drained)
+    }
+
+    /// How many more may be worked on, of `most`; none while the model is not to be asked.
+    fn room(&self, most: u32) -> Option<u32> {
+        match self.permission() {
+            Permission::All => Some(most),
+            Permission::One => Some(1),
+            Permission::NotBefore(_) => None,
+        }
+    }
+
+    fn permission(&self) -> Permission {
+        match self.workshop.compressor() {
+            // Without a model there is nothing to wait for.
+            Ok(compressor) if compressor.model().is_none() => Permission::All,
+            _ => self.workshop.breaker.permission(self.now()),
+        }
+    }
+
+    /// Works until it is stopped, then returns what it holds: nothing is left in its hands.
+    pub fn run(self) -> Result<(), std::io::Error> {
+        let capacity = self.config.concurrency.max(1) * AHEAD;
+        let (jobs, waiting) = bounded::<Claimed>(capacity);
+        let mut threads = Vec::new();
+        for number in 0..self.config.concurrency.max(1) {
+            threads.push(self.spawn(number, waiting.clone())?);
+        }
+        drop(waiting);
+        let held = self.dispatch(&jobs, capacity);
+        drop(jobs);
+        self.give_back(held);
+        // A thread that still waits for a model is left behind: its item was given back, so what it makes comes to nothing.
+        drop(threads);
+        Ok(())
+    }
+
+    fn spawn(&self, number: usize, jobs: Receiver<Claimed>) -> Result<JoinHandle<()>, std::io::Error> {
+        let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
+        Builder::new().name(format!("baton-worker-{number}")).spawn(move || {
+            for claimed in jobs {
+                let outcome = workshop.work(&claimed);
+                if events.send(Event::Settled(claimed.id(), outcome)).is_err() {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Claims and hands out until it is told to stop; gives what is still under way.
+    fn dispatch(&self, jobs: &Sender<Claimed>, capacity: usize) -> HashMap<i64, Claimed> {
+        let mut held: HashMap<i64, Claimed> = HashMap::new();
+        let mut pause = None;
+        loop {
+            if pause.is_none() {
+                pause = self.claim_more(jobs, capacity, &mut held);
+            }
+            let patience = match pause.take() {
+                Some(pause) => pause,
+                None => self.patience(held.is_empty()),
+            };
+            match self.events.recv_timeout(patience) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return held,
+                Ok(Event::Settled(id, outcome)) => {
+                    held.remove(&id);
+                    self.handle.touch(self.now());
+                    self.handle.worked.fetch_add(1, Ordering::Relaxed);
+                    if let Err(fault) = outcome {
+                        tracing::error!(item = id, %fault, "an item could not be worked on; it is tried again later");
+                        pause = Some(STORE_PAUSE);
+                    }
+                }
+                Ok(Event::Wake) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Claims as many as there is room for. Gives a pause when the store failed.
+    fn claim_more(
+        &self,
+        jobs: &Sender<Claimed>,
+        capacity: usize,
+        held: &mut HashMap<i64, Claimed>,
+    ) -> Option<Duration> {
+        // Claims are made by the handful, not one for each item that is done.
+        if held.len() > capacity / 2 {
+            return None;
+        }
+        let free = u32::try_from(capacity - held.len()).unwrap_or(1);
+        let room = match self.room(free) {
+            Some(1) if free > 1 && !held.is_empty() => return None,
+            Some(room) => room,
+            None => return None,
+        };
+        let due = match self.workshop.queue.wakes_at() {
+            Ok(at) => at.is_some_and(|at| at <= self.now()),
+            Err(fault) => return Some(self.store_failed(&fault)),
+        };
+        if !due {
+            return None;
+        }
+        match self.workshop.queue.claim(room) {
+            Ok(claimed) if claimed.is_empty() && held.is_empty() => self.sum_up_one(),
+            Ok(claimed) => {
+                for claimed in claimed {
+                    held.insert(claimed.id(), claimed.clone());
+                    if jobs.send(claimed).is_err() {
+                        tracing::error!("every thread of the worker broke off");
+                    }
+                }
+                None
+            }
+            Err(fault) => Some(self.store_failed(&fault)),
+        }
+    }
+
+    /// Makes one summary, here: they come when nothing else is to be done.
+    fn sum_up_one(&self) -> Option<Duration> {
+        let made = self.workshop.queue.claim_summary().and_then(|job| match job {
+            Some(job) => self.workshop.sum_up(&job).map(|_| true),
+            None => Ok(false),
+        });
+        match made {
+            Ok(made) => {
+                if made {
+                    self.handle.touch(self.now());
+                }
+                None
+            }
+            Err(fault) => Some(self.store_failed(&fault)),
+        }
+    }
+
+    fn store_failed(&self, fault: &Fault) -> Duration {
+        tracing::error!(%fault, "the queue cannot be used; trying again");
+        STORE_PAUSE
+    }
+
+    /// How long to wait for news: until the next item is due, a lease runs out, or a pause ends.
+    fn patience(&self, nothing_held: bool) -> Duration {
+        let now = self.now();
+        if let Permission::NotBefore(until) = self.permission() {
+            return between(now, until).min(LOOK_AGAIN);
+        }
+        if !nothing_held {
+            // Whoever finishes says so.
+            return LOOK_AGAIN;
+        }
+        match self.workshop.queue.wakes_at() {
+            Ok(Some(at)) => between(now, at).min(LOOK_AGAIN),
+            Ok(None) => LOOK_AGAIN,
+            Err(fault) => self.store_failed(&fault),
+        }
+    }
+
+    /// Returns items at a stop; they lose no attempt by it.
+    fn give_back(&self, held: HashMap<i64, Claimed>) {
+        let now = self.now();
+        for claimed in held.values() {
+            let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
+            if let Err(fault) = self.workshop.queue.release(claimed, release) {
+                tracing::warn!(item = claimed.id(), %fault, "an item could not be given back; its lease will run out");
+            }
+        }
+    }
+}
+
+/// The time from one moment to a later one.
+fn between(now: Timestamp, later: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(later.as_millis() - now.as_millis()).unwrap_or(0).max(1))
+}
