@@ -4,5 +4,7 @@
 //! needs no model at all. Each call is stateless and blocks; the worker decides how many run at a time.
 
 mod compressor;
+mod offline;
 
 pub use compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+pub use offline::Offline;
