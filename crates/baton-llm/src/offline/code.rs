@@ -1,0 +1,221 @@
+//! Source code: which functions and types it defines, and which of them differ between two versions of it.
+//!
+//! Pieces of a file are parsed as well as whole ones; what cannot be parsed yields nothing. The work is bounded by the
+//! size of the source and by a number of parser steps, never by time: the same source gives the same answer.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+
+use baton_core::observation::FunctionAction;
+use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point, Tree};
+
+use super::language::{Kind, Language};
+use super::text::one_line;
+
+/// How large a source may be to be parsed.
+const MAX_SOURCE_BYTES: usize = 512 * 1024;
+/// How often the parser may report back before it is stopped, for each KiB of source and at least.
+const REPORTS_PER_KIB: usize = 64;
+const MIN_REPORTS: usize = 4_000;
+/// How many definitions of one source are kept.
+const MAX_SYMBOLS: usize = 2_000;
+/// How deep definitions are looked for.
+const MAX_DEPTH: usize = 40;
+
+/// Something with a name that a source defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Symbol {
+    pub(super) kind: Kind,
+    /// The type, module or class it is in.
+    pub(super) owner: Option<String>,
+    pub(super) name: String,
+    /// Counted from 1.
+    pub(super) line: usize,
+    range: Range<usize>,
+}
+
+/// What became of something with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) kind: Kind,
+    /// With its owner before it.
+    pub(super) name: String,
+    pub(super) action: FunctionAction,
+}
+
+/// Lists what a source defines, in its order. Nothing when the language is not known or the source too large.
+pub(super) fn outline(path: &str, source: &str) -> Vec<Symbol> {
+    let Some(language) = Language::of_path(path) else { return Vec::new() };
+    let Some(tree) = parse(language, source, None) else { return Vec::new() };
+    symbols(language, source, &tree)
+}
+
+/// Compares two versions of a source: what is new, different or gone, in the order of the newer one.
+pub(super) fn compare(path: &str, before: &str, after: &str) -> Vec<Change> {
+    let Some(language) = Language::of_path(path) else { return Vec::new() };
+    if before == after {
+        return Vec::new();
+    }
+    let Some(mut tree) = parse(language, before, None) else { return Vec::new() };
+    let old = symbols(language, before, &tree);
+    tree.edit(&edit_between(before, after));
+    let Some(tree) = parse(language, after, Some(&tree)) else { return Vec::new() };
+    let new = symbols(language, after, &tree);
+    changes(language, (before, &old), (after, &new))
+}
+
+fn parse(language: Language, source: &str, old: Option<&Tree>) -> Option<Tree> {
+    if source.len() > MAX_SOURCE_BYTES {
+        return None;
+    }
+    let mut parser = Parser::new();
+    parser.set_language(&language.grammar()).ok()?;
+    let mut reports_left = MIN_REPORTS + source.len() / 1024 * REPORTS_PER_KIB;
+    let mut report = |_: &ParseState| {
+        reports_left = reports_left.saturating_sub(1);
+        if reports_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let bytes = source.as_bytes();
+    parser.parse_with_options(
+        &mut |at, _| bytes.get(at..).unwrap_or_default(),
+        old,
+        Some(ParseOptions::new().progress_callback(&mut report)),
+    )
+}
+
+/// Walks the tree without recursion, and not into functions.
+fn symbols(language: Language, source: &str, tree: &Tree) -> Vec<Symbol> {
+    let mut found = Vec::new();
+    let mut owners: Vec<(usize, String)> = Vec::new();
+    let mut cursor = tree.walk();
+    let mut depth = 0;
+    loop {
+        let node = cursor.node();
+        while owners.last().is_some_and(|(level, _)| *level >= depth) {
+            owners.pop();
+        }
+        let definition = if node.is_named() { language.definition(node) } else { None };
+        let mut enter = depth < MAX_DEPTH;
+        if let Some((kind, name_node)) = definition {
+            let name = one_line(source.get(name_node.byte_range()).unwrap_or_default(), 80);
+            let owner = language
+                .receiver(node, source)
+                .map(str::to_owned)
+                .or_else(|| owners.last().map(|(_, owner)| owner.clone()));
+            enter &= kind != Kind::Function;
+            if kind != Kind::Function && kind != Kind::Constant {
+                owners.push((depth, bare_type(&name)));
+            }
+            if kind != Kind::Scope && !name.is_empty() && found.len() < MAX_SYMBOLS {
+                let (line, range) = (node.start_position().row + 1, node.byte_range());
+                found.push(Symbol { kind, owner, name, line, range });
+            }
+        }
+        if enter && cursor.goto_first_child() {
+            depth += 1;
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return found;
+            }
+            depth -= 1;
+        }
+    }
+}
+
+/// A type without its parameters: the `Store` of `Store<T>`.
+fn bare_type(name: &str) -> String {
+    name.split('<').next().unwrap_or(name).trim().trim_start_matches(['&', '*']).to_owned()
+}
+
+impl Symbol {
+    /// The name with its owner before it.
+    pub(super) fn qualified(&self, path: &str) -> String {
+        let separator = Language::of_path(path).map_or(".", Language::separator);
+        match &self.owner {
+            Some(owner) => format!("{owner}{separator}{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+type Version<'a> = (&'a str, &'a [Symbol]);
+
+fn changes(language: Language, before: Version<'_>, after: Version<'_>) -> Vec<Change> {
+    let (old, new) = (texts(before), texts(after));
+    let mut changes = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    let mut note = |symbol: &Symbol, action| {
+        let name = match &symbol.owner {
+            Some(owner) => format!("{owner}{}{}", language.separator(), symbol.name),
+            None => symbol.name.clone(),
+        };
+        if seen.insert((name.clone(), action)) {
+            changes.push(Change { kind: symbol.kind, name, action });
+        }
+    };
+    for symbol in after.1 {
+        match old.get(&key(symbol)) {
+            None => note(symbol, FunctionAction::New),
+            Some(texts) if new.get(&key(symbol)) != Some(texts) => note(symbol, FunctionAction::Modified),
+            Some(_) => {}
+        }
+    }
+    for symbol in before.1 {
+        if !new.contains_key(&key(symbol)) {
+            note(symbol, FunctionAction::Deleted);
+        }
+    }
+    changes
+}
+
+fn key(symbol: &Symbol) -> (Option<&str>, &str) {
+    (symbol.owner.as_deref(), &symbol.name)
+}
+
+/// The text of everything that bears a name; of a type without its methods, which speak for themselves.
+fn texts<'a>((source, symbols): Version<'a>) -> BTreeMap<(Option<&'a str>, &'a str), Vec<Vec<&'a str>>> {
+    let mut texts: BTreeMap<_, Vec<Vec<&str>>> = BTreeMap::new();
+    for (index, symbol) in symbols.iter().enumerate() {
+        let mut own = Vec::new();
+        let mut from = symbol.range.start;
+        let inside = symbols.iter().skip(index + 1).take_while(|inner| inner.range.start < symbol.range.end);
+        for inner in inside.take(MAX_SYMBOLS / 10) {
+            own.push(source.get(from..inner.range.start.max(from)).unwrap_or_default().trim());
+            from = inner.range.end.max(from);
+        }
+        own.push(source.get(from..symbol.range.end.max(from)).unwrap_or_default().trim());
+        own.retain(|piece| !piece.is_empty());
+        texts.entry(key(symbol)).or_default().push(own);
+    }
+    texts
+}
+
+/// Where two texts differ, as the parser wants to hear it.
+fn edit_between(before: &str, after: &str) -> InputEdit {
+    let (old, new) = (before.as_bytes(), after.as_bytes());
+    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let longest = old.len().min(new.len()) - start;
+    let end = old.iter().rev().zip(new.iter().rev()).take(longest).take_while(|(a, b)| a == b).count();
+    let (old_end_byte, new_end_byte) = (old.len() - end, new.len() - end);
+    InputEdit {
+        start_byte: start,
+        old_end_byte,
+        new_end_byte,
+        start_position: point(old, start),
+        old_end_position: point(old, old_end_byte),
+        new_end_position: point(new, new_end_byte),
+    }
+}
+
+fn point(bytes: &[u8], at: usize) -> Point {
+    let before = bytes.get(..at).unwrap_or(bytes);
+    let row = before.iter().filter(|byte| **byte == b'\n').count();
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    Point { row, column }
+}
+
+#[cfg(test)]
+#[path = "code_tests.rs"]
+mod tests;

@@ -1,0 +1,423 @@
+//! Command lines: which programs they run, which of them matters, and what that means in words.
+//!
+//! Splits as far as a description needs it; quoting is respected, expansion is not attempted.
+
+use super::text::{head, one_line, shorten};
+
+/// How much of a command is looked at.
+const MAX_COMMAND_BYTES: usize = 16_000;
+/// How many steps of it.
+const MAX_STEPS: usize = 40;
+
+/// A command line in parts.
+#[derive(Debug, Default)]
+pub(super) struct CommandLine {
+    pub(super) steps: Vec<Step>,
+    /// What was given on here-documents.
+    pub(super) documents: Vec<String>,
+}
+
+/// One program and its arguments.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) words: Vec<String>,
+    /// It reads the output of the step before it.
+    pub(super) is_filter: bool,
+    /// Files that its output goes to.
+    pub(super) writes_to: Vec<String>,
+}
+
+/// What a step is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Purpose {
+    /// Changes nothing and says nothing: `cd`, `echo`.
+    Setting,
+    /// Anything else.
+    Other,
+    /// Looks at something: `cat`, `ls`, `git status`.
+    Look,
+    /// Changes files or history.
+    Change,
+    /// Builds, lints or formats.
+    Check,
+    /// Runs tests.
+    Test,
+}
+
+impl CommandLine {
+    pub(super) fn read(command: &str) -> Self {
+        let (command, documents) = without_documents(head(command, MAX_COMMAND_BYTES));
+        Self { steps: split(&command), documents }
+    }
+
+    /// The steps that the command is about: the most important kind, filters and settings left out.
+    pub(super) fn main_steps(&self) -> Vec<&Step> {
+        let steps = || self.steps.iter().filter(|step| !step.is_filter);
+        let Some(most) = steps().map(Step::purpose).max() else { return Vec::new() };
+        let floor = if most >= Purpose::Check { Purpose::Check } else { most };
+        steps().filter(|step| step.purpose() >= floor).collect()
+    }
+}
+
+impl Step {
+    pub(super) fn program(&self) -> &str {
+        self.words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word))
+    }
+
+    /// The words after the program that are no flags.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
+        self.words
+            .iter()
+            .skip(1)
+            .map(String::as_str)
+            .filter(|word| !word.starts_with('-') && !word.is_empty())
+    }
+
+    /// The value of a flag: of `-m text`, `--message text` or `--message=text`.
+    pub(super) fn flag(&self, names: &[&str]) -> Option<&str> {
+        self.words.iter().enumerate().find_map(|(index, word)| {
+            if names.contains(&word.as_str()) {
+                return self.words.get(index + 1).map(String::as_str);
+            }
+            let (name, value) = word.split_once('=')?;
+            names.contains(&name).then_some(value)
+        })
+    }
+
+    pub(super) fn purpose(&self) -> Purpose {
+        let first = self.arguments().next().unwrap_or_default();
+        let all = || self.words.iter().skip(1).map(String::as_str);
+        let tests = |word: &str| {
+            word == "test" || word.starts_with("test:") || word.starts_with("test-") || word == "tests"
+        };
+        match self.program() {
+            "cd" | "echo" | "export" | "set" | "source" | "." | "sleep" | "true" | "pushd" | "popd"
+            | "printf" | "unset" | "wait" | "fi" | "done" | "if" | "then" | "else" | "for" | "do"
+            | "while" | "" => Purpose::Setting,
+            "pytest" | "jest" | "vitest" | "nextest" | "tox" | "rspec" | "phpunit" | "ctest" | "mocha" => {
+                Purpose::Test
+            }
+            "cargo" | "go" | "npm" | "pnpm" | "yarn" | "bun" | "make" | "just" | "mise" | "task"
+            | "gradle" | "gradlew" | "mvn" | "mvnw" | "dotnet" | "deno" | "swift" | "npx" | "uv"
+            | "poetry" | "python" | "python3" | "node" | "rake" | "bazel" | "mix" => {
+                if all().any(|word| {
+                    tests(word)
+                        || matches!(
+                            word,
+                            "nextest" | "pytest" | "jest" | "vitest" | "unittest" | "check-tests"
+                        )
+                }) {
+                    Purpose::Test
+                } else if [
+                    "build",
+                    "check",
+                    "clippy",
+                    "lint",
+                    "vet",
+                    "fmt",
+                    "format",
+                    "tsc",
+                    "typecheck",
+                    "compile",
+                    "doc",
+                    "eslint",
+                    "ruff",
+                    "mypy",
+                ]
+                .iter()
+                .any(|mark| all().any(|word| word == *mark || word.starts_with(&format!("{mark}:"))))
+                {
+                    Purpose::Check
+                } else {
+                    Purpose::Other
+                }
+            }
+            "tsc" | "eslint" | "ruff" | "mypy" | "golangci-lint" | "gofmt" | "rustfmt" | "prettier"
+            | "black" | "shellcheck" | "flake8" | "pylint" | "biome" | "gcc" | "clang" | "rustc"
+            | "javac" => Purpose::Check,
+            "git" => match first {
+                "status" | "diff" | "log" | "show" | "branch" | "blame" | "rev-parse" | "remote"
+                | "ls-files" | "merge-base" | "rev-list" | "grep" | "describe" | "config" | "reflog"
+                | "cat-file" | "ls-tree" | "worktree" => Purpose::Look,
+                "-C" => Purpose::Look,
+                _ => Purpose::Change,
+            },
+            "rm" | "mv" | "cp" | "mkdir" | "touch" | "ln" | "chmod" | "chown" | "tee" | "patch" => {
+                Purpose::Change
+            }
+            "sed" if all().any(|word| word.starts_with("-i")) => Purpose::Change,
+            "cat" | "head" | "tail" | "sed" | "less" | "nl" | "bat" | "ls" | "tree" | "find" | "fd"
+            | "grep" | "rg" | "ag" | "wc" | "jq" | "awk" | "which" | "file" | "stat" | "du" | "df" | "ps"
+            | "env" | "pwd" | "sort" | "diff" => Purpose::Look,
+            _ => Purpose::Other,
+        }
+    }
+
+    /// What the step does, as somebody would say it.
+    pub(super) fn phrase(&self) -> String {
+        let arguments: Vec<&str> = self.arguments().collect();
+        let first = arguments.first().copied().unwrap_or_default();
+        let last = arguments.last().copied().unwrap_or_default();
+        match self.program() {
+            "cat" | "bat" | "less" | "nl" => format!("Show {}", some(&arguments)),
+            "head" | "tail" | "wc" | "stat" | "file" => {
+                format!("Show {} of {}", self.program(), one_line(last, 60))
+            }
+            "sed" if self.purpose() == Purpose::Look => format!("Show part of {}", one_line(last, 60)),
+            "sed" => format!("Replace text in {}", some(arguments.get(1..).unwrap_or_default())),
+            "ls" | "tree" if first.is_empty() => "List current folder".into(),
+            "ls" | "tree" => format!("List {}", some(&arguments)),
+            "find" | "fd" => {
+                let named = self
+                    .flag(&["-name", "-iname", "-path"])
+                    .map(|name| format!(" named '{name}'"))
+                    .unwrap_or_default();
+                format!("Find files{named} in {}", if first.is_empty() { "." } else { first })
+            }
+            "grep" | "rg" | "ag" => match arguments.as_slice() {
+                [] => "Search with grep".into(),
+                [pattern] => format!("Search for '{}'", one_line(pattern, 50)),
+                [pattern, places @ ..] => {
+                    format!("Search for '{}' in {}", one_line(pattern, 50), some(places))
+                }
+            },
+            "rm" => format!("Delete {}", some(&arguments)),
+            "mv" => format!(
+                "Move {} to {}",
+                some(arguments.get(..arguments.len().saturating_sub(1)).unwrap_or_default()),
+                one_line(last, 60)
+            ),
+            "cp" => format!(
+                "Copy {} to {}",
+                some(arguments.get(..arguments.len().saturating_sub(1)).unwrap_or_default()),
+                one_line(last, 60)
+            ),
+            "mkdir" => format!("Create folder {}", some(&arguments)),
+            "touch" => format!("Create file {}", some(&arguments)),
+            "curl" | "wget" => {
+                let url = arguments.iter().find(|word| word.contains("://")).copied().unwrap_or(last);
+                format!("Fetch {}", one_line(url, 80))
+            }
+            "python" | "python3" | "node" | "ruby" | "perl" | "deno" | "bun"
+                if first.is_empty() || self.flag(&["-c", "-e"]).is_some() =>
+            {
+                format!("Run inline {} code", self.program())
+            }
+            _ => format!("Run {}", self.short()),
+        }
+    }
+
+    /// The program with the words that tell it apart: not its flags, except those that choose what runs.
+    pub(super) fn short(&self) -> String {
+        const CHOOSE: &[&str] =
+            &["-run", "--run", "-k", "-p", "--package", "--test", "-t", "--bench", "--bin", "-m", "--filter"];
+        let mut words: Vec<String> = vec![self.program().to_owned()];
+        let mut keep_next = false;
+        for word in self.words.iter().skip(1) {
+            let is_flag = word.starts_with('-');
+            if keep_next || !is_flag || CHOOSE.contains(&word.as_str()) {
+                keep_next = is_flag && !keep_next;
+                words.push(shorten(word.lines().next().unwrap_or_default(), 48));
+            }
+            if words.len() >= 7 {
+                break;
+            }
+        }
+        words.join(" ")
+    }
+
+    /// The files that the step changes, as far as its words tell. Patterns and variables are left out.
+    pub(super) fn changes(&self) -> Vec<&str> {
+        let arguments: Vec<&str> = self.arguments().collect();
+        let first = arguments.first().copied().unwrap_or_default();
+        let mut files: Vec<&str> = self.writes_to.iter().map(String::as_str).collect();
+        match self.program() {
+            "rm" | "mv" | "touch" | "tee" => files.extend(&arguments),
+            "cp" => files.extend(arguments.last()),
+            "sed" if self.purpose() == Purpose::Change => files.extend(arguments.iter().skip(1)),
+            "git" if matches!(first, "rm" | "mv") => files.extend(arguments.iter().skip(1)),
+            _ => {}
+        }
+        files
+            .retain(|file| !file.contains(['*', '$', '?', '`', '{', '&', '~']) && !file.starts_with("/dev/"));
+        files
+    }
+}
+
+/// A few arguments, and how many more there are.
+fn some(arguments: &[&str]) -> String {
+    match arguments {
+        [] => "files".into(),
+        [one] => one_line(one, 70),
+        [one, two] => format!("{} and {}", one_line(one, 60), one_line(two, 60)),
+        [one, rest @ ..] => format!("{} and {} more", one_line(one, 60), rest.len()),
+    }
+}
+
+/// Takes here-documents out of a command.
+fn without_documents(command: &str) -> (String, Vec<String>) {
+    let mut kept = String::with_capacity(command.len());
+    let mut documents = Vec::new();
+    let mut lines = command.lines();
+    while let Some(line) = lines.next() {
+        kept.push_str(line);
+        kept.push('\n');
+        let Some((_, rest)) = line.split_once("<<").filter(|(_, rest)| !rest.starts_with('<')) else {
+            continue;
+        };
+        let word: String = rest
+            .trim_start_matches(['-', ' ', '\'', '"', '\\'])
+            .chars()
+            .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+            .collect();
+        if word.is_empty() || word.starts_with(|letter: char| letter.is_ascii_digit()) {
+            continue;
+        }
+        let body: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != word).collect();
+        documents.push(body.join("\n"));
+    }
+    (kept, documents)
+}
+
+fn split(command: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut step = Step::default();
+    let mut word = String::new();
+    let mut quote: Option<char> = None;
+    let mut has_word = false;
+    let mut letters = command.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some('"'), '\\') => word.extend(letters.next()),
+            (Some(_), _) => word.push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                has_word = true;
+            }
+            (None, '\\') => {
+                if let Some(next) = letters.next().filter(|next| *next != '\n') {
+                    word.push(next);
+                }
+            }
+            (None, '>') => {
+                letters.next_if_eq(&'>');
+                // What stands right before is the number of a channel.
+                if !word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'&') {
+                    step.words.push(std::mem::take(&mut word));
+                }
+                word.clear();
+                has_word = false;
+                if let Some(target) = redirect_target(&mut letters) {
+                    step.writes_to.push(target);
+                }
+            }
+            (None, '#') if word.is_empty() && !has_word => {
+                while letters.next_if(|next| *next != '\n').is_some() {}
+            }
+            (None, ';' | '\n' | '|' | '&') => {
+                let is_pipe = letter == '|' && letters.next_if_eq(&'|').is_none();
+                if letter == '&' {
+                    letters.next_if_eq(&'&');
+                }
+                finish_word(&mut step, &mut word, &mut has_word);
+                finish_step(&mut steps, &mut step);
+                step.is_filter = is_pipe && !steps.is_empty();
+                if steps.len() >= MAX_STEPS {
+                    return steps;
+                }
+            }
+            (None, '(' | ')') if word.is_empty() && !has_word => {}
+            (None, _) if letter.is_whitespace() => finish_word(&mut step, &mut word, &mut has_word),
+            (None, _) => word.push(letter),
+        }
+    }
+    finish_word(&mut step, &mut word, &mut has_word);
+    finish_step(&mut steps, &mut step);
+    steps
+}
+
+fn redirect_target(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
+    while letters.next_if(|letter| *letter == ' ').is_some() {}
+    let mut target = String::new();
+    while let Some(letter) =
+        letters.next_if(|letter| !letter.is_whitespace() && !matches!(letter, ';' | '|' | ')'))
+    {
+        target.push(letter);
+        if letter == '&' && target.len() > 1 {
+            target.pop();
+            break;
+        }
+    }
+    let target = target.trim_matches(['"', '\'']);
+    (!target.is_empty() && !target.starts_with('&')).then(|| target.to_owned())
+}
+
+fn finish_word(step: &mut Step, word: &mut String, has_word: &mut bool) {
+    if !word.is_empty() || *has_word {
+        step.words.push(std::mem::take(word));
+    }
+    *has_word = false;
+}
+
+/// Ends a step, without variables, `sudo` and the like before its program.
+fn finish_step(steps: &mut Vec<Step>, step: &mut Step) {
+    let mut finished = std::mem::take(step);
+    let is_before = |word: &String| {
+        let assigns = word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        });
+        assigns
+            || matches!(
+                word.as_str(),
+                "sudo" | "time" | "nohup" | "env" | "command" | "exec" | "nice" | "{" | "!" | "then" | "do"
+            )
+    };
+    let start = finished.words.iter().take_while(|word| is_before(word)).count();
+    finished.words.drain(..start);
+    if finished.program() == "timeout" {
+        finished.words.drain(..2.min(finished.words.len()));
+    }
+    if !finished.words.is_empty() || !finished.writes_to.is_empty() {
+        steps.push(finished);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phrases(command: &str) -> Vec<String> {
+        CommandLine::read(command).main_steps().iter().map(|step| step.phrase()).collect()
+    }
+
+    #[test]
+    fn the_step_that_matters_is_found() {
+        assert_eq!(
+            phrases("cd /x && RUST_LOG=1 cargo test -p app 2>&1 | tail -5"),
+            ["Run cargo test -p app"]
+        );
+        assert_eq!(phrases("mise run fmt && mise run lint 2>&1"), ["Run mise run fmt", "Run mise run lint"]);
+        assert_eq!(phrases("echo hi; cat a.txt b.txt"), ["Show a.txt and b.txt"]);
+        assert_eq!(phrases("rg -n 'foo bar' src | head"), ["Search for 'foo bar' in src"]);
+        assert_eq!(phrases("go test -race -run TestX ./..."), ["Run go test -run TestX ./..."]);
+        assert!(phrases("").is_empty());
+    }
+
+    #[test]
+    fn here_documents_are_set_aside() {
+        let line =
+            CommandLine::read("git commit -m \"$(cat <<'EOF'\nSubject's line\n\nBody\nEOF\n)\" && git push");
+        assert_eq!(line.documents, ["Subject's line\n\nBody"]);
+        assert_eq!(line.steps.last().unwrap().words, ["git", "push"]);
+    }
+
+    #[test]
+    fn changed_files_are_told_from_the_words() {
+        let line = CommandLine::read(
+            "cat <<EOF > out/a.txt\nx\nEOF\nsed -i 's/a/b/' src/a.rs; rm -f old.rs *.tmp; ls > /dev/null 2>&1",
+        );
+        let files: Vec<&str> = line.steps.iter().flat_map(Step::changes).collect();
+        assert_eq!(files, ["out/a.txt", "src/a.rs", "old.rs"]);
+    }
+}

@@ -1,0 +1,148 @@
+//! The compressor itself: which reader a tool gets, and the limits that hold for all of them.
+
+use baton_core::observation::{
+    CompressedObservation, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse,
+};
+
+use super::call::{Call, Refusal};
+use super::facts::Detail;
+use super::text::{clean, first_line, one_line, shorten};
+use super::title::{complete, title};
+use super::{delegate, edit, mcp, other, plan, read, search, shell, summary, web};
+use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
+
+/// Which rules made an observation.
+const VERSION: &str = "offline-v1";
+/// How many files and functions an observation names.
+const MAX_FILES: usize = 50;
+const MAX_FUNCTIONS: usize = 50;
+
+/// Compresses without a model: the same input always gives the same observation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offline;
+
+impl Compressor for Offline {
+    fn name(&self) -> &'static str {
+        "offline"
+    }
+
+    fn model(&self) -> Option<&str> {
+        None
+    }
+
+    fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
+        let observation = observe(tool_use);
+        Ok(Compression { observation, usage: TokenUsage::default(), prompt_version: VERSION })
+    }
+
+    fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
+        let summary = summary::summarize(material);
+        Ok(Summarization { summary, usage: TokenUsage::default(), prompt_version: VERSION })
+    }
+}
+
+/// What a reader makes of a use of its tool.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) detail: Option<String>,
+    pub(super) files: Vec<String>,
+    pub(super) functions: Vec<FunctionChange>,
+}
+
+impl Draft {
+    /// A draft whose detail is still to be filled, and the detail with the room there is for it.
+    pub(super) fn begin(call: &Call<'_>, title: String, summary: String) -> (Self, Detail) {
+        let detail = Detail::new(call.detail_bytes(&title, &summary), &title, &summary);
+        (Self { title, summary, ..Self::default() }, detail)
+    }
+
+    pub(super) fn with_detail(mut self, detail: Detail) -> Self {
+        self.detail = detail.finish();
+        self
+    }
+}
+
+fn observe(tool_use: &ToolUse) -> CompressedObservation {
+    let call = Call::new(tool_use);
+    let draft = match call.refusal() {
+        Some(refusal) if !shell::is_shell(&call) || matches!(refusal, Refusal::Rejected(_)) => {
+            refused(&call, &refusal)
+        }
+        _ => read_by_its_reader(&call),
+    };
+    // Whatever a reader took over from an input or an output, no terminal escape leaves here.
+    let title = clean(&draft.title).into_owned();
+    let summary = match one_line(&clean(&draft.summary), MAX_SUMMARY_CHARS) {
+        summary if summary.is_empty() => format!("{}.", complete(&title, call.tool)),
+        summary => summary,
+    };
+    let mut files = Vec::new();
+    for file in draft.files {
+        if !file.is_empty() && !files.contains(&file) && files.len() < MAX_FILES {
+            files.push(file);
+        }
+    }
+    CompressedObservation {
+        title: shorten(&complete(&title, call.tool), MAX_TITLE_CHARS),
+        summary,
+        detail: draft.detail.map(|detail| clean(&detail).into_owned()),
+        files_touched: files,
+        functions_changed: draft.functions.into_iter().take(MAX_FUNCTIONS).collect(),
+    }
+}
+
+fn read_by_its_reader(call: &Call<'_>) -> Draft {
+    let readers: [fn(&Call<'_>) -> Option<Draft>; 8] =
+        [mcp::read, edit::read, shell::read, read::read, search::read, web::read, delegate::read, plan::read];
+    readers.iter().find_map(|read| read(call)).unwrap_or_else(|| other::read(call))
+}
+
+/// What a tool would have done, and why it did not.
+fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
+    let wanted = intention(call);
+    match refusal {
+        Refusal::Rejected(said) => {
+            let mut summary = format!("The user declined to let {} run; nothing was done.", call.tool);
+            if let Some(said) = said {
+                summary.push_str(&format!(" They said: \"{}\"", one_line(said, 400)));
+            }
+            Draft { title: title(&wanted, Some("declined by user")), summary, ..Draft::default() }
+        }
+        Refusal::Failed(message) => {
+            let reason = first_line(message).trim_start_matches("Error: ");
+            let summary = format!("{} failed: {}", call.tool, one_line(message, 500));
+            let (draft, mut detail) = Draft::begin(
+                call,
+                title(&wanted, Some(&format!("failed, {}", one_line(reason, 48)))),
+                summary,
+            );
+            if message.len() > 500 {
+                detail.lines(super::facts::error_lines(message));
+            }
+            draft.with_detail(detail)
+        }
+    }
+}
+
+/// What a tool was asked to do, in few words.
+fn intention(call: &Call<'_>) -> String {
+    if let Some(command) = call.asked(&["command", "cmd"]) {
+        return call
+            .asked(&["description"])
+            .map_or_else(|| format!("Run `{}`", one_line(command, 60)), str::to_owned);
+    }
+    if let Some(path) = call.asked(&["file_path", "path", "notebook_path", "filePath"]) {
+        return format!("{} {}", call.tool, call.path(path));
+    }
+    if let Some(plan) = call.asked(&["plan"]) {
+        return format!("Propose {}", one_line(first_line(plan).trim_start_matches(['#', ' ']), 80));
+    }
+    let subject =
+        call.asked(&["description", "query", "pattern", "url", "subject", "task_id", "id", "prompt"]);
+    subject.map_or_else(
+        || format!("Use {} tool", call.tool),
+        |subject| format!("{} {}", call.tool, one_line(subject, 70)),
+    )
+}

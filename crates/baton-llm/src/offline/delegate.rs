@@ -1,0 +1,81 @@
+//! Sub-agents: what was handed to one, and what it reported.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::compressor::Draft;
+use super::facts::{names, paths, telling_lines};
+use super::text::{clean, counted, first_line, first_sentence, one_line};
+use super::title::title;
+
+/// Reads the use of a sub-agent.
+pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
+    if !matches!(
+        call.tool.to_ascii_lowercase().as_str(),
+        "task" | "agent" | "spawn_agent" | "dispatch_agent" | "delegate"
+    ) {
+        return None;
+    }
+    let asked = call.asked(&["description", "task", "message", "prompt"]).unwrap_or("a task");
+    let agent = call.asked(&["subagent_type", "agent_type", "agent"]).unwrap_or("sub-agent");
+    let report = match call.response.get("content") {
+        Some(content) => text_of(content),
+        None => call.output(),
+    };
+    let report = clean(&report).into_owned();
+    let title = title(&format!("Delegate '{}' to {agent}", one_line(asked, 70)), None);
+    let number = |name: &str| {
+        call.response.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok())
+    };
+    let effort: Vec<String> = [
+        number("totalToolUseCount").map(|uses| counted(uses, "tool use")),
+        number("totalDurationMs").map(|duration| format!("{} s", duration / 1000)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let effort = if effort.is_empty() { String::new() } else { format!(" ({})", effort.join(", ")) };
+    let opening = opening(&report);
+    let summary = match opening.is_empty() {
+        true => format!("{agent} was asked: {}{effort}.", first_sentence(asked, 200)),
+        false => format!("{agent} reported{effort}: {}", first_sentence(opening, 280)),
+    };
+    let (draft, mut detail) = Draft::begin(call, title, summary);
+    let whole = detail.reserve(detail.left() * 3 / 4);
+    detail.list("Files", paths(&report, call.cwd));
+    detail.restore(whole);
+    let whole = detail.reserve(detail.left() * 2 / 5);
+    detail.lines(telling_lines(&report, detail.left()));
+    detail.restore(whole);
+    detail.names("Names", &names(&report));
+    Some(draft.with_detail(detail))
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts: Vec<&str> = parts
+                .iter()
+                .filter_map(|part| part.as_str().or_else(|| part.get("text").and_then(Value::as_str)))
+                .collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The first line that is more than a greeting or a heading.
+fn opening(report: &str) -> &str {
+    let greets = |line: &&str| {
+        ["Perfect", "Great", "Excellent", "Now ", "I have", "I now", "Let me", "#"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    report
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.split_whitespace().count() > 4)
+        .find(|line| !greets(line))
+        .unwrap_or_else(|| first_line(report))
+}

@@ -1,0 +1,390 @@
+//! Facts worth keeping: names, paths and error lines in a text, the most telling first, and the detail they are put in.
+//!
+//! A name tells more the more often it occurs, and costs what it is long: so the detail of a large output is filled
+//! with those that give the most for their length.
+
+use std::collections::{HashMap, HashSet};
+
+use super::text::{MAX_LINE_BYTES, head, relative, shorten};
+
+/// How many names are ranked at most.
+const MAX_NAMES: usize = 4_000;
+/// How long one line of a detail may be, in characters.
+const MAX_DETAIL_LINE: usize = 240;
+
+/// The detail of an observation, filled up to its budget. What was said already is not said again.
+pub(super) struct Detail {
+    text: String,
+    said: String,
+    budget: usize,
+}
+
+impl Detail {
+    /// An empty detail of at most `budget` bytes, beside a title and a summary.
+    pub(super) fn new(budget: usize, title: &str, summary: &str) -> Self {
+        Self { text: String::new(), said: format!("{title}\n{summary}\n"), budget }
+    }
+
+    /// How many bytes are left.
+    pub(super) fn left(&self) -> usize {
+        self.budget.saturating_sub(self.text.len() + usize::from(!self.text.is_empty()))
+    }
+
+    /// Leaves room for something that comes later: answers the budget to restore.
+    pub(super) fn reserve(&mut self, bytes: usize) -> usize {
+        let whole = self.budget;
+        self.budget = self.budget.saturating_sub(bytes);
+        whole
+    }
+
+    /// Gives back the room that was left.
+    pub(super) fn restore(&mut self, budget: usize) {
+        self.budget = budget;
+    }
+
+    /// Adds a line, cut when it is long. Answers whether there was room for it.
+    pub(super) fn line(&mut self, line: &str) -> bool {
+        let line = shorten(line, MAX_DETAIL_LINE);
+        if line.is_empty() || self.has_said(&line) {
+            return true;
+        }
+        if line.len() > self.left() {
+            return false;
+        }
+        self.push(&line);
+        true
+    }
+
+    /// Adds as many lines as there is room for.
+    pub(super) fn lines<T: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = T>) {
+        for line in lines {
+            if !self.line(line.as_ref()) {
+                break;
+            }
+        }
+    }
+
+    /// Adds a list on one line: `Names: a, b, c`. Items that were said are left out, and those without room.
+    pub(super) fn list<T: AsRef<str>>(&mut self, label: &str, items: impl IntoIterator<Item = T>) {
+        let mut line = format!("{label}: ");
+        let empty = line.len();
+        let mut left_out = 0;
+        for item in items {
+            let item = shorten(item.as_ref(), MAX_DETAIL_LINE);
+            if item.is_empty() || self.has_said(&item) || holds_word(&line, &item) {
+                continue;
+            }
+            // Room for the items and for saying how many are not there.
+            if left_out > 0 || line.len() + item.len() + 12 > self.left() {
+                left_out += 1;
+                continue;
+            }
+            if line.len() > empty {
+                line.push_str(", ");
+            }
+            line.push_str(&item);
+        }
+        if line.len() == empty {
+            return;
+        }
+        if left_out > 0 {
+            line.push_str(&format!(" (+{left_out})"));
+        }
+        self.push(&line);
+    }
+
+    /// Adds the names of a text that tell the most for their length.
+    pub(super) fn names(&mut self, label: &str, names: &[&str]) {
+        let mut line = format!("{label}: ");
+        let empty = line.len();
+        let room = self.left();
+        for name in names {
+            if line.len() + name.len() + 2 > room {
+                continue;
+            }
+            if self.has_said(name) || holds_word(&line, name) {
+                continue;
+            }
+            if line.len() > empty {
+                line.push_str(", ");
+            }
+            line.push_str(name);
+            if line.len() + 8 > room {
+                break;
+            }
+        }
+        if line.len() > empty {
+            self.push(&line);
+        }
+    }
+
+    /// Tells whether something stands in the title, the summary or the detail already.
+    pub(super) fn has_said(&self, words: &str) -> bool {
+        holds_word(&self.said, words) || holds_word(&self.text, words)
+    }
+
+    pub(super) fn finish(self) -> Option<String> {
+        (!self.text.trim().is_empty()).then_some(self.text)
+    }
+
+    fn push(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(line);
+    }
+}
+
+/// Tells whether a text holds a word that is not only a part of a longer one.
+fn holds_word(text: &str, word: &str) -> bool {
+    let is_inside =
+        |letter: Option<u8>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
+    text.match_indices(word).any(|(at, _)| {
+        let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at)).copied();
+        !is_inside(before) && !is_inside(text.as_bytes().get(at + word.len()).copied())
+    })
+}
+
+/// The names in a text that somebody made up (`parse_header`, `SessionState`), the most telling for their length first.
+pub(super) fn names(text: &str) -> Vec<&str> {
+    let mut counts: HashMap<&str, (u32, usize)> = HashMap::new();
+    for (position, word) in text
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .enumerate()
+        .filter(|(_, word)| is_name(word))
+    {
+        let room = counts.len() < MAX_NAMES;
+        match counts.get_mut(word) {
+            Some((count, _)) => *count += 1,
+            None if room => {
+                counts.insert(word, (1, position));
+            }
+            None => {}
+        }
+    }
+    let mut ranked: Vec<(&str, u32, usize)> =
+        counts.into_iter().map(|(word, (count, position))| (word, count, position)).collect();
+    // By the square of count ÷ length², in whole numbers.
+    let value = |word: &str, count: u32| u64::from(count) * 1_000_000 / (word.len() as u64 + 2).pow(2);
+    ranked.sort_by(|a, b| value(b.0, b.1).cmp(&value(a.0, a.1)).then(a.2.cmp(&b.2)));
+    ranked.into_iter().map(|(word, ..)| word).collect()
+}
+
+/// Tells whether a word was made up of several: `snake_case`, `camelCase`, `HTTPServer`.
+pub(super) fn is_name(word: &str) -> bool {
+    if !(4..=60).contains(&word.len()) || word.starts_with(|letter: char| letter.is_ascii_digit()) {
+        return false;
+    }
+    let bytes = word.as_bytes();
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits * 3 > bytes.len() {
+        return false;
+    }
+    word.trim_matches('_').contains('_')
+        || bytes.windows(2).any(|pair| {
+            matches!(pair, [a, b] if (a.is_ascii_lowercase() || a.is_ascii_digit()) && b.is_ascii_uppercase())
+        })
+        || bytes.windows(3).any(|three| {
+            matches!(three, [a, b, c] if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_lowercase())
+        })
+}
+
+/// The paths of files in a text, as seen from the agent's folder, the most frequent first.
+pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
+    let mut counts: HashMap<&str, (u32, usize)> = HashMap::new();
+    let separates = |letter: char| {
+        letter.is_whitespace()
+            || matches!(
+                letter,
+                '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';' | '=' | '|'
+            )
+    };
+    for (position, word) in text.split(separates).enumerate() {
+        let word = word.split(':').next().unwrap_or(word).trim_end_matches(['.', '/', '!', '?']);
+        if is_path(word) && counts.len() < MAX_NAMES {
+            counts.entry(relative(word, cwd)).or_insert((0, position)).0 += 1;
+        }
+    }
+    let mut ranked: Vec<(&str, u32, usize)> =
+        counts.into_iter().map(|(path, (count, position))| (path, count, position)).collect();
+    ranked.sort_by(|a, b| b.1.cmp(&a.1).then(a.2.cmp(&b.2)));
+    ranked.into_iter().map(|(path, ..)| path).collect()
+}
+
+/// Tells whether a word is the path of a file: it has an ending, and a folder or an ending that is known.
+fn is_path(word: &str) -> bool {
+    if !(3..=200).contains(&word.len()) || word.contains("//") || word.contains("...") {
+        return false;
+    }
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let fits = (1..=8).contains(&ending.len())
+        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && word.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let known = KNOWN_ENDINGS.contains(&ending);
+    fits && (known && !stem.is_empty() && !stem.contains(['\\', '*', '%', '$', '+', '&'])
+        || word.contains('/') && !word.contains(['*', '%', '\\', '$', '&']))
+}
+
+const KNOWN_ENDINGS: &[&str] = &[
+    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "java", "kt", "c", "h", "cc", "cpp",
+    "hpp", "cs", "rb", "php", "swift", "scala", "sh", "bash", "zsh", "sql", "md", "rst", "txt", "json",
+    "jsonl", "yml", "yaml", "toml", "lock", "cfg", "ini", "env", "xml", "html", "css", "scss", "vue",
+    "svelte", "proto", "graphql", "tf", "mod", "sum", "log", "csv",
+];
+
+/// Lines of a text that tell of an error, in their order, without repetitions.
+pub(super) fn error_lines(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for line in text.lines() {
+        let line = head(line.trim(), MAX_LINE_BYTES);
+        if !tells_of_an_error(line) {
+            continue;
+        }
+        // The same message about another number is the same message.
+        let shape: String = head(line, 120).chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        if seen.insert(shape) {
+            found.push(line);
+        }
+        if found.len() >= 400 {
+            break;
+        }
+    }
+    found
+}
+
+fn tells_of_an_error(line: &str) -> bool {
+    const MARKS: &[&str] = &[
+        "error",
+        "fail",
+        "panic",
+        "fatal",
+        "exception",
+        "traceback",
+        "cannot ",
+        "can't ",
+        "undefined",
+        "not found",
+        "denied",
+        "no such file",
+        "unable to",
+        "conflict",
+        "refused",
+        "timed out",
+        "not used",
+        "missing",
+        "invalid",
+        "unexpected",
+    ];
+    const CALM: &[&str] = &[
+        "0 error",
+        "no error",
+        "0 fail",
+        "failed: 0",
+        "failures: 0",
+        "errors: 0",
+        "0 problems",
+        "error=null",
+        "\"error\":null",
+    ];
+    if line.len() < 4 {
+        return false;
+    }
+    let lower = line.to_ascii_lowercase();
+    MARKS.iter().any(|mark| lower.contains(mark)) && !CALM.iter().any(|calm| lower.contains(calm))
+}
+
+/// The lines of a text that hold the most facts for their length, in their order, together at most `bytes` long.
+pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
+    let mut lines: Vec<(usize, u64, &str)> = Vec::new();
+    let mut seen = HashSet::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let line = head(line, MAX_LINE_BYTES);
+        let shape: String = head(line, 160).chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        if lines.len() < 5_000 && seen.insert(shape) {
+            lines.push((lines.len(), telling(line), line));
+        }
+    }
+    let mut ranked: Vec<usize> = (0..lines.len()).collect();
+    ranked.sort_by_key(|index| std::cmp::Reverse(lines.get(*index).map_or(0, |line| line.1)));
+    let mut room = bytes;
+    let mut chosen = Vec::new();
+    for index in ranked {
+        let Some((position, value, line)) = lines.get(index).copied() else { continue };
+        let line = shorten(line, MAX_DETAIL_LINE.min(bytes.max(60)));
+        if value == 0 || line.len() + 1 > room {
+            continue;
+        }
+        room -= line.len() + 1;
+        chosen.push((position, line));
+    }
+    chosen.sort_by_key(|(position, _)| *position);
+    chosen.into_iter().map(|(_, line)| line).collect()
+}
+
+/// How much a line tells for its length.
+fn telling(line: &str) -> u64 {
+    let mut facts: u64 = 0;
+    for word in
+        line.split(|letter: char| letter.is_whitespace() || matches!(letter, '`' | '"' | '(' | ')' | ','))
+    {
+        let plain = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if is_path(plain) {
+            facts += 3;
+        } else if plain.split(['.', ':', '/', '=']).any(is_name) || is_count(plain) {
+            facts += 2;
+        }
+    }
+    if line.starts_with('#') || line.starts_with("**") {
+        facts += 2;
+    }
+    if tells_of_an_error(head(line, 300)) {
+        facts += 2;
+    }
+    facts * 1_000 / (line.len() as u64 + 30)
+}
+
+fn is_count(word: &str) -> bool {
+    word.len() > 1 && word.len() < 12 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_tell_more_come_first() {
+        let text = "err := parseHeader(ctx); parseHeader; aVeryLongNameThatOccursOnlyOnce HTTPServer snake_case x1 ABC the";
+        assert_eq!(
+            names(text),
+            ["parseHeader", "HTTPServer", "snake_case", "aVeryLongNameThatOccursOnlyOnce"]
+        );
+        assert!(!is_name("deadbeef1234567A"));
+        assert!(!is_name("Session"));
+    }
+
+    #[test]
+    fn paths_are_found_among_words() {
+        let text = "at /home/dev/app/src/a.rs:12:3 (see docs/x.md, README.md) https://a.b/c.html v1.2 e.g. foo/bar.baz a.b";
+        assert_eq!(paths(text, Some("/home/dev/app")), ["src/a.rs", "docs/x.md", "README.md", "foo/bar.baz"]);
+    }
+
+    #[test]
+    fn error_lines_are_kept_once() {
+        let text = "ok\nerror: one at 1\nerror: one at 2\n0 errors\npanic: two\n";
+        assert_eq!(error_lines(text), ["error: one at 1", "panic: two"]);
+    }
+
+    #[test]
+    fn a_detail_keeps_its_budget_and_does_not_repeat() {
+        let mut detail = Detail::new(40, "Run parse_header", "");
+        detail.list("Names", ["parse_header", "alpha_one", "beta_two", "gamma_three"]);
+        let text = detail.finish().unwrap();
+        assert_eq!(text, "Names: alpha_one, beta_two (+1)");
+        let mut small = Detail::new(10, "", "");
+        assert!(!small.line("much longer than ten"));
+        assert_eq!(small.finish(), None);
+    }
+}

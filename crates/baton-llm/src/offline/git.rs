@@ -1,0 +1,182 @@
+//! `git` and what it prints: commits, branches, status and diffs.
+
+use super::command::{CommandLine, Step};
+use super::patch::{self, FilePatch};
+use super::text::{counted, first_line, join_within, one_line};
+
+/// What a git command did, and what came of it.
+pub(super) struct GitStory {
+    pub(super) done: String,
+    pub(super) outcome: Option<String>,
+    pub(super) sentence: Option<String>,
+}
+
+/// Tells the story of a git step.
+pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<GitStory> {
+    if step.program() != "git" {
+        return None;
+    }
+    let arguments: Vec<&str> = without_folder(step);
+    let (verb, rest) = arguments.split_first()?;
+    let last = rest.last().copied();
+    let story = |done: String, outcome: Option<String>| Some(GitStory { done, outcome, sentence: None });
+    match *verb {
+        "commit" => {
+            let hash = commit_hash(output);
+            let message = commit_message(step, line);
+            let done = message.as_ref().map_or_else(
+                || "Commit staged changes".into(),
+                |message| format!("Commit '{}'", one_line(message, 80)),
+            );
+            let sentence = hash.map(|(branch, hash)| format!("Commit {hash} on {branch}."));
+            Some(GitStory { done, outcome: None, sentence })
+        }
+        "status" => {
+            let (branch, changed) = status(output);
+            let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
+            let outcome =
+                if changed.is_empty() { "clean".to_owned() } else { counted(changed.len(), "changed file") };
+            Some(GitStory {
+                done: format!("Check git status{branch}"),
+                outcome: Some(outcome),
+                sentence: (!changed.is_empty()).then(|| format!("Changed: {}.", join_within(&changed, 400))),
+            })
+        }
+        "diff" | "show" => {
+            let files = patch::read_unified(output);
+            let what = if *verb == "diff" { "Review git diff" } else { "Show commit" };
+            let target = last.map(|last| format!(" {}", one_line(last, 50))).unwrap_or_default();
+            let subject = (*verb == "show").then(|| subject(output)).flatten();
+            Some(GitStory {
+                done: format!("{what}{target}"),
+                outcome: if files.is_empty() { stat_line(output) } else { Some(totals(&files)) },
+                sentence: subject.map(|subject| format!("Commit says: \"{}\".", one_line(subject, 160))),
+            })
+        }
+        "log" => {
+            let commits = output.lines().filter(|line| is_log_line(line)).count();
+            let outcome = if commits > 0 { Some(counted(commits, "commit")) } else { None };
+            story(format!("List git log {}", last.unwrap_or_default()), outcome)
+        }
+        "push" => story(
+            format!("Push {}", join_within(rest, 50)).replace("Push origin,", "Push to origin"),
+            pushed(output),
+        ),
+        "add" => story(format!("Stage {}", join_within(rest, 70)), None),
+        "checkout" | "switch" => story(format!("Switch git to {}", last.unwrap_or("another branch")), None),
+        "merge" | "rebase" | "cherry-pick" | "revert" => {
+            let conflicts = output.lines().filter(|line| line.starts_with("CONFLICT")).count();
+            let outcome = (conflicts > 0).then(|| counted(conflicts, "conflict"));
+            story(format!("Run git {verb} {}", last.unwrap_or_default()), outcome)
+        }
+        "restore" | "reset" | "stash" | "branch" | "fetch" | "pull" | "tag" | "clone" => {
+            story(format!("Run git {verb} {}", join_within(rest, 60)), None)
+        }
+        _ => None,
+    }
+}
+
+/// The arguments after `-C folder`.
+fn without_folder(step: &Step) -> Vec<&str> {
+    let mut skip = step.flag(&["-C"]);
+    step.arguments()
+        .filter(|word| {
+            if skip == Some(word) {
+                skip = None;
+                false
+            } else {
+                true
+            }
+        })
+        .collect()
+}
+
+fn commit_message(step: &Step, line: &CommandLine) -> Option<String> {
+    let given = step.flag(&["-m", "--message", "-am"]).unwrap_or_default();
+    let document =
+        line.documents.first().map(String::as_str).filter(|_| given.is_empty() || given.starts_with("$("));
+    let message = first_line(document.unwrap_or(given));
+    (!message.is_empty() && !message.starts_with("$(")).then(|| message.to_owned())
+}
+
+/// `[main 1a2b3c4] Subject` gives branch and hash.
+fn commit_hash(output: &str) -> Option<(&str, &str)> {
+    output.lines().find_map(|line| {
+        let (place, _) = line.strip_prefix('[')?.split_once(']')?;
+        let (branch, hash) = place.rsplit_once(' ')?;
+        ((7..=40).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .then_some((branch, hash))
+    })
+}
+
+/// The branch and the changed files of `git status`, long or short.
+fn status(output: &str) -> (Option<&str>, Vec<&str>) {
+    let branch =
+        output.lines().find_map(|line| line.strip_prefix("On branch ").or_else(|| line.strip_prefix("## ")));
+    let mut untracked = false;
+    let mut files = Vec::new();
+    for line in output.lines() {
+        if line.starts_with("Untracked files:") {
+            untracked = true;
+        } else if let Some(path) = line.strip_prefix('\t') {
+            let path = path.split_once(':').map_or(path, |(_, path)| path).trim();
+            if untracked || line.contains(':') {
+                files.push(path);
+            }
+        } else if line.len() > 3 && line.is_char_boundary(3) {
+            let (marks, path) = line.split_at(3);
+            let is_short = marks.ends_with(' ')
+                && marks.trim() != ""
+                && marks.bytes().all(|byte| {
+                    matches!(byte, b' ' | b'M' | b'A' | b'D' | b'R' | b'C' | b'U' | b'?' | b'!' | b'T')
+                });
+            if is_short {
+                files.push(path.rsplit(" -> ").next().unwrap_or(path).trim());
+            }
+        }
+    }
+    (branch.map(|branch| branch.split("...").next().unwrap_or(branch)), files)
+}
+
+/// The subject of the commit that `git show` prints.
+fn subject(output: &str) -> Option<&str> {
+    output
+        .starts_with("commit ")
+        .then(|| output.lines().find_map(|line| line.strip_prefix("    ")).map(str::trim))
+        .flatten()
+}
+
+/// ` 4 files changed, 17 insertions(+), 14 deletions(-)`
+fn stat_line(output: &str) -> Option<String> {
+    let line = output.lines().find(|line| line.contains(" changed, ") && line.contains("file"))?;
+    Some(
+        one_line(line, 70)
+            .replace(" insertions(+)", "+")
+            .replace(" deletions(-)", "-")
+            .replace("files changed", "files"),
+    )
+}
+
+fn is_log_line(line: &str) -> bool {
+    let bare = line.trim_start_matches(['*', '|', ' ', '/', '\\']);
+    let hash = bare.strip_prefix("commit ").unwrap_or(bare).split(' ').next().unwrap_or_default();
+    (7..=40).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn pushed(output: &str) -> Option<String> {
+    if output.contains("[rejected]") || output.contains("! [remote rejected]") {
+        return Some("rejected".into());
+    }
+    output
+        .lines()
+        .find(|line| line.contains(" -> "))
+        .map(|line| if line.contains("[new branch]") { "new branch" } else { "done" }.to_owned())
+}
+
+/// How many files a diff changes and how much.
+pub(super) fn totals(files: &[FilePatch<'_>]) -> String {
+    let (added, removed) = files
+        .iter()
+        .fold((0, 0), |(added, removed), file| (added + file.added.len(), removed + file.removed.len()));
+    format!("{}, +{added} -{removed}", counted(files.len(), "file"))
+}

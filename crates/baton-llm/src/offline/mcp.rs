@@ -1,0 +1,115 @@
+//! Tools of MCP servers: `mcp__server__tool` says who was asked to do what.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::compressor::Draft;
+use super::facts::Detail;
+use super::structure;
+use super::text::{clean, one_line};
+use super::title::title;
+use super::web::fill_prose;
+
+/// Members of an input that say what it is about.
+const SUBJECTS: &[&str] = &[
+    "id",
+    "issueId",
+    "issue_number",
+    "pull_number",
+    "number",
+    "identifier",
+    "key",
+    "title",
+    "name",
+    "query",
+    "q",
+    "path",
+    "file_path",
+    "url",
+    "sql",
+    "command",
+    "repo",
+    "selector",
+    "library",
+    "topic",
+    "uri",
+];
+
+/// Reads the use of a tool of an MCP server.
+pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
+    let (server, tool) = call.tool.strip_prefix("mcp__")?.split_once("__")?;
+    let action = sentence_case(&tool.replace(['_', '-'], " "));
+    Some(describe(call, &action, Some(server)))
+}
+
+/// Describes the use of a tool of which only its name, input and answer are known.
+pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> Draft {
+    let subject = subject(call);
+    let text = call.output();
+    let values = structure::read(&text);
+    let found = match values.as_slice() {
+        [Value::Object(only)] => ["title", "name", "message", "status", "error"]
+            .iter()
+            .find_map(|name| only.get(*name).and_then(Value::as_str)),
+        _ => None,
+    };
+    let through = server.map(|server| format!(" via {server}")).unwrap_or_default();
+    let about = subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
+    let outcome = found.map(|found| one_line(&clean(found), 56));
+    let title = title(&format!("{action}{about}{through}"), outcome.as_deref());
+    let asked = inputs(call);
+    let asked = if asked.is_empty() { String::new() } else { format!(" with {asked}") };
+    let gist = match (found, values.is_empty()) {
+        (Some(found), _) => format!(" Answer: {}.", one_line(found, 160)),
+        (None, true) if !text.trim().is_empty() => format!(" Answer: {}", one_line(&text, 200)),
+        (None, false) if values.len() > 1 => format!(" Answer: {} entries.", values.len()),
+        _ => String::new(),
+    };
+    let (draft, mut detail) =
+        Draft::begin(call, title, format!("Used {}{asked}.{gist}", one_line(call.tool, 80)));
+    fill(&text, &values, &mut detail);
+    draft.with_detail(detail)
+}
+
+fn fill(text: &str, values: &[Value], detail: &mut Detail) {
+    match values {
+        [] => fill_prose(text, detail),
+        [Value::Object(only)] if only.is_empty() => {}
+        _ => structure::fill_values(values, text, detail),
+    }
+}
+
+/// What the input is about.
+fn subject(call: &Call<'_>) -> Option<String> {
+    SUBJECTS.iter().find_map(|name| {
+        let value = call.input.get(name)?;
+        let text =
+            value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))?;
+        let text = one_line(&clean(&text), 60);
+        (!text.is_empty()).then(|| if text.contains(' ') { format!("'{text}'") } else { text })
+    })
+}
+
+/// The input in words: its short members.
+fn inputs(call: &Call<'_>) -> String {
+    let Some(members) = call.input.as_object() else { return String::new() };
+    let parts: Vec<String> = members
+        .iter()
+        .filter_map(|(name, value)| match value {
+            Value::String(text) => Some(format!("{name} \"{}\"", one_line(&clean(text), 120))),
+            Value::Number(number) => Some(format!("{name} {number}")),
+            Value::Bool(true) => Some(name.clone()),
+            _ => None,
+        })
+        .take(6)
+        .collect();
+    one_line(&parts.join(", "), 400)
+}
+
+/// `get issue` as `Get issue`.
+fn sentence_case(words: &str) -> String {
+    let mut letters = words.trim().chars();
+    letters
+        .next()
+        .map_or_else(|| "Use".into(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}

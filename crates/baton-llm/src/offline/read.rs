@@ -1,0 +1,219 @@
+//! Tools that show a file: what was examined, what it defines, and which names it turns on.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::code::{self, Symbol};
+use super::compressor::Draft;
+use super::facts::{Detail, names, paths, telling_lines};
+use super::language::{Kind, Language};
+use super::text::{clean, counted, file_name, join_within, one_line};
+use super::title::title;
+
+const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
+
+/// Reads the use of a tool that shows a file.
+pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
+    let name = call.tool.to_ascii_lowercase();
+    let is_view = name.starts_with("str_replace") && call.asked(&["command"]) == Some("view");
+    if !is_view
+        && !matches!(
+            name.as_str(),
+            "read" | "read_file" | "view" | "notebookread" | "view_file" | "open_file"
+        )
+    {
+        return None;
+    }
+    let file = call.response.get("file").unwrap_or(call.response);
+    let path = call.asked(PATHS).or_else(|| file.get("filePath").and_then(Value::as_str))?;
+    let number =
+        |name: &str| file.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
+    let content = match file.get("content").or_else(|| file.get("text")).and_then(Value::as_str) {
+        Some(content) => clean(content).into_owned(),
+        None => call.output(),
+    };
+    if call.response.get("type").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "image" | "pdf")) {
+        return Some(not_text(call, path));
+    }
+    let (content, numbered_from) = without_line_numbers(&content);
+    let asked_from =
+        call.input.get("offset").and_then(Value::as_u64).and_then(|line| usize::try_from(line).ok());
+    let view = View {
+        path: call.path(path),
+        start: number("startLine").or(numbered_from).or(asked_from).unwrap_or(1).max(1),
+        total: number("totalLines"),
+        content: &content,
+    };
+    Some(describe(call, &view))
+}
+
+/// What was seen of a file.
+pub(super) struct View<'a> {
+    pub(super) path: String,
+    pub(super) start: usize,
+    pub(super) total: Option<usize>,
+    pub(super) content: &'a str,
+}
+
+impl View<'_> {
+    fn lines(&self) -> usize {
+        self.content.lines().count()
+    }
+
+    /// Which lines were seen, unless it was all of them.
+    fn range(&self) -> Option<String> {
+        let lines = self.lines();
+        let end = self.start + lines.saturating_sub(1);
+        let is_all = self.start <= 1 && self.total.is_none_or(|total| lines + 1 >= total);
+        (!is_all).then(|| format!("lines {}-{end}", self.start))
+    }
+}
+
+fn not_text(call: &Call<'_>, path: &str) -> Draft {
+    let path = call.path(path);
+    Draft {
+        title: title(&format!("Look at {path}"), None),
+        summary: format!("Looked at {path}, which is not text."),
+        ..Draft::default()
+    }
+}
+
+/// Describes what was seen of a file.
+pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
+    let symbols = code::outline(&view.path, view.content);
+    let range = view.range();
+    let short = if view.path.len() > 48 { file_name(&view.path) } else { &view.path };
+    let mut done = format!("Read {short}");
+    if let Some(range) = &range {
+        done.push_str(&format!(" {range}"));
+    }
+    let heads = headings(view);
+    let outcome = match symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first()) {
+        Some(symbol) if symbols.len() == 1 => Some(symbol.qualified(&view.path)),
+        Some(symbol) => Some(format!("{} and {} more", symbol.qualified(&view.path), symbols.len() - 1)),
+        None => heads.first().map(|heading| one_line(heading, 40)),
+    };
+    let outcome = outcome.or_else(|| range.is_none().then(|| counted(view.lines(), "line")));
+    let title = title(&done, outcome.as_deref());
+    let (mut draft, mut detail) = Draft::begin(call, title, summary(view, &symbols, range.as_deref()));
+    if symbols.is_empty() && Language::of_path(&view.path).is_none() {
+        text_detail(call, view, &heads, &mut detail);
+    } else {
+        code_detail(view, &symbols, &mut detail);
+    }
+    draft.files = Vec::new();
+    draft.with_detail(detail)
+}
+
+fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
+    let lines = view.lines();
+    let seen = match (range, view.total) {
+        (Some(range), Some(total)) => format!("Read {range} of {total} in {}", view.path),
+        (Some(range), None) => format!("Read {range} of {}", view.path),
+        (None, _) if lines == 0 => return format!("{} is empty.", view.path),
+        (None, _) => format!("Read all {} of {}", counted(lines, "line"), view.path),
+    };
+    let count = |kind| symbols.iter().filter(|symbol| symbol.kind == kind).count();
+    let counts: Vec<String> =
+        [(Kind::Function, "function"), (Kind::Type, "type"), (Kind::Constant, "constant")]
+            .into_iter()
+            .filter(|(kind, _)| count(*kind) > 0)
+            .map(|(kind, noun)| counted(count(kind), noun))
+            .collect();
+    if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }
+}
+
+/// Types with their methods, functions, then the names that the source turns on.
+fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
+    let whole = detail.reserve(detail.left() * 11 / 20);
+    let place = |symbol: &Symbol| format!("{} L{}", symbol.name, symbol.line + view.start - 1);
+    let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
+    detail.list("Types", of(Kind::Type).map(place));
+    let mut owners: Vec<&str> = Vec::new();
+    for owner in of(Kind::Function).filter_map(|symbol| symbol.owner.as_deref()) {
+        if !owners.contains(&owner) && owners.len() < 40 {
+            owners.push(owner);
+        }
+    }
+    detail.list("Functions", of(Kind::Function).filter(|symbol| symbol.owner.is_none()).map(place));
+    for owner in owners {
+        let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
+        detail.list(&format!("{owner} methods"), methods.map(place));
+    }
+    detail.list("Constants", of(Kind::Constant).map(|symbol| symbol.name.as_str()));
+    detail.restore(whole);
+    detail.names("Uses", &names(view.content));
+}
+
+/// Headings, then the lines that tell the most.
+fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut Detail) {
+    if view.content.len() <= detail.left().min(400) {
+        detail.lines(view.content.lines().map(str::trim_end));
+        return;
+    }
+    let whole = detail.reserve(detail.left() * 3 / 4);
+    detail.list("Sections", headings.iter().map(|heading| join_within(&[heading], 60)));
+    detail.restore(whole);
+    let whole = detail.reserve(detail.left() / 2);
+    detail.list("Files", paths(view.content, call.cwd));
+    detail.restore(whole);
+    let whole = detail.reserve(detail.left() / 3);
+    detail.names("Names", &names(view.content));
+    detail.restore(whole);
+    detail.lines(telling_lines(view.content, detail.left()));
+}
+
+/// The headings of Markdown and the tables of TOML and INI.
+fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
+    let ending = view.path.rsplit('.').next().unwrap_or_default();
+    let is_heading: fn(&str) -> bool = match ending {
+        "md" | "mdx" | "markdown" => |line| line.starts_with('#') && line.contains("# "),
+        "toml" | "ini" | "cfg" => |line| line.starts_with('['),
+        "yml" | "yaml" => |line| line.ends_with(':') && line.starts_with(char::is_alphabetic),
+        _ => |_| false,
+    };
+    let clean = |line: &'a str| line.trim_matches(['#', ' ', '[', ']', ':']);
+    view.content
+        .lines()
+        .filter(|line| is_heading(line))
+        .map(clean)
+        .filter(|line| !line.is_empty())
+        .take(60)
+        .collect()
+}
+
+/// Takes away the line numbers that a tool put before each line (`  12→code`, `12\tcode`); answers the first of them.
+fn without_line_numbers(content: &str) -> (String, Option<usize>) {
+    let split = |line: &str| -> Option<(usize, usize)> {
+        let bare = line.trim_start();
+        let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+        let number = bare.get(..digits)?.parse().ok()?;
+        let rest = bare.get(digits..)?;
+        let mark = ["→", "\t", "|"].iter().find(|mark| rest.starts_with(**mark))?;
+        Some((number, line.len() - rest.len() + mark.len()))
+    };
+    let Some((first, _)) = content.lines().next().and_then(split) else { return (content.to_owned(), None) };
+    let numbered = content.lines().take(20).filter(|line| split(line).is_some()).count();
+    if numbered < content.lines().take(20).count() {
+        return (content.to_owned(), None);
+    }
+    let mut bare = String::with_capacity(content.len());
+    for line in content.lines() {
+        let at = split(line).map_or(0, |(_, at)| at);
+        bare.push_str(line.get(at..).unwrap_or(line));
+        bare.push('\n');
+    }
+    (bare, Some(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_numbers_are_taken_away() {
+        assert_eq!(without_line_numbers("     7→fn a() {\n     8→}\n"), ("fn a() {\n}\n".into(), Some(7)));
+        assert_eq!(without_line_numbers("1\ta\nno number\n").1, None);
+        assert_eq!(without_line_numbers("").1, None);
+    }
+}

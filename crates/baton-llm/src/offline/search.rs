@@ -1,0 +1,272 @@
+//! Tools that search for text or list files: how many hits, and where they are.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::compressor::Draft;
+use super::facts::{Detail, names};
+use super::text::{counted, join_within, one_line, relative};
+use super::title::title;
+
+/// How many hits are looked at.
+const MAX_HITS: usize = 20_000;
+
+/// Reads the use of a tool that searches.
+pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
+    match call.tool.to_ascii_lowercase().as_str() {
+        "grep" | "search_file_content" | "ripgrep" | "codebase_search" | "grep_search" | "search_files" => {
+            Some(grep(call))
+        }
+        "glob" | "ls" | "list_directory" | "list_dir" | "find_files" | "file_search" | "list_files" => {
+            Some(list(call))
+        }
+        _ => None,
+    }
+}
+
+/// The hits in one file.
+#[derive(Debug, Default)]
+struct FileHits<'a> {
+    path: &'a str,
+    hits: Vec<(Option<usize>, &'a str)>,
+    context: Vec<&'a str>,
+}
+
+fn grep(call: &Call<'_>) -> Draft {
+    let pattern = call.asked(&["pattern", "query", "regex", "search"]).unwrap_or("text");
+    let place = call.asked(&["path", "directory", "dir_path", "include"]).map(|path| call.path(path));
+    let filter = call.asked(&["glob", "type"]);
+    let output = match call.response.get("content").and_then(Value::as_str) {
+        Some(content) => super::text::clean(content).into_owned(),
+        None => call.output(),
+    };
+    let listed = listed_files(call);
+    let single = place
+        .as_deref()
+        .filter(|place| place.rsplit('/').next().is_some_and(|name| name.contains('.') && *place != "."));
+    let files = if listed.is_empty() { hits(&output, call.cwd, single) } else { Vec::new() };
+    let count: usize = files.iter().map(|file| file.hits.len()).sum();
+    let place_words = match (&place, filter) {
+        (Some(place), Some(filter)) => format!(" in {place} ({filter})"),
+        (Some(place), None) => format!(" in {place}"),
+        (None, Some(filter)) => format!(" in {filter} files"),
+        (None, None) => String::new(),
+    };
+    let outcome = if !listed.is_empty() {
+        counted(listed.len(), "file")
+    } else if files.is_empty() {
+        "no hits".to_owned()
+    } else if files.len() == 1 {
+        counted(count, "hit")
+    } else {
+        format!("{} in {}", counted(count, "hit"), counted(files.len(), "file"))
+    };
+    let title = title(&format!("Search for '{}'{place_words}", one_line(pattern, 60)), Some(&outcome));
+    let mut summary = format!("Searched for `{}`{place_words}: {outcome}.", one_line(pattern, 200));
+    let most: Vec<String> = if listed.is_empty() {
+        let mut ranked: Vec<&FileHits<'_>> = files.iter().collect();
+        ranked.sort_by_key(|file| std::cmp::Reverse(file.hits.len()));
+        ranked.iter().take(3).map(|file| format!("{} ({})", file.path, file.hits.len())).collect()
+    } else {
+        Vec::new()
+    };
+    if files.len() > 1 && call.raw_bytes() > 1_000 {
+        summary.push_str(&format!(" Most in {}.", join_within(&most, 220)));
+    }
+    let (draft, mut detail) = Draft::begin(call, title, summary);
+    if listed.is_empty() {
+        fill_hits(&files, &mut detail);
+    } else {
+        fill_files(&listed, &mut detail);
+    }
+    draft.with_detail(detail)
+}
+
+/// Where the hits are, what the first of each file say, and the names in all of them.
+fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
+    let count: usize = files.iter().map(|file| file.hits.len()).sum();
+    let text_size: usize =
+        files.iter().flat_map(|file| &file.hits).map(|(_, text)| text.trim().len() + 8).sum();
+    let path_size: usize = files.iter().map(|file| file.path.len() + 4).sum();
+    let all_text = text_size + path_size <= detail.left();
+    if all_text || count <= 12 {
+        let each = (detail.left() * 3 / 4).saturating_sub(path_size) / count.max(1);
+        for file in files {
+            if file.hits.is_empty() || !file.path.is_empty() && !detail.line(&format!("{}:", file.path)) {
+                continue;
+            }
+            let number = |line: Option<usize>| line.map(|line| format!("{line}: ")).unwrap_or_default();
+            let room = if all_text { 200 } else { each.clamp(40, 160) };
+            detail.lines(
+                file.hits.iter().map(|(line, text)| format!("  {}{}", number(*line), one_line(text, room))),
+            );
+        }
+    } else {
+        let whole = detail.reserve(detail.left() * 2 / 5);
+        for file in files.iter().filter(|file| !file.hits.is_empty()) {
+            let lines: Vec<String> =
+                file.hits.iter().filter_map(|(line, _)| line.map(|line| line.to_string())).collect();
+            let lines =
+                if lines.is_empty() { counted(file.hits.len(), "hit") } else { join_within(&lines, 90) };
+            if !detail.line(&format!("{}: {lines}", if file.path.is_empty() { "Lines" } else { file.path })) {
+                break;
+            }
+        }
+        detail.restore(whole);
+    }
+    let texts: Vec<&str> = files
+        .iter()
+        .flat_map(|file| file.hits.iter().map(|(_, text)| *text).chain(file.context.iter().copied()))
+        .collect();
+    detail.names("Names", &names(&texts.join("\n")));
+}
+
+/// Splits the output of a search into files and lines.
+fn hits<'a>(output: &'a str, cwd: Option<&str>, single: Option<&'a str>) -> Vec<FileHits<'a>> {
+    let mut files: Vec<FileHits<'a>> = Vec::new();
+    let mut index: std::collections::HashMap<&'a str, usize> = std::collections::HashMap::new();
+    for line in output.lines().take(MAX_HITS).filter(|line| !line.is_empty() && *line != "--") {
+        if line.starts_with("No files found") || line.starts_with("No matches found") {
+            return Vec::new();
+        }
+        let hit = split_hit(line, single.is_some());
+        let path = hit.path.map_or(single.unwrap_or_default(), |path| relative(path, cwd));
+        let at = *index.entry(path).or_insert_with(|| {
+            files.push(FileHits { path, ..FileHits::default() });
+            files.len() - 1
+        });
+        let Some(file) = files.get_mut(at) else { continue };
+        if hit.is_context {
+            file.context.push(hit.text);
+        } else {
+            file.hits.push((hit.line, hit.text));
+        }
+    }
+    files.retain(|file| !file.hits.is_empty());
+    files
+}
+
+struct Hit<'a> {
+    path: Option<&'a str>,
+    line: Option<usize>,
+    text: &'a str,
+    is_context: bool,
+}
+
+/// `path:12:text`, `path-12-text` around it, `12:text` in a single file, `path:text` without numbers.
+fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
+    for (mark, is_context) in [(':', false), ('-', true)] {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 && line.as_bytes().get(digits).copied() == Some(mark as u8) {
+            let number = line.get(..digits).and_then(|number| number.parse().ok());
+            return Hit {
+                path: None,
+                line: number,
+                text: line.get(digits + 1..).unwrap_or_default(),
+                is_context,
+            };
+        }
+        for (at, _) in line.match_indices(mark).take(24) {
+            let rest = line.get(at + 1..).unwrap_or_default();
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            if at > 0 && digits > 0 && rest.as_bytes().get(digits).copied() == Some(mark as u8) {
+                return Hit {
+                    path: line.get(..at),
+                    line: rest.get(..digits).and_then(|number| number.parse().ok()),
+                    text: rest.get(digits + 1..).unwrap_or_default(),
+                    is_context,
+                };
+            }
+        }
+    }
+    let named = line
+        .split_once(':')
+        .filter(|(path, _)| !is_single && !path.contains(' ') && path.contains(['/', '.']));
+    match named {
+        Some((path, text)) => Hit { path: Some(path), line: None, text, is_context: false },
+        None => Hit { path: None, line: None, text: line, is_context: false },
+    }
+}
+
+/// The files that a tool listed.
+fn listed_files(call: &Call<'_>) -> Vec<String> {
+    let names = ["filenames", "files", "matches", "entries"]
+        .iter()
+        .find_map(|name| call.response.get(name).and_then(Value::as_array));
+    let text = |value: &Value| {
+        value.as_str().or_else(|| value.get("path").and_then(Value::as_str)).map(|path| call.path(path))
+    };
+    names.into_iter().flatten().filter_map(text).take(MAX_HITS).collect()
+}
+
+fn list(call: &Call<'_>) -> Draft {
+    let pattern = call.asked(&["pattern", "query", "glob"]);
+    let place =
+        call.asked(&["path", "directory", "dir_path", "target_directory"]).map(|path| call.path(path));
+    let mut files = listed_files(call);
+    if files.is_empty() {
+        let output = call.output();
+        files = output
+            .lines()
+            .map(|line| line.trim().trim_start_matches("- "))
+            .filter(|line| !line.is_empty() && !line.starts_with("No files") && !line.contains("NOTE:"))
+            .map(|line| call.path(line))
+            .take(MAX_HITS)
+            .collect();
+    }
+    let what = match (pattern, &place) {
+        (Some(pattern), Some(place)) => format!("List files matching '{}' in {place}", one_line(pattern, 60)),
+        (Some(pattern), None) => format!("List files matching '{}'", one_line(pattern, 60)),
+        (None, Some(place)) => format!("List folder {place}"),
+        (None, None) => "List current folder".to_owned(),
+    };
+    let outcome = if files.is_empty() { "none found".to_owned() } else { counted(files.len(), "entry") };
+    let cut = call.response.get("truncated").and_then(Value::as_bool) == Some(true);
+    let cut = if cut { ", cut short" } else { "" };
+    let summary = format!("{what}: {outcome}{cut}.");
+    let (draft, mut detail) = Draft::begin(call, title(&what, Some(&outcome)), summary);
+    fill_files(&files, &mut detail);
+    draft.with_detail(detail)
+}
+
+/// Files by folder, so that the folder is said once.
+fn fill_files(files: &[String], detail: &mut Detail) {
+    let mut folders: Vec<(&str, Vec<&str>)> = Vec::new();
+    for file in files {
+        let (folder, name) =
+            file.rsplit_once('/').map_or(("", file.as_str()), |(folder, name)| (folder, name));
+        match folders.iter_mut().rev().take(64).find(|(known, _)| *known == folder) {
+            Some((_, names)) => names.push(name),
+            None => folders.push((folder, vec![name])),
+        }
+    }
+    for (folder, names) in folders {
+        let line = match (folder, names.as_slice()) {
+            ("", names) => join_within(names, 200),
+            (folder, [one]) => format!("{folder}/{one}"),
+            (folder, names) => format!("{folder}/: {}", join_within(names, 200)),
+        };
+        if !detail.line(&line) {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_are_grouped_by_file() {
+        let output = "/w/a/x-1.go-11-before\n/w/a/x-1.go:12:\thit()\n--\nb.go:3:other\n";
+        let files = hits(output, Some("/w"), None);
+        assert_eq!(files.len(), 2);
+        assert_eq!(
+            (files[0].path, files[0].hits.as_slice()),
+            ("a/x-1.go", [(Some(12), "\thit()")].as_slice())
+        );
+        assert_eq!(files[0].context, ["before"]);
+        assert_eq!(hits("7:let x\n8-ctx\n", None, Some("a.rs"))[0].hits, [(Some(7), "let x")]);
+        assert!(hits("No matches found", None, None).is_empty());
+    }
+}

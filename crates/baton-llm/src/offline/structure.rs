@@ -1,0 +1,136 @@
+//! JSON that a tool printed: what it holds, told by its members instead of its braces.
+
+use serde_json::{Map, Value};
+
+use super::facts::{Detail, names};
+use super::text::{counted, one_line};
+
+/// How large JSON may be to be read.
+const MAX_BYTES: usize = 1_000_000;
+/// Members that say what a thing is, the most telling first.
+const TELLING: &[&str] = &[
+    "identifier",
+    "number",
+    "title",
+    "name",
+    "path",
+    "file",
+    "line",
+    "status",
+    "state",
+    "type",
+    "level",
+    "msg",
+    "message",
+    "subject",
+    "error",
+    "description",
+    "body",
+    "text",
+    "content",
+    "url",
+    "author",
+    "login",
+    "branch",
+    "gitBranchName",
+    "version",
+    "id",
+];
+
+/// Adds what JSON text holds. Answers whether it was JSON.
+pub(super) fn fill(text: &str, detail: &mut Detail) -> bool {
+    let values = read(text);
+    if values.is_empty() {
+        return false;
+    }
+    fill_values(&values, text, detail);
+    true
+}
+
+/// Reads JSON, or JSON on every line.
+pub(super) fn read(text: &str) -> Vec<Value> {
+    let trimmed = text.trim();
+    if !trimmed.starts_with(['{', '[']) || trimmed.len() > MAX_BYTES {
+        return Vec::new();
+    }
+    if let Ok(value) = serde_json::from_str::<Value>(trimmed) {
+        return match value {
+            Value::Array(elements) => elements,
+            value => vec![value],
+        };
+    }
+    let lines: Vec<&str> = trimmed.lines().filter(|line| !line.trim().is_empty()).collect();
+    let values: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    // The last line may be cut.
+    if values.is_empty() || values.len() + 2 < lines.len() { Vec::new() } else { values }
+}
+
+/// Adds what values hold: each in a line by its most telling members, then the names in all of them.
+pub(super) fn fill_values(values: &[Value], text: &str, detail: &mut Detail) {
+    let whole = detail.reserve(detail.left() * 2 / 5);
+    if let [Value::Object(only)] = values {
+        fill_object(only, detail);
+    } else {
+        if let Some(Value::Object(first)) = values.first() {
+            detail.list(&format!("{} with", counted(values.len(), "entry")), first.keys());
+        }
+        let each = detail.left() / values.len().clamp(1, 8);
+        detail.lines(values.iter().map(|value| line_of(value, each.max(60))));
+    }
+    detail.restore(whole);
+    detail.names("Names", &names(text));
+}
+
+fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
+    for name in TELLING {
+        if let Some(text) = object.get(*name).and_then(scalar) {
+            detail.line(&format!("{name}: {}", one_line(&text, 200)));
+        }
+    }
+    for (name, value) in object {
+        match value {
+            Value::Array(elements) if !elements.is_empty() => {
+                detail.line(&format!("{name}: {}", counted(elements.len(), "entry")));
+                detail.lines(elements.iter().take(12).map(|element| format!("  {}", line_of(element, 140))));
+            }
+            Value::Object(inner) if !inner.is_empty() => {
+                detail.line(&format!("{name}: {}", line_of(value, 140)));
+            }
+            _ if TELLING.contains(&name.as_str()) => {}
+            _ => {
+                if let Some(text) = scalar(value) {
+                    detail.line(&format!("{name}: {}", one_line(&text, 100)));
+                }
+            }
+        }
+    }
+}
+
+/// One value on one line, by its most telling members.
+fn line_of(value: &Value, characters: usize) -> String {
+    let Value::Object(object) = value else {
+        return scalar(value).map(|text| one_line(&text, characters)).unwrap_or_default();
+    };
+    let mut parts: Vec<String> = TELLING
+        .iter()
+        .filter_map(|name| {
+            object.get(*name).and_then(scalar).map(|text| format!("{name} {}", one_line(&text, 120)))
+        })
+        .collect();
+    if parts.is_empty() {
+        parts = object
+            .iter()
+            .filter_map(|(name, value)| Some(format!("{name} {}", one_line(&scalar(value)?, 80))))
+            .collect();
+    }
+    one_line(&parts.join(", "), characters)
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(true) => Some("true".into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! The summary of a session without a model: what was asked, what was changed, how it was checked and how it ended.
+//!
+//! Built from the observations alone, on top of the summary of what came before them; bounded whatever the session's
+//! length.
+
+use baton_core::observation::{Digest, FunctionAction, MAX_SUMMARY_CHARS, SessionMaterial, SessionSummary};
+
+use super::text::{counted, first_line, join_within, one_line, shorten};
+
+/// How many files and decisions are kept.
+const MAX_FILES: usize = 10;
+const MAX_DECISIONS: usize = 10;
+/// What a session without anything says.
+const EMPTY: &str = "No observations captured.";
+/// How a summary begins that continues another.
+const EARLIER: &str = "Earlier: ";
+
+/// Makes the summary of a session.
+pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
+    if material.digests.is_empty() {
+        let nothing = SessionSummary { summary: EMPTY.to_owned(), ..SessionSummary::default() };
+        return material.previous.clone().unwrap_or(nothing);
+    }
+    let previous = material.previous.as_ref().filter(|previous| previous.summary != EMPTY);
+    let files = key_files(material);
+    let mut sentences: Vec<String> = Vec::new();
+    if let Some(previous) = previous {
+        sentences.push(format!("{EARLIER}{}", gist(&previous.summary)));
+    } else if let Some(request) = request(&material.prompts) {
+        sentences.push(request);
+    }
+    sentences.push(changes(&material.digests));
+    sentences.extend(checks(&material.digests));
+    sentences.extend(ending(&material.digests));
+    sentences.truncate(4);
+    SessionSummary {
+        summary: shorten(&sentences.join(" "), MAX_SUMMARY_CHARS),
+        key_files: files,
+        key_decisions: key_decisions(material),
+    }
+}
+
+/// What was asked first.
+fn request(prompts: &[String]) -> Option<String> {
+    let asks = |prompt: &&String| {
+        prompt.split_whitespace().count() >= 3 && !prompt.trim_start().starts_with(['<', '/'])
+    };
+    let first = prompts.iter().find(asks).or(prompts.first())?;
+    let words = one_line(first_line(first), 220);
+    let more = prompts.len().saturating_sub(1);
+    let more = if more > 0 { format!(" (and {more} more requests)") } else { String::new() };
+    (!words.is_empty()).then(|| format!("Asked to: \"{}\"{more}.", words.trim_end_matches('.')))
+}
+
+/// The heart of an earlier summary, so that it does not grow with every continuation.
+fn gist(summary: &str) -> String {
+    let text = summary.strip_prefix(EARLIER).unwrap_or(summary);
+    let text = one_line(text, 360);
+    if text.ends_with(['.', '…', '!', '?']) { text } else { format!("{text}.") }
+}
+
+fn changes(digests: &[Digest]) -> String {
+    let files =
+        ranked_files(digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str)));
+    if files.is_empty() {
+        let looked: Vec<&str> = last_titles(digests, 3);
+        return format!(
+            "Nothing was changed in {}; looked into: {}.",
+            counted(digests.len(), "step"),
+            join_within(&looked, 300)
+        );
+    }
+    let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
+    let mut sentence = format!("Changed {}: {}", counted(files.len(), "file"), join_within(&names, 200));
+    for (verb, action) in [
+        ("added", FunctionAction::New),
+        ("modified", FunctionAction::Modified),
+        ("removed", FunctionAction::Deleted),
+    ] {
+        let mut functions: Vec<&str> = Vec::new();
+        for change in digests
+            .iter()
+            .flat_map(|digest| &digest.functions_changed)
+            .filter(|change| change.action == action)
+        {
+            if !functions.contains(&change.name.as_str()) {
+                functions.push(&change.name);
+            }
+        }
+        if !functions.is_empty() {
+            sentence.push_str(&format!("; {verb} {}", join_within(&functions, 130)));
+        }
+    }
+    sentence + "."
+}
+
+/// Commits, and the last run of each kind of check.
+fn checks(digests: &[Digest]) -> Option<String> {
+    let commits: Vec<&str> = digests.iter().filter_map(|digest| commit(digest)).collect();
+    let test = digests.iter().rev().find(|digest| is_check(digest));
+    let mut parts = Vec::new();
+    if !commits.is_empty() {
+        parts.push(format!("committed {}", join_within(&commits, 220)));
+    }
+    if let Some(test) = test {
+        parts.push(format!("last check was \"{}\"", one_line(&test.title, 120)));
+    }
+    let sentence = parts.join("; ");
+    let mut letters = sentence.chars();
+    letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+/// What was done last, unless it was said.
+fn ending(digests: &[Digest]) -> Option<String> {
+    let last = digests.iter().rev().find(|digest| !is_check(digest) && commit(digest).is_none())?;
+    Some(format!("Ended with \"{}\".", one_line(&last.title, 140)))
+}
+
+fn commit(digest: &Digest) -> Option<&str> {
+    let rest = digest.title.strip_prefix("Commit ")?;
+    rest.starts_with('\'').then(|| rest.trim_matches(['\'', ' ']))
+}
+
+fn is_check(digest: &Digest) -> bool {
+    let title = digest.title.to_ascii_lowercase();
+    let checks = ["test", "lint", "clippy", "build", "check"].iter().any(|word| title.contains(word));
+    checks && digest.files_touched.is_empty() && title.starts_with("run ")
+}
+
+fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
+    digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
+}
+
+/// Files by how often they were changed, the latest first among equals.
+fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
+    let mut ranked: Vec<(&str, usize)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for file in files {
+        let at = *places.entry(file).or_insert_with(|| {
+            ranked.push((file, 0));
+            ranked.len() - 1
+        });
+        if let Some((_, count)) = ranked.get_mut(at) {
+            *count += 1;
+        }
+    }
+    ranked.reverse();
+    ranked.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    ranked
+}
+
+/// The files of this part, most changed first, then those of before.
+fn key_files(material: &SessionMaterial) -> Vec<String> {
+    let earlier = material.previous.iter().flat_map(|previous| previous.key_files.iter().map(String::as_str));
+    let now = material.digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str));
+    ranked_files(earlier.chain(now)).into_iter().take(MAX_FILES).map(|(file, _)| file.to_owned()).collect()
+}
+
+/// What was decided: what the user chose, approved or declined, and what was committed. The latest are kept.
+fn key_decisions(material: &SessionMaterial) -> Vec<String> {
+    let mut decisions: Vec<String> =
+        material.previous.iter().flat_map(|previous| previous.key_decisions.clone()).collect();
+    for digest in &material.digests {
+        let decision = match digest.tool_name.as_str() {
+            "AskUserQuestion" => Some(one_line(&digest.summary, 240)),
+            "ExitPlanMode" => Some(one_line(&digest.summary, 240)),
+            _ if digest.summary.contains("They said: \"") => Some(one_line(&digest.summary, 240)),
+            _ => commit(digest).map(|message| format!("Committed: {}", one_line(message, 200))),
+        };
+        if let Some(decision) =
+            decision.filter(|decision| !decision.is_empty() && !decisions.contains(decision))
+        {
+            decisions.push(decision);
+        }
+    }
+    let surplus = decisions.len().saturating_sub(MAX_DECISIONS);
+    decisions.split_off(surplus)
+}

@@ -1,0 +1,183 @@
+//! Text that a tool printed, made fit to be read again: no terminal escapes, one line where one is wanted, cut where it
+//! is long, and paths as seen from the agent's folder.
+
+use std::borrow::Cow;
+
+/// How many bytes of one line are ever looked at; what follows on it is noise (minified code, binary data).
+pub(super) const MAX_LINE_BYTES: usize = 2_000;
+
+/// Takes out terminal escapes and control characters. Of a line that was drawn over with carriage returns, what it
+/// showed last stays.
+pub(super) fn clean(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| byte < 0x20 && byte != b'\n' && byte != b'\t' || byte == 0x7f) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut line_start = 0;
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => skip_escape(&mut letters),
+            '\n' => {
+                kept.push('\n');
+                line_start = kept.len();
+            }
+            '\t' => kept.push('\t'),
+            '\r' => {
+                // Nothing is drawn over by a carriage return that ends the line.
+                if !matches!(letters.peek(), Some('\n' | '\r') | None) {
+                    kept.truncate(line_start);
+                }
+            }
+            _ if letter.is_control() => {}
+            _ => kept.push(letter),
+        }
+    }
+    Cow::Owned(kept)
+}
+
+/// Skips what follows an escape: `[31m`, `]0;title` up to its bell, or one letter.
+fn skip_escape(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match letters.next() {
+        Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
+        Some(']') => {
+            while let Some(letter) = letters.next_if(|letter| *letter != '\n') {
+                match letter {
+                    '\u{7}' => break,
+                    '\u{1b}' => {
+                        letters.next_if_eq(&'\\');
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// The start of a text, at most `bytes` long, cut between characters.
+pub(super) fn head(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
+/// Cuts a text to `characters`, with an ellipsis where something went.
+pub(super) fn shorten(text: &str, characters: usize) -> String {
+    let text = text.trim();
+    // A text cannot have more characters than bytes.
+    if text.len() <= characters || text.chars().count() <= characters {
+        return text.to_owned();
+    }
+    let room = characters.saturating_sub(1);
+    let cut: String = text.chars().take(room).collect();
+    // Half a word at the end helps nobody, unless it is all there is.
+    let whole = match cut.rfind(char::is_whitespace) {
+        Some(at) if at * 3 > cut.len() * 2 => cut.get(..at).unwrap_or(&cut),
+        _ => &cut,
+    };
+    format!("{}…", whole.trim_end_matches([' ', ',', ';', ':', '.']))
+}
+
+/// Puts a text on one line, with single spaces, cut to `characters`.
+pub(super) fn one_line(text: &str, characters: usize) -> String {
+    let mut line = String::new();
+    for word in head(text, characters.saturating_mul(4).saturating_add(256)).split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    shorten(&line, characters)
+}
+
+/// The first line that says something.
+pub(super) fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default()
+}
+
+/// The first sentence of a text.
+pub(super) fn first_sentence(text: &str, characters: usize) -> String {
+    let line = one_line(text, characters.saturating_mul(3));
+    let end = line.find(". ").map_or(line.len(), |at| at + 1);
+    shorten(line.get(..end).unwrap_or(&line), characters)
+}
+
+/// A path as seen from the agent's folder, where it lies inside it.
+pub(super) fn relative<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
+    let path = path.trim();
+    let Some(cwd) = cwd.map(|cwd| cwd.trim_end_matches(['/', '\\'])).filter(|cwd| !cwd.is_empty()) else {
+        return path;
+    };
+    match path.strip_prefix(cwd) {
+        Some("" | "/" | "\\") => ".",
+        Some(rest) => rest.strip_prefix(['/', '\\']).unwrap_or(path),
+        None => path.strip_prefix("./").unwrap_or(path),
+    }
+}
+
+/// The last part of a path.
+pub(super) fn file_name(path: &str) -> &str {
+    path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// A number and its noun: `1 file`, `3 files`.
+pub(super) fn counted(number: usize, noun: &str) -> String {
+    match (number, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "match") => format!("{number} matches"),
+        (_, "entry") => format!("{number} entries"),
+        (_, "query") => format!("{number} queries"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// Joins as many items as fit into `characters`, and says how many did not.
+pub(super) fn join_within<T: AsRef<str>>(items: &[T], characters: usize) -> String {
+    let mut joined = String::new();
+    for (index, item) in items.iter().enumerate() {
+        let item = item.as_ref();
+        let more = items.len() - index;
+        if index > 0 && joined.len() + item.len() + 2 > characters {
+            joined.push_str(&format!(" and {more} more"));
+            return joined;
+        }
+        if index > 0 {
+            joined.push_str(", ");
+        }
+        joined.push_str(&shorten(item, characters.max(8)));
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_and_overdrawn_lines_go() {
+        assert_eq!(clean("\u{1b}[0;32mok\u{1b}[0m\n"), "ok\n");
+        assert_eq!(clean("\u{1b}]0;title\u{7}done"), "done");
+        assert_eq!(clean("Rebasing (1/3)\rRebasing (3/3)\rDone.\r\n"), "Done.\n");
+        assert_eq!(clean("a\0b\u{7f}c\td"), "abc\td");
+        assert_eq!(clean("\u{1b}[31"), "");
+        assert!(matches!(clean("plain\ttext\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn long_text_is_cut_between_words_and_characters() {
+        assert_eq!(shorten("alpha beta gamma", 12), "alpha beta…");
+        assert_eq!(shorten("ééééé", 3), "éé…");
+        assert_eq!(one_line(" a \n\n b\tc ", 20), "a b c");
+        assert_eq!(first_sentence("Done. And more.", 50), "Done.");
+        assert_eq!(join_within(&["one", "two", "three"], 9), "one, two and 1 more");
+    }
+
+    #[test]
+    fn paths_inside_the_folder_are_relative() {
+        assert_eq!(relative("/home/dev/app/src/a.rs", Some("/home/dev/app")), "src/a.rs");
+        assert_eq!(relative("/home/dev/app-two/a.rs", Some("/home/dev/app")), "/home/dev/app-two/a.rs");
+        assert_eq!(relative("/home/dev/app", Some("/home/dev/app/")), ".");
+        assert_eq!(relative("./a.rs", Some("/x")), "a.rs");
+        assert_eq!(relative("/etc/hosts", None), "/etc/hosts");
+    }
+}

@@ -1,0 +1,118 @@
+//! Tools that fetch pages and search the web.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::compressor::Draft;
+use super::facts::{Detail, names, telling_lines};
+use super::text::{counted, first_line, first_sentence, one_line};
+use super::title::title;
+
+/// Reads the use of a tool that looks at the web.
+pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
+    match call.tool.to_ascii_lowercase().as_str() {
+        "webfetch" | "web_fetch" | "fetch" | "browser_navigate" | "read_url" => Some(fetch(call)),
+        "websearch" | "web_search" | "google_web_search" => Some(search(call)),
+        _ => None,
+    }
+}
+
+fn fetch(call: &Call<'_>) -> Draft {
+    let url = call.asked(&["url", "uri"]).or_else(|| call.said(&["url"])).unwrap_or("a page");
+    let page = url.split_once("://").map_or(url, |(_, page)| page).trim_end_matches('/');
+    let text = match call.said(&["result", "content", "text"]) {
+        Some(text) => super::text::clean(text).into_owned(),
+        None => call.output(),
+    };
+    let status = call.response.get("code").and_then(Value::as_u64).filter(|code| !(200..300).contains(code));
+    let outcome = status.map_or_else(|| heading(&text), |status| Some(format!("status {status}")));
+    let title = title(&format!("Fetch {}", one_line(page, 64)), outcome.as_deref());
+    let asked = call
+        .asked(&["prompt"])
+        .map(|prompt| format!(" to learn: {}", first_sentence(prompt, 160)))
+        .unwrap_or_default();
+    let answer = first_sentence(body(&text), 260);
+    let (draft, mut detail) =
+        Draft::begin(call, title, format!("Fetched {}{asked} {answer}", one_line(url, 120)));
+    fill_prose(&text, &mut detail);
+    draft.with_detail(detail)
+}
+
+fn search(call: &Call<'_>) -> Draft {
+    let query = call.asked(&["query", "q"]).or_else(|| call.said(&["query"])).unwrap_or("something");
+    let mut links = Vec::new();
+    let mut texts = Vec::new();
+    collect(call.response.get("results").unwrap_or(call.response), &mut links, &mut texts, 0);
+    let title =
+        title(&format!("Search web for '{}'", one_line(query, 80)), Some(&counted(links.len(), "result")));
+    let text = super::text::clean(&texts.join("\n")).into_owned();
+    let answer = first_sentence(body(&text), 300);
+    let (draft, mut detail) =
+        Draft::begin(call, title, format!("Searched the web for \"{}\". {answer}", one_line(query, 200)));
+    let whole = detail.reserve(detail.left() / 2);
+    detail.lines(links.iter().map(|(name, url)| format!("{}: {url}", one_line(name, 60))));
+    detail.restore(whole);
+    fill_prose(&text, &mut detail);
+    draft.with_detail(detail)
+}
+
+/// Finds links and texts, wherever they are.
+fn collect<'a>(
+    value: &'a Value,
+    links: &mut Vec<(&'a str, &'a str)>,
+    texts: &mut Vec<&'a str>,
+    depth: usize,
+) {
+    if depth > 8 || links.len() > 100 {
+        return;
+    }
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(elements) => {
+            elements.iter().for_each(|element| collect(element, links, texts, depth + 1))
+        }
+        Value::Object(members) => {
+            match (members.get("title").and_then(Value::as_str), members.get("url").and_then(Value::as_str)) {
+                (Some(title), Some(url)) => links.push((title, url)),
+                _ => members
+                    .values()
+                    .filter(|member| !member.is_number())
+                    .for_each(|member| collect(member, links, texts, depth + 1)),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The first heading of a text.
+fn heading(text: &str) -> Option<String> {
+    let line = text.lines().take(40).find(|line| line.starts_with('#'))?;
+    Some(one_line(line.trim_matches(['#', ' ', '*']), 48)).filter(|line| !line.is_empty())
+}
+
+/// The text after its headings.
+fn body(text: &str) -> &str {
+    let line = first_line(text);
+    if !line.starts_with('#') {
+        return text;
+    }
+    text.split_once('\n').map_or("", |(_, rest)| body_after(rest))
+}
+
+fn body_after(text: &str) -> &str {
+    let start =
+        text.lines().map(str::trim).position(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or(0);
+    text.splitn(start + 1, '\n').last().unwrap_or(text)
+}
+
+/// The lines of prose that tell the most, then the names in it.
+pub(super) fn fill_prose(text: &str, detail: &mut Detail) {
+    if text.len() <= detail.left().min(500) {
+        detail.lines(text.lines().map(str::trim_end));
+        return;
+    }
+    let whole = detail.reserve(detail.left() / 4);
+    detail.lines(telling_lines(text, detail.left()));
+    detail.restore(whole);
+    detail.names("Names", &names(text));
+}
