@@ -21,6 +21,47 @@ impl Configuration {
         Self { values }
     }
 
+    /// Reads a configuration file itself; none when it has anything that only git knows how to read: includes, quotes,
+    /// escapes, comments behind values, lines that go on.
+    pub(crate) fn read_file(text: &str) -> Option<Self> {
+        let mut values: HashMap<String, Vec<String>> = HashMap::new();
+        let mut section = String::new();
+        for line in text.lines().map(str::trim) {
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
+            }
+            if let Some(header) = line.strip_prefix('[') {
+                let header = header.strip_suffix(']')?;
+                let (name, sub) =
+                    header.split_once(' ').map_or((header, None), |(name, sub)| (name, Some(sub)));
+                let plain = |text: &str| !text.contains(['"', '\\', ']', '[']);
+                let name = name.to_ascii_lowercase();
+                if name.starts_with("include") || name.contains(['.', '"']) {
+                    return None;
+                }
+                section = match sub {
+                    None => name,
+                    Some(sub) => {
+                        let sub = sub.trim().strip_prefix('"')?.strip_suffix('"').filter(|sub| plain(sub))?;
+                        format!("{name}.{sub}")
+                    }
+                };
+                continue;
+            }
+            let (key, value) =
+                line.split_once('=').map_or((line, "true"), |(key, value)| (key, value.trim()));
+            let key = key.trim();
+            let is_key =
+                !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+            if section.is_empty() || !is_key || value.contains(['"', '\\', '#', ';']) {
+                return None;
+            }
+            let key = format!("{section}.{}", key.to_ascii_lowercase());
+            values.entry(key).or_default().push(value.to_owned());
+        }
+        Some(Self { values })
+    }
+
     /// The value that counts: the last one.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.values.get(key)?.last().map(String::as_str)

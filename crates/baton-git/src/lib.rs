@@ -60,6 +60,7 @@ pub use capture::Capture;
 pub use changes::{Changes, Content, FileChange, FileChangeKind, LineCounts};
 pub use error::GitError;
 pub use head::Head;
+pub use lookup::Glance;
 pub use nested::NestedRepository;
 pub use object::{FileMode, ObjectFormat, ObjectId, ObjectIdError};
 pub use patch::{Patch, normalized_patch_hash};

@@ -1,7 +1,7 @@
 //! What can be asked about a checkout without reading its files: commits by name, paths, the repository's name.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::Repo;
 
@@ -56,19 +56,78 @@ impl Repository {
     ///
     /// [`GitError::NotARepository`]; when git fails.
     pub fn name_at(git: &Git, root: &Path) -> Result<Option<Repo>, GitError> {
-        let git_dir = git_dir(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
+        let folders = Folders::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
         let output = git.call(root, "config").arguments(["--list", "-z"]).output()?;
+        Ok(folders.name(&Configuration::read(&output), root))
+    }
+
+    /// Looks at a checkout without running git, for those who have no time: what its repository is called, and where its
+    /// head is. The name is none where only git can tell it.
+    pub fn glance(root: &Path) -> Option<Glance> {
+        let folders = Folders::of(root)?;
+        let text = fs::read_to_string(folders.common_dir.join("config")).unwrap_or_default();
+        let name = Configuration::read_file(&text).and_then(|read| folders.name(&read, root));
+        let commit = match folders.branch() {
+            Some(branch) => folders.commit_of(branch),
+            None => Some(folders.head.trim_end().to_owned()).filter(|head| is_object_id(head)),
+        };
+        Some(Glance { name, branch: folders.branch().map(str::to_owned), commit })
+    }
+}
+
+/// What can be seen of a checkout at a glance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glance {
+    /// What its repository is called.
+    pub name: Option<Repo>,
+    /// The branch that is checked out; none when the head is detached.
+    pub branch: Option<String>,
+    /// The commit that is checked out; none before the first.
+    pub commit: Option<String>,
+}
+
+/// Where the repository of a checkout keeps its things.
+struct Folders {
+    head: String,
+    common_dir: PathBuf,
+}
+
+impl Folders {
+    fn of(root: &Path) -> Option<Self> {
+        let git_dir = git_dir(root)?;
         let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
-        let branch = head.trim_end().strip_prefix("ref: refs/heads/");
         let common_dir = match fs::read_to_string(git_dir.join("commondir")) {
             Ok(path) => git_dir.join(path.trim_end()),
             Err(_) => git_dir,
         };
-        let common_dir = common_dir.canonicalize().unwrap_or(common_dir);
-        let folder = match common_dir.file_name() {
-            Some(name) if name == ".git" => common_dir.parent().unwrap_or(root),
+        Some(Self { head, common_dir: common_dir.canonicalize().unwrap_or(common_dir) })
+    }
+
+    fn branch(&self) -> Option<&str> {
+        self.head.trim_end().strip_prefix("ref: refs/heads/")
+    }
+
+    /// Names the repository; a linked checkout has the name of the main one.
+    fn name(&self, configuration: &Configuration, root: &Path) -> Option<Repo> {
+        let folder = match self.common_dir.file_name() {
+            Some(name) if name == ".git" => self.common_dir.parent().unwrap_or(root),
             _ => root,
         };
-        Ok(repository_name(&Configuration::read(&output), branch, folder))
+        repository_name(configuration, self.branch(), folder)
     }
+
+    fn commit_of(&self, branch: &str) -> Option<String> {
+        let name = format!("refs/heads/{branch}");
+        let loose = fs::read_to_string(self.common_dir.join(&name)).ok();
+        let loose = loose.map(|id| id.trim_end().to_owned()).filter(|id| is_object_id(id));
+        loose.or_else(|| {
+            let packed = fs::read_to_string(self.common_dir.join("packed-refs")).ok()?;
+            let found = packed.lines().find_map(|line| line.strip_suffix(&name)?.strip_suffix(' '));
+            found.filter(|id| is_object_id(id)).map(str::to_owned)
+        })
+    }
+}
+
+fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -8,14 +8,14 @@ mod api_key;
 mod asking;
 mod compressor;
 mod endpoint;
+mod offline;
 mod openai;
 mod refusal;
 mod retry_after;
-mod offline;
 
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use api_key::ApiKey;
 pub use compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 pub use endpoint::{DEFAULT_TIMEOUT, EndpointError};
-pub use openai::{OpenAi, OpenAiConfig};
 pub use offline::Offline;
+pub use openai::{OpenAi, OpenAiConfig};

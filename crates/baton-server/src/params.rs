@@ -1,24 +1,34 @@
 //! Parameters of a request: a strict JSON body, a query, names in the path.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict};
 use serde_json::{Map, Value};
 
-/// The parameters of an operation that are numbers, which a query carries as text.
-pub(crate) fn integer_params(schema: &Value) -> BTreeSet<String> {
-    let is_integer = |kind: &Value| match kind {
-        Value::String(kind) => kind == "integer",
-        Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
+/// What a query says in words and a parameter is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Literal {
+    /// A whole number.
+    Integer,
+    /// Yes or no.
+    Boolean,
+}
+
+/// The parameters of an operation that are no text, which a query carries as text.
+pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
+    let is = |kind: &Value, wanted: &str| match kind {
+        Value::String(kind) => kind == wanted,
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == wanted),
         _ => false,
     };
+    let literal = |property: &Value| {
+        let kind = property.get("type")?;
+        let integer = is(kind, "integer").then_some(Literal::Integer);
+        integer.or_else(|| is(kind, "boolean").then_some(Literal::Boolean))
+    };
     let properties = schema.get("properties").and_then(Value::as_object);
-    properties
-        .into_iter()
-        .flatten()
-        .filter(|(_, property)| property.get("type").is_some_and(is_integer))
-        .map(|(name, _)| name.clone())
-        .collect()
+    let properties = properties.into_iter().flatten();
+    properties.filter_map(|(name, property)| Some((name.clone(), literal(property)?))).collect()
 }
 
 /// Reads a JSON body.
@@ -40,13 +50,16 @@ pub(crate) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
 }
 
 /// Reads a query.
-pub(crate) fn from_query(query: &str, integers: &BTreeSet<String>) -> Result<Map<String, Value>, Fault> {
+pub(crate) fn from_query(
+    query: &str,
+    literals: &BTreeMap<String, Literal>,
+) -> Result<Map<String, Value>, Fault> {
     let mut params = Map::new();
     // In a query `+` is a space; one that is meant comes as `%2B`.
     for pair in query.replace('+', " ").split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (decode(name)?, decode(value)?);
-        insert(&mut params, name, value, integers)?;
+        insert(&mut params, name, value, literals)?;
     }
     Ok(params)
 }
@@ -55,23 +68,26 @@ pub(crate) fn from_query(query: &str, integers: &BTreeSet<String>) -> Result<Map
 pub(crate) fn add_path(
     params: &mut Map<String, Value>,
     path: impl IntoIterator<Item = (String, String)>,
-    integers: &BTreeSet<String>,
+    literals: &BTreeMap<String, Literal>,
 ) -> Result<(), Fault> {
-    path.into_iter().try_for_each(|(name, value)| insert(params, name, value, integers))
+    path.into_iter().try_for_each(|(name, value)| insert(params, name, value, literals))
 }
 
 fn insert(
     params: &mut Map<String, Value>,
     name: String,
     value: String,
-    integers: &BTreeSet<String>,
+    literals: &BTreeMap<String, Literal>,
 ) -> Result<(), Fault> {
-    let value = match value.parse::<i64>() {
-        Ok(number) if integers.contains(&name) => Value::from(number),
-        Err(_) if integers.contains(&name) => {
-            return Err(Fault::invalid(&name, "must be a whole number"));
+    let value = match (literals.get(&name), value.as_str()) {
+        (None, _) => Value::String(value),
+        (Some(Literal::Integer), text) => {
+            let number = text.parse::<i64>();
+            Value::from(number.map_err(|_| Fault::invalid(&name, "must be a whole number"))?)
         }
-        _ => Value::String(value),
+        (Some(Literal::Boolean), "true" | "1" | "") => Value::Bool(true),
+        (Some(Literal::Boolean), "false" | "0") => Value::Bool(false),
+        (Some(Literal::Boolean), _) => return Err(Fault::invalid(&name, "must be true or false")),
     };
     if params.contains_key(&name) {
         return Err(Fault::invalid(&name, "is given twice"));
@@ -109,8 +125,9 @@ mod tests {
     use serde_json::json;
 
     fn query(text: &str) -> Result<Value, ErrorCode> {
-        let integers = BTreeSet::from(["track".to_owned()]);
-        from_query(text, &integers).map(Value::Object).map_err(|fault| fault.code)
+        let literals =
+            BTreeMap::from([("track".to_owned(), Literal::Integer), ("raw".to_owned(), Literal::Boolean)]);
+        from_query(text, &literals).map(Value::Object).map_err(|fault| fault.code)
     }
 
     #[test]
@@ -121,11 +138,14 @@ mod tests {
         );
         assert_eq!(query(""), Ok(json!({})));
         assert_eq!(query("a&b="), Ok(json!({"a": "", "b": ""})));
+        assert_eq!(query("raw=true"), Ok(json!({"raw": true})));
+        assert_eq!(query("raw"), Ok(json!({"raw": true})));
+        assert_eq!(query("raw=0"), Ok(json!({"raw": false})));
     }
 
     #[test]
     fn broken_queries_are_refused() {
-        for bad in ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track="] {
+        for bad in ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track=", "raw=maybe"] {
             assert_eq!(query(bad), Err(ErrorCode::InvalidRequest), "{bad}");
         }
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_app::{
-    App, Call, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock, SystemEntropy, operation,
+    App, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock, SystemEntropy,
+    operation,
 };
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_server::{Route, Verb, routes};
@@ -13,11 +14,11 @@ use serde::Serialize;
 use serde_json::Value;
 use ureq::Agent;
 
-use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, note, warn};
+use crate::{checkpoints, observations};
 
 /// Opens the store and puts the application on it.
 pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
@@ -83,6 +84,8 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
         request_retention: Duration::from_secs(config.request_log_retention_days * 86_400),
         default_venture: config.venture.clone(),
         checkpoints: checkpoints::settings(config)?,
+        observations: observations::settings(config),
+        started_at: SystemClock.now(),
     })
 }
 
@@ -180,6 +183,21 @@ impl Backend {
         let data: Value = serde_json::from_str(&reply.body).map_err(unreadable)?;
         let output = serde_json::from_value(data.clone()).map_err(unreadable)?;
         Ok((output, data))
+    }
+
+    /// Calls an operation with parameters that are taken as they are, and gives its answer unread.
+    pub(crate) fn submit<O: Operation>(&self, params: Value, key: Option<&str>) -> Result<Value, Failure> {
+        let key = key.map(IdempotencyKey::parse).transpose()?;
+        let reply = match self {
+            Self::Local(app) => call_local::<O>(app, params, key)?,
+            Self::Remote(remote) => remote.call::<O>(params, key)?,
+        };
+        if reply.status != 200 {
+            return Err(Failure::from_body(reply.error, &reply.body));
+        }
+        serde_json::from_str(&reply.body).map_err(|error| {
+            Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
+        })
     }
 
     /// Calls an operation and makes an answer of its output.

@@ -57,6 +57,19 @@ enum Command {
     /// Hand a task from role to role: what it is about, whose turn it is, what changed
     #[command(subcommand)]
     Task(verbs::task::TaskCommand),
+    /// Take what an agent's hook sends on standard input
+    Hook(verbs::hook::HookArgs),
+    /// Turn what hooks captured into observations, in the background
+    #[command(subcommand)]
+    Worker(verbs::worker::WorkerCommand),
+    /// Look after captured tool uses that wait, failed or are done
+    #[command(subcommand)]
+    Queue(verbs::queue::QueueCommand),
+    /// List and show what tool uses taught
+    #[command(subcommand)]
+    Observation(verbs::observation::ObservationCommand),
+    /// Sum up what a session came to, and close it
+    Summarize(verbs::observation::SummarizeArgs),
     /// Make, list and revoke credentials of single agents
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
@@ -83,10 +96,23 @@ enum Command {
 pub(crate) fn run() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if is_hook_call() && error.exit_code() != 0 => {
+            warn(error.render().to_string().trim());
+            return Exit::Ok;
+        }
         Err(error) => return usage(&error),
     };
     let format = cli.global.format;
-    finish(format, dispatch(cli))
+    let is_hook = matches!(cli.command, Command::Hook(_));
+    let outcome = dispatch(cli);
+    match outcome {
+        // An agent must not be failed by its hook, whatever is wrong.
+        Err(failure) if is_hook => {
+            warn(&failure.message);
+            Exit::Ok
+        }
+        outcome => finish(format, outcome),
+    }
 }
 
 fn dispatch(cli: Cli) -> Result<Answer, Failure> {
@@ -104,9 +130,14 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
         Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
+        Command::Hook(args) => Ok(verbs::hook::run(&args, &config)),
+        Command::Worker(command) => verbs::worker::run(&command, &config),
+        Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
+        Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
+        Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
-        Command::Serve(_) => verbs::serve::run(&config),
+        Command::Serve(args) => verbs::serve::run(&args, &config),
         Command::Mcp => verbs::mcp::run(&config),
         Command::Demo => verbs::demo::run(),
         Command::Status => verbs::status::run(&config),
@@ -152,6 +183,11 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
     }
+}
+
+/// Whether an agent's hook called: a mistake on its command line must not fail the agent.
+fn is_hook_call() -> bool {
+    std::env::args().nth(1).is_some_and(|verb| verb == "hook")
 }
 
 fn asks_for_json() -> bool {

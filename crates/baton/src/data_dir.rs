@@ -50,6 +50,22 @@ impl DataDir {
         self.path.join("spill")
     }
 
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.path.join("logs")
+    }
+
+    pub(crate) fn worker_pid(&self) -> PathBuf {
+        self.path.join("worker.pid")
+    }
+
+    pub(crate) fn worker_socket(&self) -> PathBuf {
+        self.path.join("worker.sock")
+    }
+
+    pub(crate) fn worker_lock(&self) -> PathBuf {
+        self.path.join("worker.lock")
+    }
+
     pub(crate) fn relay_key(&self) -> PathBuf {
         self.path.join("relay.key")
     }

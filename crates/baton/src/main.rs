@@ -11,8 +11,10 @@ mod config;
 mod data_dir;
 mod encryption;
 mod exit;
+mod hooks;
 mod keys;
 mod logging;
+mod observations;
 mod output;
 mod verbs;
 

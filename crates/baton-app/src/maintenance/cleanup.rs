@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use baton_core::Fault;
+use baton_core::observation::QueueStatus;
 use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ pub struct CleanupOutput {
     pub requests_deleted: u64,
     /// Idempotency keys that had expired.
     pub keys_deleted: u64,
+    /// Captured tool uses that became observations long ago, with their raw output.
+    pub raw_outputs_dropped: u64,
     /// Checkpoints without a name that workflows nobody uses no longer need.
     pub checkpoints_dropped: u64,
     /// Files of checkpoints that are gone.
@@ -48,8 +51,7 @@ pub struct CleanupOutput {
 
 impl Operation for Cleanup {
     const NAME: &'static str = "maintenance.cleanup";
-    const SUMMARY: &'static str =
-        "Give up sessions that fell silent, drop old request logs, expired keys and unused checkpoints.";
+    const SUMMARY: &'static str = "Give up sessions that fell silent, drop old request logs, expired keys, old raw output and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
     type Params = CleanupParams;
     type Output = CleanupOutput;
@@ -73,6 +75,9 @@ impl Operation for Cleanup {
         let oldest = now.minus(context.settings.request_retention);
         let requests_deleted = tx.delete_requests(oldest, BATCH).map_err(store_fault)?;
         let keys_deleted = tx.delete_expired_keys(now, BATCH).map_err(store_fault)?;
+        let settled_before = now.minus(context.settings.observations.raw_retention);
+        let raw_outputs_dropped =
+            tx.purge_queue(QueueStatus::Done, settled_before, BATCH).map_err(store_fault)?;
         let checkpoints_dropped = shrink_unused(context, tx)?;
         let blobs_removed = remove_orphans(context, tx)?;
         let full = u64::from(BATCH);
@@ -81,11 +86,13 @@ impl Operation for Cleanup {
             sessions_abandoned,
             requests_deleted,
             keys_deleted,
+            raw_outputs_dropped,
             checkpoints_dropped,
             blobs_removed,
             more: sessions_abandoned == full
                 || requests_deleted == full
                 || keys_deleted == full
+                || raw_outputs_dropped == full
                 || checkpoints_dropped > 0,
         })
     }

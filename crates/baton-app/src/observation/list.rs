@@ -91,7 +91,7 @@ fn ventures_of(context: &Context<'_>, asked: Option<&Venture>) -> Result<Option<
         }
         None => Ok(match &context.actor.ventures {
             VentureScope::All => None,
-            VentureScope::Only(ventures) => Some(ventures.iter().cloned().collect()),
+            VentureScope::Only(ventures) => Some(ventures.clone()),
         }),
     }
 }

@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use baton_app::checkpoint::Vault;
 use baton_app::{
-    AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, Reply, RequestLog, Settings, find,
+    AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, ObservationSettings, Reply,
+    RequestLog, Settings, find,
 };
 use baton_core::classify::Classifier;
 use baton_core::{
     Actor, Fault, HeartbeatPolicy, IdempotencyKey, Liveness, RequestRecord, SessionId, Timestamp,
 };
+use baton_llm::Offline;
 use baton_store::{Effort, Packing};
 use baton_testkit::contract::{Database, TestPlace, TestStore, read};
 use serde_json::{Value, json};
@@ -157,6 +159,15 @@ fn settings() -> Settings {
             classifier: Arc::new(Classifier::builtin()),
             vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
+        observations: ObservationSettings {
+            compressor: Arc::new(Offline),
+            offline: Arc::new(Offline),
+            daily_token_budget: None,
+            lease: 5 * MINUTE,
+            max_attempts: 3,
+            raw_retention: 7 * DAY,
+        },
+        started_at: NOW,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One exchange: a request taken apart, the operation called, the reply sent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::http::body::{discard, read_body};
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::respond::{allow, respond};
-use crate::params::{add_path, from_body, from_query, integer_params};
+use crate::params::{Literal, add_path, from_body, from_query, literal_params};
 use crate::routes::{Route, Verb};
 
 /// What every exchange needs.
@@ -42,13 +42,13 @@ pub(super) enum Doorkeeper {
 pub(super) struct Endpoint {
     pub(super) shared: Arc<Shared>,
     pub(super) route: Route,
-    integers: BTreeSet<String>,
+    literals: BTreeMap<String, Literal>,
 }
 
 impl Endpoint {
     pub(super) fn new(shared: Arc<Shared>, route: Route) -> Self {
-        let integers = integer_params(&route.operation.params_schema());
-        Self { shared, route, integers }
+        let literals = literal_params(&route.operation.params_schema());
+        Self { shared, route, literals }
     }
 
     pub(super) async fn exchange(&self, request: Request<Body>) -> Response<Body> {
@@ -91,7 +91,7 @@ impl Endpoint {
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
                 discard(body).await;
-                from_query(parts.uri.query().unwrap_or_default(), &self.integers)
+                from_query(parts.uri.query().unwrap_or_default(), &self.literals)
             }
             Verb::Post => {
                 let body = read_body(&parts.headers, body, self.route.operation.max_request_bytes()).await;
@@ -105,7 +105,7 @@ impl Endpoint {
                 .await
                 .map_err(|_| Fault::new(ErrorCode::InvalidRequest, "the path is not valid UTF-8"))?;
             let names = found.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-            add_path(&mut params, names, &self.integers)?;
+            add_path(&mut params, names, &self.literals)?;
         }
         Ok((key, params))
     }

@@ -8,7 +8,7 @@ use baton_core::{ErrorCode, Fault, Venture};
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::{Map, Value};
 
-use crate::params::{add_path, decode, from_query, integer_params};
+use crate::params::{add_path, decode, from_query, literal_params};
 
 const MIME_TYPE: &str = "application/json";
 
@@ -61,13 +61,13 @@ pub(super) fn find_resource(
         return Err(Fault::new(ErrorCode::NotFound, "there is no resource at this address")
             .hint("resources/list and resources/templates/list name every kind of address"));
     };
-    let integers = integer_params(&binding.operation.params_schema());
-    let mut params = from_query(query, &integers)?;
+    let literals = literal_params(&binding.operation.params_schema());
+    let mut params = from_query(query, &literals)?;
     if let Some(unknown) = params.keys().find(|name| !binding.query_names().any(|known| known == *name)) {
         return Err(Fault::invalid(unknown, format!("is not a part of {}", binding.uri)));
     }
     let names = names.into_iter().map(|(name, value)| Ok((name.to_owned(), decode(value)?)));
-    add_path(&mut params, names.collect::<Result<Vec<_>, Fault>>()?, &integers)?;
+    add_path(&mut params, names.collect::<Result<Vec<_>, Fault>>()?, &literals)?;
     if binding.query_names().any(|name| name == "venture") {
         params.entry("venture").or_insert_with(|| usual_venture.to_string().into());
     }

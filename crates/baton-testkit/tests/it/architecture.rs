@@ -15,7 +15,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton-server", &["baton-app", "baton-core"]),
     ("baton-worker", &["baton-app", "baton-core", "baton-llm", "baton-store"]),
     ("baton-task", &["baton-core"]),
-    ("baton", &["baton-app", "baton-core", "baton-git", "baton-server", "baton-store", "baton-task"]),
+    (
+        "baton",
+        &[
+            "baton-app",
+            "baton-core",
+            "baton-git",
+            "baton-llm",
+            "baton-server",
+            "baton-store",
+            "baton-task",
+            "baton-worker",
+        ],
+    ),
     ("baton-testkit", &["baton-core", "baton-store"]),
     ("baton-benches", &["baton-core", "baton-git", "baton-llm", "baton-store", "baton-testkit"]),
 ];

@@ -11,6 +11,6 @@ mod settings;
 mod sources;
 mod value;
 
-pub(crate) use loaded::{Config, Entry, LogFormat};
+pub(crate) use loaded::{CompressorKind, Config, Entry, LogFormat};
 pub(crate) use problem::ConfigError;
 pub(crate) use sources::{Flag, Sources};

@@ -15,6 +15,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         total.sessions_abandoned += done.sessions_abandoned;
         total.requests_deleted += done.requests_deleted;
         total.keys_deleted += done.keys_deleted;
+        total.raw_outputs_dropped += done.raw_outputs_dropped;
         total.checkpoints_dropped += done.checkpoints_dropped;
         total.blobs_removed += done.blobs_removed;
         if !done.more {
@@ -22,11 +23,12 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         }
     }
     let text = format!(
-        "gave up {} silent sessions, dropped {} calls of the request log, {} expired keys and {} unused checkpoints, \
-         removed {} files that nothing refers to",
+        "gave up {} silent sessions, dropped {} calls of the request log, {} expired keys, the raw output of {} \
+         observations and {} unused checkpoints, removed {} files that nothing refers to",
         total.sessions_abandoned,
         total.requests_deleted,
         total.keys_deleted,
+        total.raw_outputs_dropped,
         total.checkpoints_dropped,
         total.blobs_removed
     );

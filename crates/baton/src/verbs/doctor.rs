@@ -13,9 +13,11 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
+use crate::hooks::{HookSpill, Journal};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
+use crate::verbs::worker::{Occupancy, Seat};
 
 /// Below this much free space a store is in danger.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
@@ -51,6 +53,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     findings.push(free_space(&config.data_dir));
     findings.push(database(config));
     findings.push(worker(&config.data_dir));
+    findings.push(hooks(&config.data_dir));
     findings.push(keys(config));
     findings.push(waiting(config));
     let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
@@ -197,21 +200,41 @@ fn database(config: &Config) -> Finding {
 /// The background worker, by its process id.
 fn worker(data_dir: &Path) -> Finding {
     const CHECK: &str = "worker";
-    let path = data_dir.join("worker.pid");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        return Finding::ok(CHECK, "not running; nothing needs it yet");
-    };
-    let alive = text
-        .trim()
-        .parse()
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
-    if alive {
-        Finding::ok(CHECK, format!("running as process {}", text.trim()))
-    } else {
-        let fix = format!("rm {}", path.display());
-        Finding::bad(CHECK, Level::Warning, format!("{} names no running process", path.display()), fix)
+    match Seat::occupancy(data_dir) {
+        Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {pid}")),
+        Occupancy::Taken(None) => Finding::ok(CHECK, "starting"),
+        Occupancy::Free => {
+            let path = DataDir::at(data_dir).worker_pid();
+            if path.exists() {
+                // The next worker clears it away by itself.
+                return Finding::ok(CHECK, "not running; the last one ended without saying so");
+            }
+            Finding::ok(CHECK, "not running; baton worker start makes observations of what hooks captured")
+        }
+    }
+}
+
+/// Whether hooks could store what they were told.
+fn hooks(data_dir: &Path) -> Finding {
+    const CHECK: &str = "hooks";
+    let waiting = HookSpill::of(data_dir).len();
+    if waiting > 0 {
+        return Finding::bad(
+            CHECK,
+            Level::Warning,
+            format!("{waiting} reports of hooks could not be stored and wait as files"),
+            "mend the database; the next hook, or baton worker, stores them",
+        );
+    }
+    let journal = Journal::of(data_dir);
+    match journal.latest(1).pop() {
+        None => Finding::ok(CHECK, "no trouble"),
+        Some(trouble) => Finding::bad(
+            CHECK,
+            Level::Warning,
+            format!("the last trouble was at {} in {}: {}", trouble.at, trouble.event, trouble.message),
+            format!("read {}, and remove it when that is settled", journal.path().display()),
+        ),
     }
 }
 

@@ -17,15 +17,19 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, note, warn};
+use crate::verbs::worker::spawn_beside;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Listen here
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+    /// Leave what hooks captured to other workers
+    #[arg(long)]
+    pub(crate) no_worker: bool,
 }
 
-pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     let key = match &config.relay_key {
         Some(key) => key.expose().to_owned(),
@@ -45,6 +49,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         requests_per_minute: config.rate_limit_per_minute,
         version: VERSION.to_owned(),
     };
+    let team = if args.no_worker { None } else { Some(spawn_beside(&app, config)?) };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -53,7 +58,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         Failure::new(Exit::Failure, "serve_failed", error.to_string())
             .hint("choose another address with --listen, or stop what listens there")
     };
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let server = Server::bind(app.clone(), server).await.map_err(failed)?;
         let address = server.address();
         if !address.ip().is_loopback() {
@@ -68,10 +73,14 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             stopped = server.run(stop_signal()) => stopped,
             () = grace() => Ok(()),
         };
-        stopped.map_err(failed)?;
         sweeper.abort();
-        Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
-    })
+        stopped.map_err(failed)
+    });
+    if let Some(team) = team {
+        team.stop();
+    }
+    served?;
+    Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
 }
 
 /// Is over some time after the process was asked to stop: clients that never finish what they send are left behind.
@@ -81,7 +90,7 @@ async fn grace() {
 }
 
 /// Waits until the process is asked to stop.
-async fn stop_signal() {
+pub(crate) async fn stop_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

@@ -1,0 +1,75 @@
+//! The journal of hooks: what went wrong, for a person to read later. A hook itself says nothing and fails nobody.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use baton_app::{Clock, SystemClock};
+use baton_core::secrets;
+use serde::{Deserialize, Serialize};
+
+use crate::data_dir::DataDir;
+
+/// A journal that is longer is put aside, and a new one begun.
+const MAX_BYTES: u64 = 1024 * 1024;
+/// How many characters of a message are written down.
+const MAX_MESSAGE: usize = 500;
+
+/// Something that went wrong.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Trouble {
+    /// When.
+    pub(crate) at: String,
+    /// In which hook.
+    pub(crate) event: String,
+    /// What.
+    pub(crate) message: String,
+}
+
+/// The journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+}
+
+impl Journal {
+    /// The journal of a data folder.
+    pub(crate) fn of(data_dir: &Path) -> Self {
+        Self { path: DataDir::at(data_dir).logs().join("hook.log") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes down what went wrong. Where that cannot be written there is nobody to tell.
+    pub(crate) fn record(&self, event: &str, message: &str) {
+        let message: String = secrets::redact(message).chars().take(MAX_MESSAGE).collect();
+        let trouble =
+            Trouble { at: SystemClock.now().to_string(), event: event.chars().take(64).collect(), message };
+        let _ = self.append(&trouble);
+    }
+
+    fn append(&self, trouble: &Trouble) -> std::io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            baton_store::make_folder(folder)?;
+        }
+        if std::fs::metadata(&self.path).is_ok_and(|journal| journal.len() > MAX_BYTES) {
+            std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
+        }
+        let mut line = serde_json::to_string(trouble)?;
+        line.push('\n');
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
+        file.write_all(line.as_bytes())
+    }
+
+    /// Reads the latest troubles, newest last.
+    pub(crate) fn latest(&self, count: usize) -> Vec<Trouble> {
+        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let mut found: Vec<Trouble> =
+            text.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).take(count).collect();
+        found.reverse();
+        found
+    }
+}

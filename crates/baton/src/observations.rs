@@ -1,0 +1,111 @@
+//! How observations are made, put together from the configuration: who compresses, at what cost, for how long.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use baton_app::ObservationSettings;
+use baton_core::observation::{SessionMaterial, ToolUse};
+use baton_llm::{
+    Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, EndpointError, Offline,
+    OpenAi, OpenAiConfig, Summarization,
+};
+
+use crate::config::{CompressorKind, Config};
+
+pub(crate) fn settings(config: &Config) -> ObservationSettings {
+    let offline: Arc<dyn Compressor> = Arc::new(Offline);
+    ObservationSettings {
+        compressor: compressor(config, &offline),
+        offline,
+        daily_token_budget: config.daily_token_budget,
+        lease: Duration::from_secs(config.worker_lease_seconds),
+        max_attempts: config.worker_max_attempts,
+        raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),
+    }
+}
+
+fn compressor(config: &Config, offline: &Arc<dyn Compressor>) -> Arc<dyn Compressor> {
+    let timeout = Duration::from_secs(config.compressor_timeout_seconds);
+    let anthropic = |key: &str| {
+        let mut endpoint = AnthropicConfig::new(ApiKey::new(key));
+        endpoint.base_url.clone_from(&config.anthropic_base_url);
+        endpoint.timeout = timeout;
+        endpoint.ca_file.clone_from(&config.compressor_ca_file);
+        if let Some(model) = &config.compressor_model {
+            endpoint.model.clone_from(model);
+        }
+        Arc::new(Model::new("anthropic", endpoint.model.clone(), move || {
+            Ok(Box::new(Anthropic::new(&endpoint)?))
+        })) as Arc<dyn Compressor>
+    };
+    let key = config.anthropic_api_key.as_ref().map(|key| key.expose());
+    match (config.compressor, key) {
+        (CompressorKind::Offline, _) | (CompressorKind::Auto, None) => offline.clone(),
+        (CompressorKind::Auto, Some(key)) => anthropic(key),
+        (CompressorKind::Anthropic, key) => anthropic(key.unwrap_or_default()),
+        (CompressorKind::OpenAi, _) => {
+            let model = config.compressor_model.clone().unwrap_or_default();
+            let mut endpoint = OpenAiConfig::new(&config.openai_base_url, &model);
+            endpoint.api_key = config.openai_api_key.as_ref().map(|key| ApiKey::new(key.expose()));
+            endpoint.timeout = timeout;
+            endpoint.ca_file.clone_from(&config.compressor_ca_file);
+            Arc::new(Model::new("openai", model, move || Ok(Box::new(OpenAi::new(&endpoint)?))))
+        }
+    }
+}
+
+type Connect = Box<dyn Fn() -> Result<Box<dyn Compressor>, EndpointError> + Send + Sync>;
+
+/// A compressor with a model, put together when it is asked for the first time: most processes never do.
+struct Model {
+    name: &'static str,
+    model: String,
+    connect: Connect,
+    connected: OnceLock<Box<dyn Compressor>>,
+}
+
+impl Model {
+    fn new(
+        name: &'static str,
+        model: String,
+        connect: impl Fn() -> Result<Box<dyn Compressor>, EndpointError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, model, connect: Box::new(connect), connected: OnceLock::new() }
+    }
+
+    fn connected(&self) -> Result<&dyn Compressor, CompressError> {
+        if self.connected.get().is_none() {
+            let made = (self.connect)().map_err(|error| CompressError::Outage {
+                message: error.to_string(),
+                retry_after: None,
+                needs_attention: true,
+            })?;
+            // Another thread may have been first; its own is as good.
+            let _ = self.connected.set(made);
+        }
+        let missing = || CompressError::Outage {
+            message: "the model could not be set up".to_owned(),
+            retry_after: None,
+            needs_attention: true,
+        };
+        self.connected.get().map(AsRef::as_ref).ok_or_else(missing)
+    }
+}
+
+impl Compressor for Model {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(&self.model)
+    }
+
+    fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
+        self.connected()?.compress(tool_use)
+    }
+
+    fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
+        self.connected()?.summarize(material)
+    }
+}

@@ -1,0 +1,157 @@
+//! `baton hook <event>`: reads what an agent's hook sends, stores it, and answers in the agent's protocol.
+//!
+//! Whatever happens, the agent is not held up and not failed: the process ends with 0 within its time, and what went wrong
+//! is in the journal.
+
+use std::io::Read;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use baton_app::observation::Hook;
+use baton_core::observation::{HookEvent, read_lenient};
+use baton_store::MAX_RAW_BYTES;
+use clap::Args;
+use serde_json::Value;
+
+use crate::backend::Backend;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::hooks::{HookSpill, Journal, describe_place};
+use crate::output::{Answer, Failure};
+
+/// How long a hook may take: what is not stored by then is kept as a file.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// What a report has beside what the tool said.
+const ENVELOPE_BYTES: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HookArgs {
+    /// session-start, user-prompt-submit, post-tool-use, pre-compact, stop or session-end
+    event: String,
+    /// The program that the agent runs in: claude-code, codex
+    #[arg(long)]
+    client: Option<String>,
+    /// Who works; named after the client when left out
+    #[arg(long)]
+    agent: Option<String>,
+}
+
+/// Runs a hook. The answer is printed as the agent expects it, whatever `--format` says.
+pub(crate) fn run(args: &HookArgs, config: &Config) -> Answer {
+    let desk = Arc::new(Desk {
+        args: HookArgs {
+            agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
+            ..args.clone()
+        },
+        journal: Journal::of(&config.data_dir),
+        spill: HookSpill::of(&config.data_dir),
+        input: OnceLock::new(),
+    });
+    watch_the_clock(desk.clone());
+    match desk.take(config) {
+        Ok(Some(answer)) => crate::output::print(&answer.to_string()),
+        Ok(None) => {}
+        Err(failure) => desk.journal.record(&args.event, &failure.message),
+    }
+    Answer::silent()
+}
+
+/// Ends the process when its time is up, with what it was told in a file.
+fn watch_the_clock(desk: Arc<Desk>) {
+    let watch = move || {
+        std::thread::sleep(TIME_LIMIT);
+        let kept = desk.report().map(|report| desk.keep(report, "it took too long"));
+        let message = kept.map_or_else(|failure| failure.message, |failure| failure.message);
+        desk.journal.record(&desk.args.event, &message);
+        std::process::exit(Exit::Ok as i32);
+    };
+    // Without a watch a hook may take longer; that is no reason to do nothing.
+    let _ = std::thread::Builder::new().name("baton-clock".into()).spawn(watch);
+}
+
+/// What a hook was told, and where it goes.
+struct Desk {
+    args: HookArgs,
+    journal: Journal,
+    spill: HookSpill,
+    /// What the agent sent, once it is there.
+    input: OnceLock<Vec<u8>>,
+}
+
+impl Desk {
+    /// Stores a report, and what waits from others; gives what the agent is told, if anything.
+    fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
+        let input = read_input()?;
+        // Nobody else sets it.
+        let _ = self.input.set(input);
+        let report = self.report()?;
+        let backend = match Backend::open(config) {
+            Ok(backend) => backend,
+            Err(failure) => return Err(self.keep(report, &failure.message)),
+        };
+        match backend.submit::<Hook>(report, None) {
+            Ok(answer) => {
+                if self.spill.len() > 0 {
+                    let settled = |report, key: &str| match backend.submit::<Hook>(report, Some(key)) {
+                        Ok(_) => true,
+                        Err(failure) => !may_pass(&failure),
+                    };
+                    self.spill.take_in(settled);
+                }
+                Ok(Some(answer).filter(|answer| answer.as_object().is_some_and(|fields| !fields.is_empty())))
+            }
+            // It is put together once more, rather than copied for the rare case.
+            Err(failure) if may_pass(&failure) => Err(self.keep(self.report()?, &failure.message)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Puts together what is to be stored.
+    fn report(&self) -> Result<Value, Failure> {
+        let wrong = |message: String| Failure::new(Exit::Validation, "invalid_request", message);
+        let HookArgs { event, client, agent } = &self.args;
+        let known = HookEvent::from_name(event)
+            .ok_or_else(|| wrong(format!("`{event}` is no event that is known here")))?;
+        let input = self.input.get().map(Vec::as_slice).unwrap_or_default();
+        let mut report = read_lenient(input).map_err(|error| wrong(error.to_string()))?;
+        report.insert("event".into(), known.as_str().into());
+        for (field, given) in [("client", client), ("agent", agent)] {
+            if let Some(given) = given {
+                report.insert(field.into(), given.as_str().into());
+            }
+        }
+        describe_place(&mut report);
+        Ok(Value::Object(report))
+    }
+
+    /// Keeps a report as a file; says so, or that even this failed.
+    fn keep(&self, report: Value, trouble: &str) -> Failure {
+        let message = match self.spill.put(report) {
+            Ok(()) => format!("{trouble}; kept as a file until it can be stored"),
+            Err(error) => format!("{trouble}; it could not be kept as a file either: {error}"),
+        };
+        Failure::new(Exit::StoreUnavailable, "store_unavailable", message)
+    }
+}
+
+/// Whether storing may work later: it is the store that failed, not the report.
+fn may_pass(failure: &Failure) -> bool {
+    matches!(failure.exit, Exit::StoreUnavailable | Exit::Failure)
+}
+
+/// Reads what the agent sends, up to what can be kept.
+fn read_input() -> Result<Vec<u8>, Failure> {
+    let limit = MAX_RAW_BYTES + ENVELOPE_BYTES;
+    let mut input = Vec::with_capacity(64 * 1024);
+    let mut stdin = std::io::stdin().lock();
+    let unreadable =
+        |error: std::io::Error| Failure::new(Exit::Failure, "internal", format!("standard input: {error}"));
+    stdin.by_ref().take(limit as u64 + 1).read_to_end(&mut input).map_err(unreadable)?;
+    if input.len() > limit {
+        // The agent writes all of it, whether it is read or not.
+        std::io::copy(&mut stdin, &mut std::io::sink()).map_err(unreadable)?;
+        let message = format!("the report is larger than {limit} bytes; nothing of it was kept");
+        return Err(Failure::new(Exit::Validation, "payload_too_large", message));
+    }
+    Ok(input)
+}

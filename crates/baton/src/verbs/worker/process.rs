@@ -1,0 +1,302 @@
+//! The worker as a process: started and stopped by verbs, apart from any terminal, gone when nobody needs it.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use baton_app::maintenance::Cleanup;
+use baton_app::observation::Hook;
+use baton_app::{App, Call, Face, operation};
+use baton_core::Actor;
+use baton_server::LocalServer;
+use baton_store::{QueueWatch, Threads};
+use baton_worker::{Worker, WorkerConfig, WorkerHandle};
+use rustix::process::{Pid, Signal, kill_process, setsid};
+use serde_json::{Value, json};
+
+use super::client::health;
+use super::seat::{Occupancy, Seat};
+use crate::backend::{open_app, store_config};
+use crate::cli::VERSION;
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::exit::Exit;
+use crate::hooks::HookSpill;
+use crate::output::{Answer, Failure, note};
+use crate::verbs::serve::stop_signal;
+
+/// How long a start waits for the worker to answer, and a stop for it to leave.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often an idle worker asks itself whether it is still needed.
+const IDLE_LOOK: Duration = Duration::from_secs(5);
+const CLEANUP_EVERY: Duration = Duration::from_secs(60);
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure::new(Exit::Failure, "worker_failed", message)
+}
+
+/// Starts a worker in the background, and waits until it answers.
+pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
+    let folder = DataDir::open(&config.data_dir)?;
+    if let Occupancy::Taken(_) = Seat::occupancy(&config.data_dir) {
+        return answered(config, Instant::now() + PATIENCE, "worker already runs");
+    }
+    let log = folder.logs().join("worker.log");
+    let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
+    baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
+    let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
+    let errors = output.try_clone().map_err(unwritable)?;
+    let program = std::env::current_exe().map_err(|error| failed(format!("this program: {error}")))?;
+    let mut child = Command::new(program)
+        .args(["worker", "run", "--detached", "--data-dir"])
+        .arg(&config.data_dir)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .spawn()
+        .map_err(|error| failed(format!("the worker could not be started: {error}")))?;
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if health(&folder.worker_socket()).is_ok() {
+            return answered(config, deadline, "worker started");
+        }
+        if let Ok(Some(status)) = child.try_wait()
+            // One that found the seat taken leaves in peace: another start was first.
+            && Seat::occupancy(&config.data_dir) == Occupancy::Free
+        {
+            let last = std::fs::read_to_string(&log).unwrap_or_default();
+            let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+            return Err(failed(format!("the worker ended at once ({status}): {last}"))
+                .hint(format!("{} has more", log.display())));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Err(failed("the worker does not answer").hint(format!("{} may say why", log.display())))
+}
+
+/// Waits until the worker of this folder answers, and tells about it.
+fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Answer, Failure> {
+    let folder = DataDir::at(&config.data_dir);
+    loop {
+        if let (Ok(health), Occupancy::Taken(Some(pid))) =
+            (health(&folder.worker_socket()), Seat::occupancy(&config.data_dir))
+        {
+            let data = json!({
+                "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
+            });
+            return Ok(Answer::new(data, format!("{text} (PID: {pid})")));
+        }
+        if Instant::now() > deadline {
+            return Err(failed("there is a worker, but it does not answer")
+                .hint("stop it with baton worker stop, then start it again"));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Stops the worker and waits until it is gone. Whose number it is, is told by the seat, never by a file alone.
+pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut told = None;
+    loop {
+        match Seat::occupancy(&config.data_dir) {
+            Occupancy::Free if told.is_some() => {
+                return Ok(Answer::new(json!({ "stopped": true, "pid": told }), "worker stopped".into()));
+            }
+            Occupancy::Free => {
+                return Ok(Answer::new(json!({ "stopped": false }), "worker not running".into()));
+            }
+            Occupancy::Taken(Some(number)) if told.is_none() => {
+                let pid =
+                    Pid::from_raw(number).ok_or_else(|| failed("the worker's number makes no sense"))?;
+                kill_process(pid, Signal::TERM)
+                    .map_err(|error| failed(format!("process {number} could not be told: {error}")))?;
+                told = Some(number);
+            }
+            Occupancy::Taken(_) => {}
+        }
+        if Instant::now() > deadline {
+            return Err(failed("the worker does not stop")
+                .hint(format!("end it with kill -9 {}; nothing is lost by that", told.unwrap_or_default())));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
+    match Seat::occupancy(&config.data_dir) {
+        Occupancy::Free => {
+            let mut answer = Answer::new(json!({ "running": false }), "worker not running".into());
+            answer.exit = Exit::NotFound;
+            Ok(answer)
+        }
+        Occupancy::Taken(_) => {
+            let answer = answered(config, Instant::now() + PATIENCE, "worker runs")?;
+            let health = &answer.data["health"];
+            let text = format!(
+                "{}, up {} s, {} waiting, {} observations today, {} given up, compressor {}",
+                answer.text,
+                health["uptime_s"],
+                health["queue_depth"],
+                health["observations_today"],
+                health["errors"],
+                health["compressor"].as_str().unwrap_or_default(),
+            );
+            Ok(Answer { text, ..answer })
+        }
+    }
+}
+
+/// Does what is due now, on this thread.
+pub(super) fn run_once(config: &Config) -> Result<Answer, Failure> {
+    let app = open_app(config, Threads::Background)?;
+    take_in_reports(&app, config);
+    let drained = worker_on(&app, config).run_once()?;
+    let text = format!(
+        "{} observations, {} summaries, {} waiting again, {} given up",
+        drained.done, drained.summaries, drained.returned, drained.given_up
+    );
+    let data = json!({
+        "observations": drained.done, "summaries": drained.summaries, "returned": drained.returned,
+        "given_up": drained.given_up,
+    });
+    Ok(Answer::new(data, text))
+}
+
+fn worker_on(app: &App, config: &Config) -> Worker {
+    Worker::new(app.clone(), WorkerConfig { concurrency: config.worker_concurrency })
+}
+
+/// Works until it is told to stop or nobody needed it for a while.
+pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
+    if detached {
+        // A group of its own: what happens to the terminal is none of its business. It is its leader already when this
+        // fails.
+        let _ = setsid();
+    }
+    let Some(seat) = Seat::take(&config.data_dir)? else {
+        if detached {
+            return Ok(Answer::silent());
+        }
+        return Err(failed("another worker of this data folder runs already")
+            .hint("baton worker status tells which; baton worker stop ends it"));
+    };
+    let app = open_app(config, Threads::Background)?;
+    take_in_reports(&app, config);
+    let team = spawn_beside(&app, config)?;
+    let used = team.handle.clone();
+    let clock = app.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| failed(format!("the async runtime: {error}")))?;
+    let served = runtime.block_on(async {
+        let server = LocalServer::bind(app.clone(), seat.socket(), VERSION, move || used.touch(clock.now()))
+            .map_err(|error| failed(error.to_string()))?;
+        if !detached {
+            note(&format!("worker runs (PID: {}), socket {}", std::process::id(), seat.socket().display()));
+        }
+        let cleaner = tokio::spawn(clean_up_now_and_then(app.clone()));
+        let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
+        let watching = app.clone();
+        let leave = async move {
+            tokio::select! {
+                () = stop_signal() => {}
+                () = until_idle(&watching, &handle, idle) => tracing::info!("nobody needed the worker; leaving"),
+            }
+        };
+        let stopped = tokio::select! {
+            stopped = server.run(leave) => stopped.map_err(|error| failed(error.to_string())),
+            // Clients that never finish what they send are left behind.
+            () = async { stop_signal().await; tokio::time::sleep(Duration::from_secs(1)).await } => Ok(()),
+        };
+        cleaner.abort();
+        stopped
+    });
+    team.stop();
+    runtime.shutdown_background();
+    served?;
+    drop(seat);
+    Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
+}
+
+/// A worker on threads of its own, and what wakes it.
+pub(crate) struct Team {
+    pub(crate) handle: WorkerHandle,
+    thread: JoinHandle<()>,
+    watch: QueueWatch,
+}
+
+impl Team {
+    /// Stops the worker: it returns what it holds.
+    pub(crate) fn stop(self) {
+        self.handle.stop();
+        if self.thread.join().is_err() {
+            tracing::error!("the worker broke off");
+        }
+        drop(self.watch);
+    }
+}
+
+/// Starts a worker beside whatever else this process does.
+pub(crate) fn spawn_beside(app: &App, config: &Config) -> Result<Team, Failure> {
+    let worker = worker_on(app, config);
+    let handle = worker.handle();
+    let wake = handle.clone();
+    let watch = QueueWatch::start(&store_config(config, Threads::Background), move || wake.wake())
+        .map_err(|error| failed(error.to_string()))?;
+    let run = move || {
+        if let Err(error) = worker.run() {
+            tracing::error!(%error, "the worker broke off");
+        }
+    };
+    let thread = Builder::new()
+        .name("baton-dispatch".into())
+        .spawn(run)
+        .map_err(|error| failed(format!("a thread of the worker: {error}")))?;
+    Ok(Team { handle, thread, watch })
+}
+
+/// Is over when nobody asked and nothing was to be done for a while.
+async fn until_idle(app: &App, handle: &WorkerHandle, idle: Duration) {
+    let look = IDLE_LOOK.min(idle / 4).max(Duration::from_millis(50));
+    loop {
+        tokio::time::sleep(look).await;
+        if handle.last_activity().plus(idle) <= app.now() {
+            return;
+        }
+    }
+}
+
+/// Gives up silent sessions, drops old logs, keys and raw output: every minute, by one process of all that share the store.
+async fn clean_up_now_and_then(app: App) {
+    let mut minutes = tokio::time::interval(CLEANUP_EVERY);
+    loop {
+        minutes.tick().await;
+        let Ok(correlation_id) = app.correlation_id() else { continue };
+        let call =
+            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+        app.call(operation::<Cleanup>(), call, json!({ "unless_within_seconds": 50 })).await;
+    }
+}
+
+/// Stores what hooks could not store.
+fn take_in_reports(app: &App, config: &Config) {
+    let spill = HookSpill::of(&config.data_dir);
+    let taken = spill.take_in(|report: Value, key| {
+        let (Ok(correlation_id), Ok(key)) = (app.correlation_id(), baton_core::IdempotencyKey::parse(key))
+        else {
+            return false;
+        };
+        let call =
+            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: Some(key) };
+        app.call_blocking(operation::<Hook>(), call, report).status < 500
+    });
+    if taken > 0 {
+        tracing::info!(taken, "stored what hooks could not");
+    }
+}

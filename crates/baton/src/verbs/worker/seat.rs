@@ -1,0 +1,127 @@
+//! The one seat of a data folder's worker: who has it, and the files that go with it.
+//!
+//! Whoever works holds a lock on `worker.lock` for life, so that the seat is free the moment its holder is gone, however it
+//! went. `worker.pid` and `worker.sock` are for people and clients; neither decides anything.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use baton_store::write_durably;
+
+use crate::data_dir::DataDir;
+use crate::exit::Exit;
+use crate::output::Failure;
+
+/// The longest path that a socket can have.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// The seat, held until this goes away.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    _lock: File,
+    pid: PathBuf,
+    socket: PathBuf,
+}
+
+/// Who has the seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Occupancy {
+    /// Nobody.
+    Free,
+    /// A process; its number is not known until it has written it down.
+    Taken(Option<i32>),
+}
+
+impl Seat {
+    /// Takes the seat; none when it is taken.
+    pub(crate) fn take(data_dir: &Path) -> Result<Option<Self>, Failure> {
+        let folder = DataDir::open(data_dir)?;
+        let socket = folder.worker_socket();
+        if socket.as_os_str().len() > MAX_SOCKET_PATH {
+            return Err(Failure::new(
+                Exit::Usage,
+                "invalid_config",
+                format!(
+                    "{} is longer than the {MAX_SOCKET_PATH} bytes that the path of a socket may have",
+                    socket.display()
+                ),
+            )
+            .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"));
+        }
+        let Some(lock) =
+            try_lock(&folder.worker_lock()).map_err(|error| failed(&folder.worker_lock(), &error))?
+        else {
+            return Ok(None);
+        };
+        let seat = Self { _lock: lock, pid: folder.worker_pid(), socket };
+        // What a predecessor left behind: nobody listens there, for the seat was free.
+        remove(&seat.socket).map_err(|error| failed(&seat.socket, &error))?;
+        let pid = format!("{}\n", std::process::id());
+        write_durably(&seat.pid, pid.as_bytes()).map_err(|error| failed(&seat.pid, &error))?;
+        Ok(Some(seat))
+    }
+
+    /// Where the holder listens.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Looks who has the seat, without taking it.
+    pub(crate) fn occupancy(data_dir: &Path) -> Occupancy {
+        let folder = DataDir::at(data_dir);
+        let free = match File::open(folder.worker_lock()) {
+            Ok(file) => match file.try_lock_shared() {
+                Ok(()) => true,
+                Err(TryLockError::WouldBlock) => false,
+                Err(TryLockError::Error(_)) => true,
+            },
+            Err(_) => true,
+        };
+        if free {
+            return Occupancy::Free;
+        }
+        let text = std::fs::read_to_string(folder.worker_pid()).unwrap_or_default();
+        Occupancy::Taken(text.trim().parse().ok().filter(|pid| *pid > 0))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        for path in [&self.socket, &self.pid] {
+            if let Err(error) = remove(path) {
+                tracing::warn!(%error, path = %path.display(), "a file of the worker stays behind");
+            }
+        }
+    }
+}
+
+/// Locks a file of our own; none when another process has it locked. Whoever only looks has it for a moment too, so that
+/// is tried a few times.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    const TIMES: u32 = 10;
+    let file =
+        OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
+    for _ in 0..TIMES {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failure, "worker_failed", format!("{}: {error}", path.display()))
+        .hint("check that the file belongs to you; baton doctor says what is wrong")
+}
