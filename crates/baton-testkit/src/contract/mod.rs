@@ -16,6 +16,7 @@ pub mod handoff;
 pub mod idempotency;
 pub mod migration;
 pub mod queue;
+pub mod queue_list;
 pub mod request;
 pub mod session;
 pub mod session_list;
@@ -23,6 +24,7 @@ mod store;
 pub mod token;
 pub mod transaction;
 pub mod turn;
+pub mod usage;
 pub mod workflow;
 
 pub use store::{Database, TestPlace, TestStore, read, run, try_write, write};
@@ -75,6 +77,22 @@ macro_rules! store_contract {
                 an_expired_lease_fences_the_old_claim_off,
                 a_finished_item_stays_finished,
                 an_undone_claim_leaves_the_item,
+                a_use_that_is_reported_twice_is_queued_once,
+                a_released_item_waits_again,
+                only_the_latest_claim_gives_back_or_up,
+                a_failed_item_keeps_its_raw_output,
+                a_finished_item_keeps_its_raw_output,
+            }
+            queue_list {
+                each_status_is_counted,
+                it_wakes_for_the_first_item_or_lease,
+                lists_page_by_number,
+                a_session_has_its_open_items,
+                what_was_given_up_is_tried_again,
+                settled_items_are_dropped_in_portions,
+            }
+            usage {
+                it_adds_up_by_day_and_model,
             }
             token {
                 reads_back_every_field,
@@ -177,6 +195,8 @@ mod tests {
             ("idempotency", include_str!("idempotency.rs")),
             ("request", include_str!("request.rs")),
             ("queue", include_str!("queue.rs")),
+            ("queue_list", include_str!("queue_list.rs")),
+            ("usage", include_str!("usage.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),
