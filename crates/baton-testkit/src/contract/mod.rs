@@ -15,6 +15,7 @@ mod gate;
 pub mod handoff;
 pub mod idempotency;
 pub mod migration;
+pub mod observation;
 pub mod queue;
 pub mod queue_list;
 pub mod request;
@@ -90,6 +91,17 @@ macro_rules! store_contract {
                 a_session_has_its_open_items,
                 what_was_given_up_is_tried_again,
                 settled_items_are_dropped_in_portions,
+            }
+            observation {
+                reads_back_every_field,
+                finds_nothing_under_an_unknown_id,
+                an_item_has_one_observation,
+                an_id_is_given_once,
+                each_condition_filters,
+                conditions_combine,
+                pages_neither_skip_nor_repeat,
+                what_comes_after_comes_in_order,
+                they_are_counted_since_a_moment,
             }
             usage {
                 it_adds_up_by_day_and_model,
@@ -196,6 +208,7 @@ mod tests {
             ("request", include_str!("request.rs")),
             ("queue", include_str!("queue.rs")),
             ("queue_list", include_str!("queue_list.rs")),
+            ("observation", include_str!("observation.rs")),
             ("usage", include_str!("usage.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
