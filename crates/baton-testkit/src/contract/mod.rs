@@ -22,6 +22,7 @@ pub mod request;
 pub mod session;
 pub mod session_list;
 mod store;
+pub mod summary;
 pub mod token;
 pub mod transaction;
 pub mod turn;
@@ -102,6 +103,16 @@ macro_rules! store_contract {
                 pages_neither_skip_nor_repeat,
                 what_comes_after_comes_in_order,
                 they_are_counted_since_a_moment,
+            }
+            summary {
+                reads_back_every_field,
+                one_that_is_asked_for_is_not_there_yet,
+                a_claim_lasts_for_its_lease,
+                the_longest_due_come_first,
+                a_claimed_one_is_put_off,
+                one_that_is_asked_for_again_meanwhile_stays_due,
+                one_that_is_made_at_once_is_no_longer_due,
+                prompts_come_newest_first,
             }
             usage {
                 it_adds_up_by_day_and_model,
@@ -209,6 +220,7 @@ mod tests {
             ("queue", include_str!("queue.rs")),
             ("queue_list", include_str!("queue_list.rs")),
             ("observation", include_str!("observation.rs")),
+            ("summary", include_str!("summary.rs")),
             ("usage", include_str!("usage.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
