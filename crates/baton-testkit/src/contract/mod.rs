@@ -27,6 +27,7 @@ pub mod token;
 pub mod transaction;
 pub mod turn;
 pub mod usage;
+pub mod watch;
 pub mod workflow;
 
 pub use store::{Database, TestPlace, TestStore, read, run, try_write, write};
@@ -116,6 +117,10 @@ macro_rules! store_contract {
             }
             usage {
                 it_adds_up_by_day_and_model,
+            }
+            watch {
+                changes_of_others_are_heard,
+                a_watch_ends,
             }
             token {
                 reads_back_every_field,
@@ -222,6 +227,7 @@ mod tests {
             ("observation", include_str!("observation.rs")),
             ("summary", include_str!("summary.rs")),
             ("usage", include_str!("usage.rs")),
+            ("watch", include_str!("watch.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),
