@@ -254,6 +254,24 @@ fn a_report_with_a_key_has_one_effect() {
 }
 
 #[test]
+fn a_report_with_a_key_may_hold_any_number() {
+    for stage in Stage::each() {
+        let used = |id: i64| {
+            let said = json!({ "id": id, "at_ns": 1_768_644_000_123_456_789_u64, "ratio": 0.1 });
+            report("post-tool-use", json!({ "tool_name": "mcp__tickets__get", "tool_response": said }))
+        };
+        let id = 9_007_199_254_740_993;
+        let first = stage.keyed("k", "hook.report", used(id));
+        assert_eq!(ok(&first), json!({}));
+        assert!(stage.keyed("k", "hook.report", used(id)).replayed);
+        refused(&stage.keyed("k", "hook.report", used(id + 2)), "idempotency_mismatch");
+        assert_eq!((stage.queue(), stage.work()), ([1, 0, 0, 0], 1));
+        let show = json!({ "observation_id": stage.observations()[0]["id"], "raw": true });
+        assert_eq!(ok(&stage.call("observation.show", show))["tool_response"]["id"], id);
+    }
+}
+
+#[test]
 fn a_use_that_is_reported_twice_is_queued_once() {
     for stage in Stage::each() {
         let used = |id: &str, chat: &str| {
