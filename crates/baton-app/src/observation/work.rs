@@ -170,8 +170,11 @@ impl WorkQueue {
             compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
         );
         let captured = u64::try_from(item.created_at.as_millis()).unwrap_or(0);
+        // What was captured within one millisecond keeps the order of the queue.
+        let place = u128::from(item.id.unsigned_abs()) << 40;
+        let random = self.app.random_bits()? & ((1 << 40) - 1);
         Ok(Observation {
-            id: ObservationId::new(Ulid::from_parts(captured, self.app.random_bits()?)),
+            id: ObservationId::new(Ulid::from_parts(captured, place | random)),
             queue_id: item.id,
             session_id: item.session_id,
             venture: item.venture.clone(),
