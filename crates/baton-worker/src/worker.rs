@@ -49,7 +49,7 @@ pub struct Drained {
 #[derive(Clone)]
 enum Job {
     /// Make an observation.
-    Item(Claimed),
+    Item(Box<Claimed>),
     /// Make a summary.
     Summary(Box<SummaryJob>),
 }
@@ -307,7 +307,7 @@ impl Worker {
             let summary = queue.claim_summary()?;
             return Ok(summary.map(|job| Job::Summary(Box::new(job))).into_iter().collect());
         }
-        Ok(items.into_iter().map(Job::Item).collect())
+        Ok(items.into_iter().map(|item| Job::Item(Box::new(item))).collect())
     }
 
     fn store_failed(&self, fault: &Fault) -> Duration {

@@ -75,6 +75,8 @@ fn every_value_reaches_its_field() {
         ("BATON_OPENAI_BASE_URL", "http://o"),
         ("BATON_COMPRESSOR_TIMEOUT_SECONDS", "19"),
         ("BATON_COMPRESSOR_CA_FILE", "/ca"),
+        ("BATON_COMPRESSOR_INPUT_CENTS", "26"),
+        ("BATON_COMPRESSOR_OUTPUT_CENTS", "27"),
         ("BATON_WORKER_CONCURRENCY", "20"),
         ("BATON_WORKER_DAILY_TOKEN_BUDGET", "21"),
         ("BATON_WORKER_IDLE_MINUTES", "22"),
@@ -118,6 +120,7 @@ fn every_value_reaches_its_field() {
         (config.compressor_timeout_seconds, config.compressor_ca_file.clone()),
         (19, Some("/ca".into()))
     );
+    assert_eq!(config.price.map(|price| (price.input_cents, price.output_cents)), Some((26, 27)));
     assert_eq!((config.worker_concurrency, config.daily_token_budget), (20, Some(21)));
     assert_eq!((config.worker_idle_minutes, config.worker_lease_seconds), (22, 23));
     assert_eq!((config.worker_max_attempts, config.raw_retention_days), (24, 25));
