@@ -7,8 +7,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use baton_app::App;
-use baton_app::observation::{Claimed, WorkQueue};
-use baton_core::{Fault, Timestamp};
+use baton_app::observation::{Claimed, SummaryJob, WorkQueue};
+use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 
@@ -19,8 +19,11 @@ use crate::item::{Outcome, Workshop};
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// How long it waits when the store cannot be used.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// How many claimed items a thread has waiting: enough that none waits for the next claim.
-const AHEAD: usize = 4;
+/// How many claimed items there are for each thread: enough that none waits for the next claim, and so few that none waits
+/// for long behind a slow model.
+const AHEAD: usize = 2;
+/// How many items are claimed at a time where they are worked on one after the other.
+const HANDFUL: u32 = 16;
 
 /// How a worker works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +45,46 @@ pub struct Drained {
     pub summaries: u64,
 }
 
+/// What is ours to do.
+#[derive(Clone)]
+enum Job {
+    /// Make an observation.
+    Item(Box<Claimed>),
+    /// Make a summary.
+    Summary(Box<SummaryJob>),
+}
+
+/// Tells jobs apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum JobKey {
+    Item(i64),
+    Summary(SessionId),
+}
+
+impl Job {
+    fn key(&self) -> JobKey {
+        match self {
+            Self::Item(claimed) => JobKey::Item(claimed.id()),
+            Self::Summary(job) => JobKey::Summary(job.session_id()),
+        }
+    }
+
+    fn work(&self, workshop: &Workshop) -> Result<Outcome, Fault> {
+        match self {
+            Self::Item(claimed) => workshop.work(claimed),
+            Self::Summary(job) => workshop.sum_up(job),
+        }
+    }
+}
+
+type Held = HashMap<JobKey, Job>;
+
 /// What the dispatcher is told.
 enum Event {
     /// There may be something in the queue.
     Wake,
-    /// An item is settled.
-    Settled(i64, Result<Outcome, Fault>),
+    /// A job is settled.
+    Settled(JobKey, Result<Outcome, Fault>),
     /// It is time to stop.
     Stop,
 }
@@ -134,7 +171,7 @@ impl Worker {
     /// Does what is due now, one after the other on this thread, and tells what came of it.
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
-        while let Some(room) = self.room(1) {
+        while let Some(room) = self.room(HANDFUL) {
             let claimed = self.workshop.queue.claim(room)?;
             if claimed.is_empty() {
                 break;
@@ -178,7 +215,7 @@ impl Worker {
     /// Works until it is stopped, then returns what it holds: nothing is left in its hands.
     pub fn run(self) -> Result<(), std::io::Error> {
         let capacity = self.config.concurrency.max(1) * AHEAD;
-        let (jobs, waiting) = bounded::<Claimed>(capacity);
+        let (jobs, waiting) = bounded::<Job>(capacity);
         let mut threads = Vec::new();
         for number in 0..self.config.concurrency.max(1) {
             threads.push(self.spawn(number, waiting.clone())?);
@@ -192,12 +229,12 @@ impl Worker {
         Ok(())
     }
 
-    fn spawn(&self, number: usize, jobs: Receiver<Claimed>) -> Result<JoinHandle<()>, std::io::Error> {
+    fn spawn(&self, number: usize, jobs: Receiver<Job>) -> Result<JoinHandle<()>, std::io::Error> {
         let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
         Builder::new().name(format!("baton-worker-{number}")).spawn(move || {
-            for claimed in jobs {
-                let outcome = workshop.work(&claimed);
-                if events.send(Event::Settled(claimed.id(), outcome)).is_err() {
+            for job in jobs {
+                let outcome = job.work(&workshop);
+                if events.send(Event::Settled(job.key(), outcome)).is_err() {
                     return;
                 }
             }
@@ -205,8 +242,8 @@ impl Worker {
     }
 
     /// Claims and hands out until it is told to stop; gives what is still under way.
-    fn dispatch(&self, jobs: &Sender<Claimed>, capacity: usize) -> HashMap<i64, Claimed> {
-        let mut held: HashMap<i64, Claimed> = HashMap::new();
+    fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> Held {
+        let mut held = Held::new();
         let mut pause = None;
         loop {
             if pause.is_none() {
@@ -218,12 +255,12 @@ impl Worker {
             };
             match self.events.recv_timeout(patience) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return held,
-                Ok(Event::Settled(id, outcome)) => {
-                    held.remove(&id);
+                Ok(Event::Settled(key, outcome)) => {
+                    held.remove(&key);
                     self.handle.touch(self.now());
                     self.handle.worked.fetch_add(1, Ordering::Relaxed);
                     if let Err(fault) = outcome {
-                        tracing::error!(item = id, %fault, "an item could not be worked on; it is tried again later");
+                        tracing::error!(job = ?key, %fault, "a job could not be done; it is tried again later");
                         pause = Some(STORE_PAUSE);
                     }
                 }
@@ -233,12 +270,7 @@ impl Worker {
     }
 
     /// Claims as many as there is room for. Gives a pause when the store failed.
-    fn claim_more(
-        &self,
-        jobs: &Sender<Claimed>,
-        capacity: usize,
-        held: &mut HashMap<i64, Claimed>,
-    ) -> Option<Duration> {
+    fn claim_more(&self, jobs: &Sender<Job>, capacity: usize, held: &mut Held) -> Option<Duration> {
         // Claims are made by the handful, not one for each item that is done.
         if held.len() > capacity / 2 {
             return None;
@@ -249,19 +281,12 @@ impl Worker {
             Some(room) => room,
             None => return None,
         };
-        let due = match self.workshop.queue.wakes_at() {
-            Ok(at) => at.is_some_and(|at| at <= self.now()),
-            Err(fault) => return Some(self.store_failed(&fault)),
-        };
-        if !due {
-            return None;
-        }
-        match self.workshop.queue.claim(room) {
-            Ok(claimed) if claimed.is_empty() && held.is_empty() => self.sum_up_one(),
+        let claimed = self.claim(room, held.is_empty());
+        match claimed {
             Ok(claimed) => {
-                for claimed in claimed {
-                    held.insert(claimed.id(), claimed.clone());
-                    if jobs.send(claimed).is_err() {
+                for job in claimed {
+                    held.insert(job.key(), job.clone());
+                    if jobs.send(job).is_err() {
                         tracing::error!("every thread of the worker broke off");
                     }
                 }
@@ -271,21 +296,18 @@ impl Worker {
         }
     }
 
-    /// Makes one summary, here: they come when nothing else is to be done.
-    fn sum_up_one(&self) -> Option<Duration> {
-        let made = self.workshop.queue.claim_summary().and_then(|job| match job {
-            Some(job) => self.workshop.sum_up(&job).map(|_| true),
-            None => Ok(false),
-        });
-        match made {
-            Ok(made) => {
-                if made {
-                    self.handle.touch(self.now());
-                }
-                None
-            }
-            Err(fault) => Some(self.store_failed(&fault)),
+    /// Claims what is due: items, and when there are none and nothing else is under way, a summary.
+    fn claim(&self, room: u32, is_idle: bool) -> Result<Vec<Job>, Fault> {
+        let queue = &self.workshop.queue;
+        if queue.wakes_at()?.is_none_or(|at| at > self.now()) {
+            return Ok(Vec::new());
         }
+        let items = queue.claim(room)?;
+        if items.is_empty() && is_idle {
+            let summary = queue.claim_summary()?;
+            return Ok(summary.map(|job| Job::Summary(Box::new(job))).into_iter().collect());
+        }
+        Ok(items.into_iter().map(|item| Job::Item(Box::new(item))).collect())
     }
 
     fn store_failed(&self, fault: &Fault) -> Duration {
@@ -310,13 +332,19 @@ impl Worker {
         }
     }
 
-    /// Returns items at a stop; they lose no attempt by it.
-    fn give_back(&self, held: HashMap<i64, Claimed>) {
+    /// Returns what is held at a stop; nothing loses an attempt by it.
+    fn give_back(&self, held: Held) {
         let now = self.now();
-        for claimed in held.values() {
-            let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
-            if let Err(fault) = self.workshop.queue.release(claimed, release) {
-                tracing::warn!(item = claimed.id(), %fault, "an item could not be given back; its lease will run out");
+        for job in held.values() {
+            let returned = match job {
+                Job::Item(claimed) => {
+                    let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
+                    self.workshop.queue.release(claimed, release)
+                }
+                Job::Summary(job) => self.workshop.queue.postpone_summary(job, Some(now), ""),
+            };
+            if let Err(fault) = returned {
+                tracing::warn!(job = ?job.key(), %fault, "a job could not be given back; its lease will run out");
             }
         }
     }

@@ -74,6 +74,7 @@ impl Operation for SummarizeSession {
         let Some(_) = known.filter(|session| context.actor.reaches(&session.tuple.venture)) else {
             return Ok(());
         };
+        let price = context.settings.observations.price;
         loop {
             let gathered = store.read(move |tx| gather(tx, id).map_err(Failed)).wait();
             let gathered = gathered.map_err(|Failed(fault)| fault)?;
@@ -84,7 +85,7 @@ impl Operation for SummarizeSession {
             }
             // A long session is summed up in steps, each on top of the one before.
             let kept = store.write_blocking(baton_store::Durability::Full, move |tx| {
-                usage_of(&stored.provenance, stored.made_at)
+                usage_of(&stored.provenance, stored.made_at, price)
                     .iter()
                     .try_for_each(|usage| tx.add_usage(usage))?;
                 Ok(tx.keep_summary(id, &stored, None)?)
@@ -98,7 +99,7 @@ impl Operation for SummarizeSession {
         let Some(made) = &params.made else {
             return Err(Fault::new(ErrorCode::Internal, "the summary was not made ready"));
         };
-        if let Some(usage) = usage_of(&made.provenance, context.now) {
+        if let Some(usage) = usage_of(&made.provenance, context.now, context.settings.observations.price) {
             tx.add_usage(&usage).map_err(store_fault)?;
         }
         tx.keep_summary(session.id, made, None).map_err(store_fault)?;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{Observation, Provenance, SessionMaterial, ToolUse};
+use baton_core::observation::{Observation, Price, Provenance, SessionMaterial, ToolUse};
 use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
 use baton_llm::{Compression, Summarization, TokenUsage};
 use baton_store::{
@@ -101,6 +101,10 @@ impl WorkQueue {
         self.app.store().read(move |tx| work(tx).map_err(Failed)).wait().map_err(|Failed(fault)| fault)
     }
 
+    fn price(&self) -> Option<Price> {
+        self.app.settings().observations.price
+    }
+
     /// Claims items. One that was claimed too often without coming to an end is given up: it may be what kills workers.
     pub fn claim(&self, limit: u32) -> Result<Vec<Claimed>, Fault> {
         let settings = &self.app.settings().observations;
@@ -143,12 +147,13 @@ impl WorkQueue {
         let now = self.app.now();
         let item = claimed.item.clone();
         let observation = self.observation(&item, compression, compressor, now)?;
+        let price = self.price();
         self.write(move |tx| {
             if !tx.finish_queue_item(item.id, item.fence, now)? {
                 return Ok(false);
             }
             tx.insert_observation(&observation)?;
-            usage_of(&observation.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            usage_of(&observation.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             Ok(true)
         })
     }
@@ -170,8 +175,11 @@ impl WorkQueue {
             compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
         );
         let captured = u64::try_from(item.created_at.as_millis()).unwrap_or(0);
+        // What was captured within one millisecond keeps the order of the queue.
+        let place = u128::from(item.id.unsigned_abs()) << 40;
+        let random = self.app.random_bits()? & ((1 << 40) - 1);
         Ok(Observation {
-            id: ObservationId::new(Ulid::from_parts(captured, self.app.random_bits()?)),
+            id: ObservationId::new(Ulid::from_parts(captured, place | random)),
             queue_id: item.id,
             session_id: item.session_id,
             venture: item.venture.clone(),
@@ -203,9 +211,9 @@ impl WorkQueue {
     ) -> Result<bool, Fault> {
         let (id, fence, error) = (claimed.item.id, claimed.item.fence, error.to_owned());
         let now = self.app.now();
-        let provenance = provenance(compressor, "", usage);
+        let (provenance, price) = (provenance(compressor, "", usage), self.price());
         self.write(move |tx| {
-            usage_of(&provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            usage_of(&provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             tx.fail_queue_item(id, fence, &error, now)
         })
     }
@@ -256,11 +264,12 @@ impl WorkQueue {
             through: job.gathered.through,
             provenance: provenance(compressor, prompt_version, usage),
         };
+        let price = self.price();
         self.write(move |tx| {
             if !tx.keep_summary(claim.session_id, &stored, Some(claim.fence))? {
                 return Ok(false);
             }
-            usage_of(&stored.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            usage_of(&stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if more {
                 tx.request_summary(claim.session_id, now, now)?;
             }
@@ -283,7 +292,7 @@ impl WorkQueue {
     /// Tells how many tokens were used today.
     pub fn tokens_today(&self) -> Result<u64, Fault> {
         let day = self.app.now().day();
-        self.read(move |tx| tx.tokens_on(&day).map_err(store_fault))
+        self.read(move |tx| Ok(tx.spent_on(&day).map_err(store_fault)?.tokens))
     }
 }
 
@@ -298,8 +307,9 @@ fn provenance(compressor: &dyn baton_llm::Compressor, prompt_version: &str, usag
 }
 
 /// What a model counted, for the day's account; none without a model.
-pub(super) fn usage_of(provenance: &Provenance, now: Timestamp) -> Option<DailyUsage> {
+pub(super) fn usage_of(provenance: &Provenance, now: Timestamp, price: Option<Price>) -> Option<DailyUsage> {
     let model = provenance.model.clone()?;
+    let price = price.or_else(|| Price::of(&model));
     Some(DailyUsage {
         day: now.day(),
         compressor: provenance.compressor.clone(),
@@ -307,5 +317,6 @@ pub(super) fn usage_of(provenance: &Provenance, now: Timestamp) -> Option<DailyU
         calls: 1,
         tokens_in: provenance.tokens_in,
         tokens_out: provenance.tokens_out,
+        micro_usd: price.map_or(0, |price| price.micro_dollars(provenance.tokens_in, provenance.tokens_out)),
     })
 }

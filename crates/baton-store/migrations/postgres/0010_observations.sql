@@ -117,5 +117,6 @@ CREATE TABLE token_usage (
   calls      BIGINT NOT NULL,
   tokens_in  BIGINT NOT NULL,
   tokens_out BIGINT NOT NULL,
+  micro_usd  BIGINT NOT NULL,
   PRIMARY KEY (day, compressor, model)
 );

@@ -117,5 +117,6 @@ CREATE TABLE token_usage (
   calls      INTEGER NOT NULL,
   tokens_in  INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
+  micro_usd  INTEGER NOT NULL,
   PRIMARY KEY (day, compressor, model)
 ) STRICT, WITHOUT ROWID;
