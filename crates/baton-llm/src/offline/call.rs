@@ -48,11 +48,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How much text the tool gave back.
-    pub(super) fn raw_bytes(&self) -> usize {
-        self.raw_bytes
-    }
-
     /// How long the detail may be beside a title and a summary.
     pub(super) fn detail_bytes(&self, title: &str, summary: &str) -> usize {
         if self.raw_bytes <= LARGE_BYTES {

@@ -65,17 +65,36 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The first line that is more than a greeting or a heading.
+/// The first line that is more than a greeting, a heading, code or an announcement.
 fn opening(report: &str) -> &str {
-    let greets = |line: &&str| {
-        ["Perfect", "Great", "Excellent", "Now ", "I have", "I now", "Let me", "#"]
-            .iter()
-            .any(|start| line.starts_with(start))
-    };
-    report
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.split_whitespace().count() > 4)
-        .find(|line| !greets(line))
-        .unwrap_or_else(|| first_line(report))
+    const GREETINGS: &[&str] = &[
+        "Perfect",
+        "Great",
+        "Excellent",
+        "Now ",
+        "I have",
+        "I now",
+        "I've",
+        "Let me",
+        "#",
+        "Based on",
+        "Here is",
+        "Here's",
+        "---",
+        "**Source",
+    ];
+    let mut is_fenced = false;
+    for line in report.lines().map(str::trim) {
+        if line.starts_with("```") {
+            is_fenced = !is_fenced;
+            continue;
+        }
+        let says = line.split_whitespace().count() > 5
+            && !line.ends_with(':')
+            && !GREETINGS.iter().any(|start| line.starts_with(start));
+        if says && !is_fenced {
+            return line;
+        }
+    }
+    first_line(report)
 }

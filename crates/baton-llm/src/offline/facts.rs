@@ -11,6 +11,8 @@ use super::text::{MAX_LINE_BYTES, head, relative, shorten};
 const MAX_NAMES: usize = 4_000;
 /// How long one line of a detail may be, in characters.
 const MAX_DETAIL_LINE: usize = 240;
+/// How many different lines of an output are ranked.
+const MAX_LINES: usize = 4_000;
 
 /// The detail of an observation, filled up to its budget. What was said already is not said again.
 pub(super) struct Detail {
@@ -71,12 +73,12 @@ impl Detail {
         let mut left_out = 0;
         for item in items {
             let item = shorten(item.as_ref(), MAX_DETAIL_LINE);
-            if item.is_empty() || self.has_said(&item) || holds_word(&line, &item) {
-                continue;
-            }
             // Room for the items and for saying how many are not there.
             if left_out > 0 || line.len() + item.len() + 12 > self.left() {
                 left_out += 1;
+                continue;
+            }
+            if item.is_empty() || self.has_said(&item) || holds_word(&line, &item) {
                 continue;
             }
             if line.len() > empty {
@@ -98,11 +100,9 @@ impl Detail {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let room = self.left();
-        for name in names {
+        let said: HashSet<&str> = words(&self.said).chain(words(&self.text)).collect();
+        for name in names.iter().filter(|name| !said.contains(**name)) {
             if line.len() + name.len() + 2 > room {
-                continue;
-            }
-            if self.has_said(name) || holds_word(&line, name) {
                 continue;
             }
             if line.len() > empty {
@@ -148,11 +148,7 @@ fn holds_word(text: &str, word: &str) -> bool {
 /// The names in a text that somebody made up (`parse_header`, `SessionState`), the most telling for their length first.
 pub(super) fn names(text: &str) -> Vec<&str> {
     let mut counts: HashMap<&str, (u32, usize)> = HashMap::new();
-    for (position, word) in text
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .enumerate()
-        .filter(|(_, word)| is_name(word))
-    {
+    for (position, word) in words(text).enumerate().filter(|(_, word)| is_name(word)) {
         let room = counts.len() < MAX_NAMES;
         match counts.get_mut(word) {
             Some((count, _)) => *count += 1,
@@ -168,6 +164,17 @@ pub(super) fn names(text: &str) -> Vec<&str> {
     let value = |word: &str, count: u32| u64::from(count) * 1_000_000 / (word.len() as u64 + 2).pow(2);
     ranked.sort_by(|a, b| value(b.0, b.1).cmp(&value(a.0, a.1)).then(a.2.cmp(&b.2)));
     ranked.into_iter().map(|(word, ..)| word).collect()
+}
+
+/// The words of a text. The letter of an escape (`\n`, `\t`) belongs to none.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut after_backslash = false;
+    text.split(move |letter: char| {
+        let is_escape =
+            std::mem::replace(&mut after_backslash, letter == '\\') && matches!(letter, 'n' | 't' | 'r');
+        is_escape || !letter.is_ascii_alphanumeric() && letter != '_'
+    })
+    .filter(|word| !word.is_empty())
 }
 
 /// Tells whether a word was made up of several: `snake_case`, `camelCase`, `HTTPServer`.
@@ -243,9 +250,7 @@ pub(super) fn error_lines(text: &str) -> Vec<&str> {
         if !tells_of_an_error(line) {
             continue;
         }
-        // The same message about another number is the same message.
-        let shape: String = head(line, 120).chars().filter(|letter| !letter.is_ascii_digit()).collect();
-        if seen.insert(shape) {
+        if seen.insert(shape(line)) {
             found.push(line);
         }
         if found.len() >= 400 {
@@ -296,54 +301,80 @@ fn tells_of_an_error(line: &str) -> bool {
     MARKS.iter().any(|mark| lower.contains(mark)) && !CALM.iter().any(|calm| lower.contains(calm))
 }
 
-/// The lines of a text that hold the most facts for their length, in their order, together at most `bytes` long.
+/// The lines of a text that hold the most facts for their length, in their order, together at most `bytes` long. A line
+/// that has only facts of lines before it in rank is left out, and so is code between fences.
 pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
-    let mut lines: Vec<(usize, u64, &str)> = Vec::new();
+    let mut lines: Vec<(u64, &str)> = Vec::new();
     let mut seen = HashSet::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let line = head(line, MAX_LINE_BYTES);
-        let shape: String = head(line, 160).chars().filter(|letter| !letter.is_ascii_digit()).collect();
-        if lines.len() < 5_000 && seen.insert(shape) {
-            lines.push((lines.len(), telling(line), line));
+    let mut is_fenced = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("```") {
+            is_fenced = !is_fenced;
+        } else if !is_fenced && !line.is_empty() && lines.len() < MAX_LINES {
+            let line = head(line, MAX_LINE_BYTES);
+            if seen.insert(shape(line)) {
+                lines.push((telling(line), line));
+            }
         }
     }
     let mut ranked: Vec<usize> = (0..lines.len()).collect();
-    ranked.sort_by_key(|index| std::cmp::Reverse(lines.get(*index).map_or(0, |line| line.1)));
+    ranked.sort_by_key(|index| std::cmp::Reverse(lines.get(*index).map_or(0, |line| line.0)));
     let mut room = bytes;
     let mut chosen = Vec::new();
-    for index in ranked {
-        let Some((position, value, line)) = lines.get(index).copied() else { continue };
-        let line = shorten(line, MAX_DETAIL_LINE.min(bytes.max(60)));
-        if value == 0 || line.len() + 1 > room {
+    let mut told: HashSet<&str> = HashSet::new();
+    for index in ranked.into_iter().take(MAX_LINES / 10) {
+        let Some((value, line)) = lines.get(index).copied() else { continue };
+        let short = shorten(line, MAX_DETAIL_LINE.min(bytes.max(60)));
+        if value == 0 || short.len() + 1 > room {
             continue;
         }
-        room -= line.len() + 1;
-        chosen.push((position, line));
+        let facts: Vec<&str> = facts_of(line).map(|(fact, _)| fact).collect();
+        if !facts.is_empty() && facts.iter().all(|fact| told.contains(fact)) {
+            continue;
+        }
+        told.extend(facts);
+        room -= short.len() + 1;
+        chosen.push((index, short));
     }
-    chosen.sort_by_key(|(position, _)| *position);
+    chosen.sort_by_key(|(index, _)| *index);
     chosen.into_iter().map(|(_, line)| line).collect()
 }
 
-/// How much a line tells for its length.
-fn telling(line: &str) -> u64 {
-    let mut facts: u64 = 0;
-    for word in
-        line.split(|letter: char| letter.is_whitespace() || matches!(letter, '`' | '"' | '(' | ')' | ','))
-    {
-        let plain = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        if is_path(plain) {
-            facts += 3;
-        } else if plain.split(['.', ':', '/', '=']).any(is_name) || is_count(plain) {
-            facts += 2;
+/// A line without its numbers: the same message about another number has the same shape.
+fn shape(line: &str) -> String {
+    head(line, 160).chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+/// The paths, names and numbers of a line, and what each is worth.
+fn facts_of(line: &str) -> impl Iterator<Item = (&str, u64)> {
+    let separates = |letter: char| {
+        letter.is_whitespace() || matches!(letter, '`' | '"' | '\'' | '(' | ')' | ',' | '[' | ']')
+    };
+    line.split(separates).filter_map(|word| {
+        let word = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if is_path(word) {
+            Some((word, 3))
+        } else if word.split(['.', ':', '/', '=']).any(is_name) || is_count(word) {
+            Some((word, 2))
+        } else {
+            None
         }
-    }
+    })
+}
+
+/// How much a line tells for its length. Prose tells more than a line of code with the same names.
+fn telling(line: &str) -> u64 {
+    let mut facts: u64 = facts_of(line).map(|(_, worth)| worth).sum();
     if line.starts_with('#') || line.starts_with("**") {
         facts += 2;
     }
     if tells_of_an_error(head(line, 300)) {
         facts += 2;
     }
-    facts * 1_000 / (line.len() as u64 + 30)
+    if line.split_whitespace().take(4).count() < 4 || line.ends_with(['{', ';']) {
+        facts = facts.div_ceil(2);
+    }
+    facts * 1_000 / (line.len() as u64 + 60)
 }
 
 fn is_count(word: &str) -> bool {

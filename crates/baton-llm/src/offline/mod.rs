@@ -18,12 +18,14 @@ mod other;
 mod patch;
 mod plan;
 mod read;
+mod run;
 mod search;
 mod shell;
 mod structure;
 mod summary;
 mod text;
 mod title;
+mod verdict;
 mod web;
 
 pub use compressor::Offline;

@@ -67,7 +67,7 @@ fn collect<'a>(
         return;
     }
     match value {
-        Value::String(text) => texts.push(text),
+        Value::String(text) if text.contains(' ') => texts.push(text),
         Value::Array(elements) => {
             elements.iter().for_each(|element| collect(element, links, texts, depth + 1))
         }
