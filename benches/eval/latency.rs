@@ -26,7 +26,7 @@ pub fn report() {
     table("Made-up outputs of 100 KB", &["output", "p50 ms", "p99 ms", "max ms"], &rows.collect::<Vec<_>>());
 }
 
-fn cases() -> Vec<(&'static str, ToolUse)> {
+pub fn cases() -> Vec<(&'static str, ToolUse)> {
     let test_log = fill(|index| {
         let verdict = if index % 97 == 3 { "FAILED" } else { "ok" };
         format!("test module_{index}::handles_case_{} ... {verdict}\n", index * 7)

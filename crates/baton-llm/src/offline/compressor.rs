@@ -119,7 +119,7 @@ fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
                 summary,
             );
             if message.len() > 500 {
-                detail.lines(super::facts::error_lines(message));
+                detail.lines(super::lines::error_lines(message));
             }
             draft.with_detail(detail)
         }

@@ -1,18 +1,16 @@
-//! Facts worth keeping: names, paths and error lines in a text, the most telling first, and the detail they are put in.
+//! Facts worth keeping: the names and paths in a text, the most telling first, and the detail they are put in.
 //!
 //! A name tells more the more often it occurs, and costs what it is long: so the detail of a large output is filled
 //! with those that give the most for their length.
 
 use std::collections::{HashMap, HashSet};
 
-use super::text::{MAX_LINE_BYTES, head, relative, shorten};
+use super::text::{relative, shorten};
 
 /// How many names are ranked at most.
 const MAX_NAMES: usize = 4_000;
 /// How long one line of a detail may be, in characters.
-const MAX_DETAIL_LINE: usize = 240;
-/// How many different lines of an output are ranked.
-const MAX_LINES: usize = 4_000;
+pub(super) const MAX_DETAIL_LINE: usize = 240;
 
 /// The detail of an observation, filled up to its budget. What was said already is not said again.
 pub(super) struct Detail {
@@ -207,6 +205,9 @@ pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
             )
     };
     for (position, word) in text.split(separates).enumerate() {
+        if !word.as_bytes().contains(&b'.') {
+            continue;
+        }
         let word = word.split(':').next().unwrap_or(word).trim_end_matches(['.', '/', '!', '?']);
         if is_path(word) && counts.len() < MAX_NAMES {
             counts.entry(relative(word, cwd)).or_insert((0, position)).0 += 1;
@@ -219,8 +220,8 @@ pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
 }
 
 /// Tells whether a word is the path of a file: it has an ending, and a folder or an ending that is known.
-fn is_path(word: &str) -> bool {
-    if !(3..=200).contains(&word.len()) || word.contains("//") || word.contains("...") {
+pub(super) fn is_path(word: &str) -> bool {
+    if !(3..=200).contains(&word.len()) {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
@@ -228,158 +229,22 @@ fn is_path(word: &str) -> bool {
     let fits = (1..=8).contains(&ending.len())
         && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
-        && word.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let known = KNOWN_ENDINGS.contains(&ending);
-    fits && (known && !stem.is_empty() && !stem.contains(['\\', '*', '%', '$', '+', '&'])
-        || word.contains('/') && !word.contains(['*', '%', '\\', '$', '&']))
-}
-
-const KNOWN_ENDINGS: &[&str] = &[
-    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "java", "kt", "c", "h", "cc", "cpp",
-    "hpp", "cs", "rb", "php", "swift", "scala", "sh", "bash", "zsh", "sql", "md", "rst", "txt", "json",
-    "jsonl", "yml", "yaml", "toml", "lock", "cfg", "ini", "env", "xml", "html", "css", "scss", "vue",
-    "svelte", "proto", "graphql", "tf", "mod", "sum", "log", "csv",
-];
-
-/// Lines of a text that tell of an error, in their order, without repetitions.
-pub(super) fn error_lines(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    for line in text.lines() {
-        let line = head(line.trim(), MAX_LINE_BYTES);
-        if !tells_of_an_error(line) {
-            continue;
-        }
-        if seen.insert(shape(line)) {
-            found.push(line);
-        }
-        if found.len() >= 400 {
-            break;
-        }
-    }
-    found
-}
-
-fn tells_of_an_error(line: &str) -> bool {
-    const MARKS: &[&str] = &[
-        "error",
-        "fail",
-        "panic",
-        "fatal",
-        "exception",
-        "traceback",
-        "cannot ",
-        "can't ",
-        "undefined",
-        "not found",
-        "denied",
-        "no such file",
-        "unable to",
-        "conflict",
-        "refused",
-        "timed out",
-        "not used",
-        "missing",
-        "invalid",
-        "unexpected",
-    ];
-    const CALM: &[&str] = &[
-        "0 error",
-        "no error",
-        "0 fail",
-        "failed: 0",
-        "failures: 0",
-        "errors: 0",
-        "0 problems",
-        "error=null",
-        "\"error\":null",
-    ];
-    if line.len() < 4 {
+        && word.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !word.bytes().any(|byte| matches!(byte, b'\\' | b'*' | b'%' | b'$' | b'+' | b'&'));
+    if !fits || word.contains("//") || word.contains("...") {
         return false;
     }
-    let lower = line.to_ascii_lowercase();
-    MARKS.iter().any(|mark| lower.contains(mark)) && !CALM.iter().any(|calm| lower.contains(calm))
+    let is_known =
+        KNOWN_ENDINGS.contains(&ending) || matches!(name, "Cargo.lock" | "go.mod" | "go.sum" | "yarn.lock");
+    word.contains('/') || is_known && !stem.is_empty()
 }
 
-/// The lines of a text that hold the most facts for their length, in their order, together at most `bytes` long. A line
-/// that has only facts of lines before it in rank is left out, and so is code between fences.
-pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
-    let mut lines: Vec<(u64, &str)> = Vec::new();
-    let mut seen = HashSet::new();
-    let mut is_fenced = false;
-    for line in text.lines().map(str::trim) {
-        if line.starts_with("```") {
-            is_fenced = !is_fenced;
-        } else if !is_fenced && !line.is_empty() && lines.len() < MAX_LINES {
-            let line = head(line, MAX_LINE_BYTES);
-            if seen.insert(shape(line)) {
-                lines.push((telling(line), line));
-            }
-        }
-    }
-    let mut ranked: Vec<usize> = (0..lines.len()).collect();
-    ranked.sort_by_key(|index| std::cmp::Reverse(lines.get(*index).map_or(0, |line| line.0)));
-    let mut room = bytes;
-    let mut chosen = Vec::new();
-    let mut told: HashSet<&str> = HashSet::new();
-    for index in ranked.into_iter().take(MAX_LINES / 10) {
-        let Some((value, line)) = lines.get(index).copied() else { continue };
-        let short = shorten(line, MAX_DETAIL_LINE.min(bytes.max(60)));
-        if value == 0 || short.len() + 1 > room {
-            continue;
-        }
-        let facts: Vec<&str> = facts_of(line).map(|(fact, _)| fact).collect();
-        if !facts.is_empty() && facts.iter().all(|fact| told.contains(fact)) {
-            continue;
-        }
-        told.extend(facts);
-        room -= short.len() + 1;
-        chosen.push((index, short));
-    }
-    chosen.sort_by_key(|(index, _)| *index);
-    chosen.into_iter().map(|(_, line)| line).collect()
-}
-
-/// A line without its numbers: the same message about another number has the same shape.
-fn shape(line: &str) -> String {
-    head(line, 160).chars().filter(|letter| !letter.is_ascii_digit()).collect()
-}
-
-/// The paths, names and numbers of a line, and what each is worth.
-fn facts_of(line: &str) -> impl Iterator<Item = (&str, u64)> {
-    let separates = |letter: char| {
-        letter.is_whitespace() || matches!(letter, '`' | '"' | '\'' | '(' | ')' | ',' | '[' | ']')
-    };
-    line.split(separates).filter_map(|word| {
-        let word = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        if is_path(word) {
-            Some((word, 3))
-        } else if word.split(['.', ':', '/', '=']).any(is_name) || is_count(word) {
-            Some((word, 2))
-        } else {
-            None
-        }
-    })
-}
-
-/// How much a line tells for its length. Prose tells more than a line of code with the same names.
-fn telling(line: &str) -> u64 {
-    let mut facts: u64 = facts_of(line).map(|(_, worth)| worth).sum();
-    if line.starts_with('#') || line.starts_with("**") {
-        facts += 2;
-    }
-    if tells_of_an_error(head(line, 300)) {
-        facts += 2;
-    }
-    if line.split_whitespace().take(4).count() < 4 || line.ends_with(['{', ';']) {
-        facts = facts.div_ceil(2);
-    }
-    facts * 1_000 / (line.len() as u64 + 60)
-}
-
-fn is_count(word: &str) -> bool {
-    word.len() > 1 && word.len() < 12 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-}
+/// Endings that no member of an object has in source code.
+const KNOWN_ENDINGS: &[&str] = &[
+    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "java", "kt", "cc", "cpp", "hpp", "cs",
+    "rb", "php", "swift", "scala", "sh", "bash", "zsh", "sql", "md", "rst", "txt", "json", "jsonl", "yml",
+    "yaml", "toml", "cfg", "ini", "xml", "html", "css", "scss", "vue", "svelte", "proto", "graphql", "csv",
+];
 
 #[cfg(test)]
 mod tests {
@@ -400,12 +265,6 @@ mod tests {
     fn paths_are_found_among_words() {
         let text = "at /home/dev/app/src/a.rs:12:3 (see docs/x.md, README.md) https://a.b/c.html v1.2 e.g. foo/bar.baz a.b";
         assert_eq!(paths(text, Some("/home/dev/app")), ["src/a.rs", "docs/x.md", "README.md", "foo/bar.baz"]);
-    }
-
-    #[test]
-    fn error_lines_are_kept_once() {
-        let text = "ok\nerror: one at 1\nerror: one at 2\n0 errors\npanic: two\n";
-        assert_eq!(error_lines(text), ["error: one at 1", "panic: two"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use baton_core::task::qa::{QaFailure, QaRun, read_log};
 
-use super::facts::error_lines;
+use super::lines::error_lines;
 use super::run::Run;
 use super::text::{counted, one_line};
 

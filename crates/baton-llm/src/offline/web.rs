@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{Detail, names, telling_lines};
+use super::facts::{Detail, names};
+use super::lines::telling_lines;
 use super::text::{counted, first_line, first_sentence, one_line};
 use super::title::title;
 
