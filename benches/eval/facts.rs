@@ -31,8 +31,9 @@ const ENDINGS: &[&str] = &[
     "txt", "lock", "sql", "css", "html", "mod", "sum", "log",
 ];
 
-/// How many characters of an error line must be kept.
-const ERROR_CHARACTERS: usize = 40;
+/// How many words of an error line count, and how many of five of them must be kept.
+const ERROR_WORDS: usize = 12;
+const OF_FIVE: usize = 4;
 
 /// Finds the paths, identifiers, tests and numbers in a text.
 pub fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
@@ -43,6 +44,8 @@ pub fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
     for word in text.split(|letter: char| !of_path(letter)) {
         let word = word.trim_matches(['.', '-']);
         let word = word.strip_prefix(cwd).and_then(|rest| rest.strip_prefix('/')).unwrap_or(word);
+        // The sides of a diff.
+        let word = word.strip_prefix("a/").or_else(|| word.strip_prefix("b/")).unwrap_or(word);
         if is_path(word) {
             found.insert((Kind::Path, word.to_owned()));
         }
@@ -94,7 +97,10 @@ impl Kept {
         match kind {
             Kind::Identifier | Kind::Test => self.words.contains(words),
             Kind::Number => self.numbers.contains(words),
-            Kind::Error => self.text.contains(words.as_str()),
+            Kind::Error => {
+                let all = self::words(words).count();
+                self::words(words).filter(|word| self.words.contains(*word)).count() * 5 >= all * OF_FIVE
+            }
             Kind::Path => {
                 self.text.contains(words.as_str())
                     || words.rsplit_once('/').is_some_and(|(folder, name)| {
@@ -123,8 +129,7 @@ fn plain(text: &str) -> String {
 }
 
 fn beginning(line: &str) -> String {
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(ERROR_CHARACTERS).collect()
+    line.split_whitespace().take(ERROR_WORDS).collect::<Vec<_>>().join(" ")
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -2,7 +2,8 @@
 //!
 //! FOLDER holds `.jsonl` files, one session each, one hook event a line. Without an argument it is
 //! `../shared/eval/transcripts` beside the repository; when there is none, only the latency of made-up outputs is
-//! measured. `--show TOOL` prints the observations of one tool instead, to be read.
+//! measured. `--show TOOL` prints the observations of one tool instead, to be read; `--lost TOOL` prints what its large
+//! outputs lost.
 //!
 //! What is measured, for every `PostToolUse` event:
 //!
@@ -11,8 +12,8 @@
 //! - **Key facts kept**: facts are the paths, identifiers, numbers, names of tests and error lines in the response, found
 //!   by the rules in `facts.rs`, which share no code with the compressor. Echoes are left out: what a response repeats of
 //!   its input, and the file as it was before an edit (of which only the changed lines count). A fact is kept when it
-//!   stands in title, summary or detail as a whole word (a path: whole, or as its folder and its name; an error line: its
-//!   first 40 characters). Every fact weighs as many as later events of the same session mention it, each event once:
+//!   stands in title, summary or detail as a whole word (a path: whole, or as its folder and its name; an error line: four of
+//!   five of its first twelve words). Every fact weighs as many as later events of the same session mention it, each event once:
 //!   *mentioned* counts prompts, tool inputs and tool outputs, *written* only prompts and inputs, that is, what a person
 //!   or an agent wrote. *Unweighted* counts every fact once, mentioned again or not. All are pooled: the sum of the
 //!   weights that were kept by the sum of all.
@@ -37,15 +38,26 @@ const LARGE_BYTES: usize = 5_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let show = arguments.iter().position(|argument| argument == "--show");
-    let shown = show.and_then(|at| arguments.get(at + 1)).cloned();
+    let flag = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1)
+    };
     let folder = arguments
         .first()
         .filter(|argument| !argument.starts_with("--"))
         .map_or_else(default_folder, PathBuf::from);
     let sessions = session::read_folder(&folder);
-    if let Some(tool) = shown {
-        sessions.iter().for_each(|session| measure::show(session, &tool));
+    if let Some(tool) = flag("--show") {
+        sessions.iter().for_each(|session| measure::show(session, tool));
+        return;
+    }
+    if let Some(tool) = flag("--lost") {
+        lost(
+            sessions
+                .iter()
+                .flat_map(measure::measure)
+                .filter(|one| one.tool == *tool && one.raw_bytes > LARGE_BYTES),
+        );
         return;
     }
     machine();
@@ -63,6 +75,21 @@ fn default_folder() -> PathBuf {
     let benches = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let root = benches.parent().expect("the repository").to_path_buf();
     root.parent().expect("the folder of the repository").join("shared/eval/transcripts")
+}
+
+/// Prints the facts that were lost, the heaviest first.
+fn lost(measured: impl Iterator<Item = Measured>) {
+    for one in measured {
+        let mut lost: Vec<_> = one.facts.iter().filter(|fact| !fact.is_kept).collect();
+        lost.sort_by_key(|fact| std::cmp::Reverse(fact.mentioned));
+        println!("\n{} of {} facts lost of {} bytes:", lost.len(), one.facts.len(), one.raw_bytes);
+        let words: Vec<String> = lost
+            .iter()
+            .take(40)
+            .map(|fact| format!("{:?} {} ×{}", fact.kind, fact.words, fact.mentioned))
+            .collect();
+        println!("{}", words.join(", "));
+    }
 }
 
 fn report(measured: &[Measured]) {

@@ -34,6 +34,8 @@ pub struct Measured {
 pub struct Weighed {
     /// What kind it is.
     pub kind: Kind,
+    /// In its words.
+    pub words: String,
     /// By how many later events.
     pub mentioned: u64,
     /// By how many later prompts and inputs.
@@ -98,6 +100,7 @@ fn one(
             .iter()
             .map(|fact| Weighed {
                 kind: fact.0,
+                words: fact.1.clone(),
                 mentioned: mentioned.get(fact).copied().unwrap_or(0),
                 written: written.get(fact).copied().unwrap_or(0),
                 is_kept: kept.holds(fact),
@@ -193,6 +196,7 @@ pub const HEADER: &[&str] = &[
     "number",
     "raw KB",
     "observations KB",
+    "ratio, lowest",
     "ratio, median",
     "ratio, total",
     "facts",
@@ -212,6 +216,7 @@ pub struct Totals {
     number: usize,
     compressed_bytes: usize,
     median_ratio: f64,
+    lowest_ratio: f64,
     facts: usize,
     mentioned: (u64, u64),
     written: (u64, u64),
@@ -238,6 +243,7 @@ impl Totals {
             number: measured.len(),
             compressed_bytes: measured.iter().map(|one| one.compressed_bytes).sum(),
             median_ratio: ratios.get(ratios.len() / 2).copied().unwrap_or(0.0),
+            lowest_ratio: ratios.first().copied().unwrap_or(0.0),
             facts: facts().count(),
             mentioned: kept(|fact| fact.mentioned),
             written: kept(|fact| fact.written),
@@ -255,6 +261,7 @@ impl Totals {
             self.number.to_string(),
             format!("{:.1}", self.raw_bytes as f64 / 1e3),
             format!("{:.1}", self.compressed_bytes as f64 / 1e3),
+            format!("{:.1}", self.lowest_ratio),
             format!("{:.1}", self.median_ratio),
             format!("{:.1}", self.raw_bytes as f64 / self.compressed_bytes.max(1) as f64),
             self.facts.to_string(),

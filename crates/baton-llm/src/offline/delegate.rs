@@ -42,10 +42,10 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         false => format!("{agent} reported{effort}: {}", first_sentence(opening, 280)),
     };
     let (draft, mut detail) = Draft::begin(call, title, summary);
-    let whole = detail.reserve(detail.left() * 3 / 4);
+    let whole = detail.reserve(detail.left() * 2 / 3);
     detail.list("Files", paths(&report, call.cwd));
     detail.restore(whole);
-    let whole = detail.reserve(detail.left() * 2 / 5);
+    let whole = detail.reserve(detail.left() / 2);
     detail.lines(telling_lines(&report, detail.left()));
     detail.restore(whole);
     detail.names("Names", &names(&report));

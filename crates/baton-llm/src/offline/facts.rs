@@ -213,8 +213,19 @@ pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
             counts.entry(relative(word, cwd)).or_insert((0, position)).0 += 1;
         }
     }
-    let mut ranked: Vec<(&str, u32, usize)> =
-        counts.into_iter().map(|(path, (count, position))| (path, count, position)).collect();
+    // A name without its folder is the file that was named with it.
+    let mut by_name: HashMap<&str, (u32, usize)> = counts.clone();
+    by_name.retain(|path, _| !path.contains('/'));
+    let mut ranked: Vec<(&str, u32, usize)> = Vec::with_capacity(counts.len());
+    let mut folders: Vec<(&str, (u32, usize))> =
+        counts.into_iter().filter(|(path, _)| path.contains('/')).collect();
+    folders.sort_by_key(|(_, (_, position))| *position);
+    for (path, (count, position)) in folders {
+        let bare = path.rsplit('/').next().and_then(|name| by_name.remove(name));
+        let (more, earlier) = bare.unwrap_or((0, position));
+        ranked.push((path, count + more, position.min(earlier)));
+    }
+    ranked.extend(by_name.into_iter().map(|(path, (count, position))| (path, count, position)));
     ranked.sort_by(|a, b| b.1.cmp(&a.1).then(a.2.cmp(&b.2)));
     ranked.into_iter().map(|(path, ..)| path).collect()
 }

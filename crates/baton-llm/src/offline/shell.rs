@@ -19,6 +19,9 @@ use super::verdict::Verdict;
 /// An output up to this size is kept as it is.
 const SHOWN_BYTES: usize = 420;
 
+/// Beside a larger output there is less room for the command.
+const LARGE_BYTES: usize = 5_000;
+
 /// Tells whether a tool is a shell.
 pub(super) fn is_shell(call: &Call<'_>) -> bool {
     const SHELLS: &[&str] = &[
@@ -96,7 +99,8 @@ fn describe(call: &Call<'_>, run: &Run, line: &CommandLine, verdict: &Verdict) -
     };
     let outcome = outcome(run, verdict, story.as_ref(), &steps)
         .or_else(|| (!diff.is_empty()).then(|| git::totals(&diff)));
-    let summary = summary(run, verdict, story.as_ref());
+    let purpose = run.purpose.as_deref().filter(|purpose| !done.starts_with(purpose));
+    let summary = summary(run, verdict, story.as_ref(), purpose);
     let (mut draft, mut detail) = Draft::begin(call, title(&done, outcome.as_deref()), summary);
     if !diff.is_empty() {
         fill_diff(call, &diff, &mut detail);
@@ -148,7 +152,7 @@ fn lower_first(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_lowercase(), letters.as_str()))
 }
 
-fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>) -> String {
+fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>, purpose: Option<&str>) -> String {
     let ended = match run.status {
         _ if run.interrupted => "was interrupted".to_owned(),
         Some(status) if status != 0 => format!("ended with exit code {status}"),
@@ -158,9 +162,12 @@ fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>) -> String {
         _ if !verdict.failures.is_empty() => "ran".to_owned(),
         _ => "succeeded".to_owned(),
     };
-    let command =
-        if run.command.is_empty() { "It".to_owned() } else { format!("`{}`", one_line(&run.command, 140)) };
-    let mut summary = match &run.purpose {
+    let command = if run.command.is_empty() {
+        "It".to_owned()
+    } else {
+        format!("`{}`", one_line(&run.command, if run.output.len() > LARGE_BYTES { 90 } else { 140 }))
+    };
+    let mut summary = match purpose {
         Some(purpose) => format!("{}: {command} {ended}.", purpose.trim_end_matches('.')),
         None => format!("{command} {ended}."),
     };

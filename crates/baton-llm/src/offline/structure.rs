@@ -9,6 +9,8 @@ use super::text::{counted, one_line};
 const MAX_BYTES: usize = 1_000_000;
 /// How deep it is looked into.
 const MAX_DEPTH: usize = 32;
+/// How many names of members are listed.
+const MAX_KEYS: usize = 24;
 /// Members that say what a thing is, the most telling first.
 const TELLING: &[&str] = &[
     "identifier",
@@ -69,14 +71,21 @@ pub(super) fn read(text: &str) -> Vec<Value> {
 
 /// Adds what values hold: each in a line by its most telling members, then the names in all of them.
 pub(super) fn fill_values(values: &[Value], detail: &mut Detail) {
-    let whole = detail.reserve(detail.left() * 2 / 5);
+    let whole = detail.reserve(detail.left() * 11 / 20);
     if let [Value::Object(only)] = values {
         fill_object(only, detail);
     } else {
-        if let Some(Value::Object(first)) = values.first() {
-            let keys = first.keys().filter(|key| !key.ends_with("url") && !key.starts_with('_')).take(12);
-            detail.list(&format!("{} with", counted(values.len(), "entry")), keys);
+        let mut keys: Vec<&str> = Vec::new();
+        for key in values.iter().take(200).filter_map(Value::as_object).flat_map(Map::keys) {
+            if keys.len() < MAX_KEYS
+                && !key.ends_with("url")
+                && !key.starts_with('_')
+                && !keys.contains(&key.as_str())
+            {
+                keys.push(key);
+            }
         }
+        detail.list(&format!("{} with", counted(values.len(), "entry")), keys);
         let each = detail.left() / values.len().clamp(1, 8);
         detail.lines(values.iter().map(|value| line_of(value, each.max(60))));
     }

@@ -173,7 +173,7 @@ fn any_other_command() {
     assert_eq!(seen.title, "Deploy to staging: exit 2");
     assert_eq!(
         seen.summary,
-        "Deploy to staging: `./scripts/deploy.sh staging` ended with exit code 2. First error: Error: missing DEPLOY_KEY"
+        "`./scripts/deploy.sh staging` ended with exit code 2. First error: Error: missing DEPLOY_KEY"
     );
     let remove = bash("rm -rf build old.txt && mv a.txt b.txt", "");
     assert_eq!(remove.title, "Delete build and old.txt and move a.txt to b.txt");
