@@ -48,7 +48,7 @@ fn request(prompts: &[String]) -> Option<String> {
     let first = prompts.iter().find(asks).or(prompts.first())?;
     let words = one_line(first_line(first), 220);
     let more = prompts.len().saturating_sub(1);
-    let more = if more > 0 { format!(" (and {more} more requests)") } else { String::new() };
+    let more = if more > 0 { format!(" (and {})", counted(more, "more request")) } else { String::new() };
     (!words.is_empty()).then(|| format!("Asked to: \"{}\"{more}.", words.trim_end_matches('.')))
 }
 
