@@ -107,21 +107,32 @@ impl WorkQueue {
         let now = self.app.now();
         let claim = QueueClaim { now, lease_until: now.plus(settings.lease), limit };
         let most = i64::from(settings.max_attempts);
-        self.write(move |tx| {
-            let mut claimed = Vec::new();
-            for item in tx.claim_queue(claim)? {
-                if item.attempts > most {
-                    let error = item
-                        .last_error
-                        .clone()
-                        .unwrap_or_else(|| format!("given up: {most} workers ended while they worked on it"));
+        loop {
+            let (claimed, given_up) = self.write(move |tx| {
+                let found = tx.claim_queue(claim)?;
+                let (given_up, claimed): (Vec<_>, Vec<_>) =
+                    found.into_iter().partition(|item| item.attempts > most);
+                for item in &given_up {
+                    let ended = || format!("given up: {most} workers ended while they worked on it");
+                    let error = item.last_error.clone().unwrap_or_else(ended);
                     tx.fail_queue_item(item.id, item.fence, &error, now)?;
-                } else {
-                    claimed.push(Claimed { item });
                 }
+                Ok((claimed, given_up))
+            })?;
+            for item in &given_up {
+                tracing::error!(item = item.id, "an item was given up: it was claimed too often");
             }
-            Ok(claimed)
-        })
+            // Behind those that were given up others may wait.
+            if !claimed.is_empty() || given_up.is_empty() {
+                return Ok(claimed.into_iter().map(|item| Claimed { item }).collect());
+            }
+        }
+    }
+
+    /// Counts what a model counted although nothing came of it.
+    pub fn count(&self, usage: TokenUsage, compressor: &dyn baton_llm::Compressor) -> Result<(), Fault> {
+        let spent = usage_of(&provenance(compressor, "", usage), self.app.now());
+        self.write(move |tx| spent.iter().try_for_each(|usage| tx.add_usage(usage)))
     }
 
     /// Reads what a tool did.

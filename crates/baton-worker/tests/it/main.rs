@@ -3,4 +3,5 @@
 
 mod answers;
 mod budget;
+mod orphans;
 mod stage;
