@@ -4,4 +4,5 @@
 mod answers;
 mod budget;
 mod orphans;
+mod outages;
 mod stage;
