@@ -34,14 +34,10 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Who compresses now: the configured one, or the one without a model when the day's tokens are used up.
+    /// Who compresses now.
     pub(crate) fn compressor(&self) -> Result<Arc<dyn Compressor>, Fault> {
         let settings = &self.queue.app().settings().observations;
-        let over = match settings.daily_token_budget {
-            Some(budget) if settings.compressor.model().is_some() => self.queue.tokens_today()? >= budget,
-            _ => false,
-        };
-        Ok(if over { settings.offline.clone() } else { settings.compressor.clone() })
+        settings.compressor_within_budget(|| self.queue.tokens_today()).cloned()
     }
 
     fn now(&self) -> Timestamp {
@@ -164,7 +160,11 @@ impl Workshop {
                 self.queue.postpone_summary(job, Some(until), &clip(&message))?;
                 return Ok(Outcome::Returned);
             }
-            Ok(Err(CompressError::Unusable { message, .. })) => message,
+            Ok(Err(CompressError::Unusable { message, usage })) => {
+                self.breaker.succeeded(self.now());
+                self.queue.count(usage, compressor.as_ref())?;
+                message
+            }
             Err(_) => "the compressor broke off".to_owned(),
         };
         // What the model cannot put into words is said without it.

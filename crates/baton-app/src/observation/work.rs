@@ -144,7 +144,8 @@ impl WorkQueue {
         tool_use(&claimed.item, raw, blobs).map_err(store_fault)
     }
 
-    /// Keeps the observation of a claimed item; false when the claim is no longer ours, and nothing was kept.
+    /// Keeps the observation of a claimed item; false when the claim is no longer ours, and nothing was kept but what it
+    /// cost.
     pub fn finish(
         &self,
         claimed: &Claimed,
@@ -155,11 +156,11 @@ impl WorkQueue {
         let item = claimed.item.clone();
         let observation = self.observation(&item, compression, compressor, now)?;
         self.write(move |tx| {
+            usage_of(&observation.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if !tx.finish_queue_item(item.id, item.fence, now)? {
                 return Ok(false);
             }
             tx.insert_observation(&observation)?;
-            usage_of(&observation.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
             Ok(true)
         })
     }
@@ -268,10 +269,10 @@ impl WorkQueue {
             provenance: provenance(compressor, prompt_version, usage),
         };
         self.write(move |tx| {
+            usage_of(&stored.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if !tx.keep_summary(claim.session_id, &stored, Some(claim.fence))? {
                 return Ok(false);
             }
-            usage_of(&stored.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if more {
                 tx.request_summary(claim.session_id, now, now)?;
             }
@@ -298,7 +299,11 @@ impl WorkQueue {
     }
 }
 
-fn provenance(compressor: &dyn baton_llm::Compressor, prompt_version: &str, usage: TokenUsage) -> Provenance {
+pub(super) fn provenance(
+    compressor: &dyn baton_llm::Compressor,
+    prompt_version: &str,
+    usage: TokenUsage,
+) -> Provenance {
     Provenance {
         compressor: compressor.name().to_owned(),
         model: compressor.model().map(str::to_owned),

@@ -6,3 +6,4 @@ mod budget;
 mod orphans;
 mod outages;
 mod stage;
+mod summaries;
