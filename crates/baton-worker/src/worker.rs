@@ -7,8 +7,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use baton_app::App;
-use baton_app::observation::{Claimed, WorkQueue};
-use baton_core::{Fault, Timestamp};
+use baton_app::observation::{Claimed, SummaryJob, WorkQueue};
+use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 
@@ -42,12 +42,35 @@ pub struct Drained {
     pub summaries: u64,
 }
 
+/// What a thread works on.
+#[derive(Clone)]
+enum Job {
+    Item(Box<Claimed>),
+    Summary(Box<SummaryJob>),
+}
+
+/// Which job it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum JobId {
+    Item(i64),
+    Summary(SessionId),
+}
+
+impl Job {
+    fn id(&self) -> JobId {
+        match self {
+            Self::Item(claimed) => JobId::Item(claimed.id()),
+            Self::Summary(job) => JobId::Summary(job.session_id()),
+        }
+    }
+}
+
 /// What the dispatcher is told.
 enum Event {
     /// There may be something in the queue.
     Wake,
-    /// An item is settled.
-    Settled(i64, Result<Outcome, Fault>),
+    /// A job is settled.
+    Settled(JobId, Result<Outcome, Fault>),
     /// It is time to stop.
     Stop,
 }
@@ -178,7 +201,7 @@ impl Worker {
     /// Works until it is stopped, then returns what it holds: nothing is left in its hands.
     pub fn run(self) -> Result<(), std::io::Error> {
         let capacity = self.config.concurrency.max(1) * AHEAD;
-        let (jobs, waiting) = bounded::<Claimed>(capacity);
+        let (jobs, waiting) = bounded::<Job>(capacity);
         let mut threads = Vec::new();
         for number in 0..self.config.concurrency.max(1) {
             threads.push(self.spawn(number, waiting.clone())?);
@@ -192,12 +215,15 @@ impl Worker {
         Ok(())
     }
 
-    fn spawn(&self, number: usize, jobs: Receiver<Claimed>) -> Result<JoinHandle<()>, std::io::Error> {
+    fn spawn(&self, number: usize, jobs: Receiver<Job>) -> Result<JoinHandle<()>, std::io::Error> {
         let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
         Builder::new().name(format!("baton-worker-{number}")).spawn(move || {
-            for claimed in jobs {
-                let outcome = workshop.work(&claimed);
-                if events.send(Event::Settled(claimed.id(), outcome)).is_err() {
+            for job in jobs {
+                let outcome = match &job {
+                    Job::Item(claimed) => workshop.work(claimed),
+                    Job::Summary(job) => workshop.sum_up(job),
+                };
+                if events.send(Event::Settled(job.id(), outcome)).is_err() {
                     return;
                 }
             }
@@ -205,8 +231,8 @@ impl Worker {
     }
 
     /// Claims and hands out until it is told to stop; gives what is still under way.
-    fn dispatch(&self, jobs: &Sender<Claimed>, capacity: usize) -> HashMap<i64, Claimed> {
-        let mut held: HashMap<i64, Claimed> = HashMap::new();
+    fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> HashMap<JobId, Job> {
+        let mut held: HashMap<JobId, Job> = HashMap::new();
         let mut pause = None;
         loop {
             if pause.is_none() {
@@ -223,7 +249,7 @@ impl Worker {
                     self.handle.touch(self.now());
                     self.handle.worked.fetch_add(1, Ordering::Relaxed);
                     if let Err(fault) = outcome {
-                        tracing::error!(item = id, %fault, "an item could not be worked on; it is tried again later");
+                        tracing::error!(job = ?id, %fault, "a job could not be done; it is tried again later");
                         pause = Some(STORE_PAUSE);
                     }
                 }
@@ -235,9 +261,9 @@ impl Worker {
     /// Claims as many as there is room for. Gives a pause when the store failed.
     fn claim_more(
         &self,
-        jobs: &Sender<Claimed>,
+        jobs: &Sender<Job>,
         capacity: usize,
-        held: &mut HashMap<i64, Claimed>,
+        held: &mut HashMap<JobId, Job>,
     ) -> Option<Duration> {
         // Claims are made by the handful, not one for each item that is done.
         if held.len() > capacity / 2 {
@@ -256,12 +282,11 @@ impl Worker {
         if !due {
             return None;
         }
-        match self.workshop.queue.claim(room) {
-            Ok(claimed) if claimed.is_empty() && held.is_empty() => self.sum_up_one(),
+        match self.claim_jobs(room, held.is_empty()) {
             Ok(claimed) => {
-                for claimed in claimed {
-                    held.insert(claimed.id(), claimed.clone());
-                    if jobs.send(claimed).is_err() {
+                for job in claimed {
+                    held.insert(job.id(), job.clone());
+                    if jobs.send(job).is_err() {
                         tracing::error!("every thread of the worker broke off");
                     }
                 }
@@ -271,21 +296,14 @@ impl Worker {
         }
     }
 
-    /// Makes one summary, here: they come when nothing else is to be done.
-    fn sum_up_one(&self) -> Option<Duration> {
-        let made = self.workshop.queue.claim_summary().and_then(|job| match job {
-            Some(job) => self.workshop.sum_up(&job).map(|_| true),
-            None => Ok(false),
-        });
-        match made {
-            Ok(made) => {
-                if made {
-                    self.handle.touch(self.now());
-                }
-                None
-            }
-            Err(fault) => Some(self.store_failed(&fault)),
+    /// Claims items, or a summary when there is nothing else to be done.
+    fn claim_jobs(&self, room: u32, nothing_held: bool) -> Result<Vec<Job>, Fault> {
+        let claimed = self.workshop.queue.claim(room)?;
+        if claimed.is_empty() && nothing_held {
+            let summary = self.workshop.queue.claim_summary()?;
+            return Ok(summary.into_iter().map(|job| Job::Summary(Box::new(job))).collect());
         }
+        Ok(claimed.into_iter().map(|item| Job::Item(Box::new(item))).collect())
     }
 
     fn store_failed(&self, fault: &Fault) -> Duration {
@@ -310,13 +328,19 @@ impl Worker {
         }
     }
 
-    /// Returns items at a stop; they lose no attempt by it.
-    fn give_back(&self, held: HashMap<i64, Claimed>) {
+    /// Returns jobs at a stop; items lose no attempt by it.
+    fn give_back(&self, held: HashMap<JobId, Job>) {
         let now = self.now();
-        for claimed in held.values() {
-            let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
-            if let Err(fault) = self.workshop.queue.release(claimed, release) {
-                tracing::warn!(item = claimed.id(), %fault, "an item could not be given back; its lease will run out");
+        for (id, job) in held {
+            let returned = match job {
+                Job::Item(claimed) => {
+                    let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
+                    self.workshop.queue.release(&claimed, release)
+                }
+                Job::Summary(job) => self.workshop.queue.postpone_summary(&job, Some(now), ""),
+            };
+            if let Err(fault) = returned {
+                tracing::warn!(job = ?id, %fault, "a job could not be given back; its lease will run out");
             }
         }
     }

@@ -7,3 +7,4 @@ mod orphans;
 mod outages;
 mod stage;
 mod summaries;
+mod threads;
