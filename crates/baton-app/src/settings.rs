@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use baton_core::classify::Classifier;
 use baton_core::observation::Price;
-use baton_core::{HeartbeatPolicy, Liveness, Timestamp, Venture};
+use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::Compressor;
 
 use crate::checkpoint::Vault;
@@ -49,6 +49,21 @@ pub struct ObservationSettings {
     pub max_attempts: u32,
     /// How long raw output is kept once it became an observation.
     pub raw_retention: Duration,
+}
+
+impl ObservationSettings {
+    /// Who makes observations now: the one who should, or the one without a model when the day's tokens are used up.
+    /// How many were used is only asked where it matters.
+    pub fn compressor_within_budget(
+        &self,
+        tokens_today: impl FnOnce() -> Result<u64, Fault>,
+    ) -> Result<&Arc<dyn Compressor>, Fault> {
+        let is_used_up = match self.daily_token_budget {
+            Some(budget) if self.compressor.model().is_some() => tokens_today()? >= budget,
+            _ => false,
+        };
+        Ok(if is_used_up { &self.offline } else { &self.compressor })
+    }
 }
 
 impl fmt::Debug for ObservationSettings {

@@ -85,6 +85,7 @@ fn delimiter() -> Result<Delimiter, CompressError> {
         message: format!("no random bits: {error}"),
         retry_after: None,
         needs_attention: false,
+        may_be_the_item: false,
     })?;
     Ok(Delimiter::new(u64::from_le_bytes(random)))
 }

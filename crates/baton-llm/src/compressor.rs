@@ -63,6 +63,9 @@ pub enum CompressError {
         retry_after: Option<Duration>,
         /// Whether it stays so until somebody changes the configuration (401, 403, 404).
         needs_attention: bool,
+        /// Whether the item itself may have led to it, when others fare better: an answer that breaks off or is too late,
+        /// and most of 5xx. No item leads to a rate limit or a refused connection.
+        may_be_the_item: bool,
     },
     /// The endpoint refused this item (another 4xx), or what it answered is not an observation: trying again would not
     /// help.

@@ -172,7 +172,15 @@ impl Endpoint {
             ureq::Error::Protocol(_) => format!("{place}: what it answered is not HTTP"),
             _ => format!("{place}: no connection"),
         };
-        CompressError::Outage { message, retry_after: None, needs_attention: false }
+        let may_be_the_item = match error {
+            ureq::Error::Timeout(timeout) => {
+                !matches!(timeout, ureq::Timeout::Resolve | ureq::Timeout::Connect)
+            }
+            ureq::Error::Io(error) => error.kind() != std::io::ErrorKind::ConnectionRefused,
+            ureq::Error::Protocol(_) => true,
+            _ => false,
+        };
+        CompressError::Outage { message, retry_after: None, needs_attention: false, may_be_the_item }
     }
 }
 

@@ -74,6 +74,8 @@ impl Refusal {
             message: format!("{place} answered {status}{kind}{why}"),
             retry_after: answered.retry_after,
             needs_attention,
+            // Overloaded, and whoever says when to come back, is so for everybody.
+            may_be_the_item: matches!(status, 408 | 500..=528 | 530..=599) && answered.retry_after.is_none(),
         };
         match status {
             401 => outage(": the key is missing or refused", true),

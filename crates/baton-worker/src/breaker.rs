@@ -10,14 +10,14 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// No pause is longer, unless the endpoint asks for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// How long to wait before the next try: 5, 10, 20 s and so on, a fifth more or less by chance, and never less than what
-/// the endpoint asked for.
+/// How long to wait before the next try: 5, 10, 20 s and so on up to five minutes, a fifth more or less by chance, and
+/// never less than what the endpoint asked for.
 pub(crate) fn backoff(failures: u32, asked: Option<Duration>, random: u64) -> Duration {
     let doubled =
         FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
     let pause = doubled.min(LONGEST_PAUSE);
     let part = u32::try_from(random % 401).unwrap_or(0);
-    let varied = pause * (800 + part) / 1_000;
+    let varied = (pause * (800 + part) / 1_000).min(LONGEST_PAUSE);
     asked.map_or(varied, |asked| varied.max(asked))
 }
 
@@ -107,6 +107,8 @@ mod tests {
         assert_eq!(backoff(1, None, 0), Duration::from_secs(4));
         assert_eq!(backoff(1, None, 400), Duration::from_secs(6));
         assert_eq!(backoff(u32::MAX, None, 200), LONGEST_PAUSE);
+        assert_eq!(backoff(9, None, 400), LONGEST_PAUSE, "chance makes none longer");
+        assert_eq!(backoff(9, None, 0), Duration::from_secs(240));
         assert_eq!(backoff(1, Some(Duration::from_secs(900)), 200), Duration::from_secs(900));
         assert_eq!(backoff(3, Some(Duration::from_secs(1)), 200), Duration::from_secs(20));
     }

@@ -9,7 +9,7 @@ use baton_core::{Fault, Timestamp};
 use baton_llm::{CompressError, Compressor, TokenUsage};
 use baton_store::QueueRelease;
 
-use crate::breaker::{Breaker, backoff};
+use crate::breaker::{Breaker, Permission, backoff};
 
 /// How many characters of an error are kept with its item.
 const MAX_ERROR_CHARS: usize = 500;
@@ -34,14 +34,10 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Who compresses now: the configured one, or the one without a model when the day's tokens are used up.
+    /// Who compresses now.
     pub(crate) fn compressor(&self) -> Result<Arc<dyn Compressor>, Fault> {
         let settings = &self.queue.app().settings().observations;
-        let over = match settings.daily_token_budget {
-            Some(budget) if settings.compressor.model().is_some() => self.queue.tokens_today()? >= budget,
-            _ => false,
-        };
-        Ok(if over { settings.offline.clone() } else { settings.compressor.clone() })
+        settings.compressor_within_budget(|| self.queue.tokens_today()).cloned()
     }
 
     fn now(&self) -> Timestamp {
@@ -51,6 +47,13 @@ impl Workshop {
     /// Works on an item that is ours.
     pub(crate) fn work(&self, claimed: &Claimed) -> Result<Outcome, Fault> {
         let compressor = self.compressor()?;
+        if let (Some(_), Permission::NotBefore(until)) =
+            (compressor.model(), self.breaker.permission(self.now()))
+        {
+            // It was claimed before the pause began.
+            let release = QueueRelease { run_at: until, counts: false, failed_at: None, error: None };
+            return self.release(claimed, release);
+        }
         let tool_use = match self.queue.tool_use(claimed) {
             Ok(tool_use) => tool_use,
             Err(fault) if fault.code.status() == 500 => {
@@ -68,8 +71,12 @@ impl Workshop {
                 let kept = self.queue.finish(claimed, compression, compressor.as_ref())?;
                 Ok(if kept { Outcome::Done } else { Outcome::Lost })
             }
-            Ok(Err(CompressError::Outage { message, retry_after, needs_attention })) => {
-                self.outage(claimed, &message, retry_after, needs_attention, compressor.as_ref())
+            Ok(Err(CompressError::Outage { message, retry_after, needs_attention, may_be_the_item })) => {
+                if may_be_the_item && self.breaker.succeeded_since(claimed.failed_at()) {
+                    self.failed_alone(claimed, &message, compressor.as_ref())
+                } else {
+                    self.outage(claimed, &Outage { message, retry_after, needs_attention })
+                }
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
                 // The model is there, whatever it said.
@@ -88,26 +95,17 @@ impl Workshop {
         Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
     }
 
-    /// The model cannot be asked. The item waits and loses no attempt by it, unless others fared better since its last
-    /// failure: then it is the item that fails, and three times are enough.
-    fn outage(
-        &self,
-        claimed: &Claimed,
-        message: &str,
-        retry_after: Option<Duration>,
-        needs_attention: bool,
-        compressor: &dyn Compressor,
-    ) -> Result<Outcome, Fault> {
+    fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<Outcome, Fault> {
+        let kept = self.queue.release(claimed, release)?;
+        Ok(if kept { Outcome::Returned } else { Outcome::Lost })
+    }
+
+    /// The model cannot be asked. Everybody waits, and the item loses no attempt by it.
+    fn outage(&self, claimed: &Claimed, outage: &Outage) -> Result<Outcome, Fault> {
+        let Outage { message, retry_after, needs_attention } = outage;
         let now = self.now();
-        let own_fault = self.breaker.succeeded_since(claimed.failed_at());
-        let most = i64::from(self.queue.app().settings().observations.max_attempts);
-        if own_fault && claimed.attempts() >= most {
-            let error = clip(&format!("given up after {} attempts: {message}", claimed.attempts()));
-            return self.give_up(claimed, &error, compressor);
-        }
-        let random = now.as_millis().unsigned_abs() ^ claimed.id().unsigned_abs();
-        let paused_until = self.breaker.failed(now, retry_after, random);
-        if needs_attention {
+        let paused_until = self.breaker.failed(now, *retry_after, dice(now, claimed));
+        if *needs_attention {
             tracing::error!(
                 error = message,
                 "the model refuses us; check the key, the model and the address"
@@ -115,12 +113,29 @@ impl Workshop {
         } else {
             tracing::warn!(error = message, until = %paused_until, "the model cannot be asked; waiting");
         }
+        let error = Some(clip(message));
+        let release = QueueRelease { run_at: paused_until, counts: false, failed_at: Some(now), error };
+        self.release(claimed, release)
+    }
+
+    /// The model failed on an item, and others fared better since that failed before: it is the item, and nobody else waits
+    /// for it. A few times are enough.
+    fn failed_alone(
+        &self,
+        claimed: &Claimed,
+        message: &str,
+        compressor: &dyn Compressor,
+    ) -> Result<Outcome, Fault> {
+        let now = self.now();
+        if claimed.attempts() >= i64::from(self.queue.app().settings().observations.max_attempts) {
+            let error = clip(&format!("given up after {} attempts: {message}", claimed.attempts()));
+            return self.give_up(claimed, &error, compressor);
+        }
+        tracing::warn!(item = claimed.id(), error = message, "the model fails on this item alone");
         let tries = u32::try_from(claimed.attempts()).unwrap_or(1);
-        let run_at = if own_fault { now.plus(backoff(tries, retry_after, random)) } else { paused_until };
-        let release =
-            QueueRelease { run_at, counts: own_fault, failed_at: Some(now), error: Some(clip(message)) };
-        let kept = self.queue.release(claimed, release)?;
-        Ok(if kept { Outcome::Returned } else { Outcome::Lost })
+        let run_at = now.plus(backoff(tries, None, dice(now, claimed)));
+        let error = Some(clip(message));
+        self.release(claimed, QueueRelease { run_at, counts: true, failed_at: Some(now), error })
     }
 
     /// Makes the summary of a session.
@@ -145,7 +160,11 @@ impl Workshop {
                 self.queue.postpone_summary(job, Some(until), &clip(&message))?;
                 return Ok(Outcome::Returned);
             }
-            Ok(Err(CompressError::Unusable { message, .. })) => message,
+            Ok(Err(CompressError::Unusable { message, usage })) => {
+                self.breaker.succeeded(self.now());
+                self.queue.count(usage, compressor.as_ref())?;
+                message
+            }
             Err(_) => "the compressor broke off".to_owned(),
         };
         // What the model cannot put into words is said without it.
@@ -162,6 +181,18 @@ impl Workshop {
             }
         }
     }
+}
+
+/// Why a model could not be asked.
+struct Outage {
+    message: String,
+    retry_after: Option<Duration>,
+    needs_attention: bool,
+}
+
+/// A number that differs from item to item and from time to time, for what is left to chance.
+fn dice(now: Timestamp, claimed: &Claimed) -> u64 {
+    now.as_millis().unsigned_abs() ^ claimed.id().unsigned_abs()
 }
 
 fn clip(message: &str) -> String {

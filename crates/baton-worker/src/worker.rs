@@ -22,8 +22,6 @@ const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How many claimed items there are for each thread: enough that none waits for the next claim, and so few that none waits
 /// for long behind a slow model.
 const AHEAD: usize = 2;
-/// How many items are claimed at a time where they are worked on one after the other.
-const HANDFUL: u32 = 16;
 
 /// How a worker works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +169,8 @@ impl Worker {
     /// Does what is due now, one after the other on this thread, and tells what came of it.
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
-        while let Some(room) = self.room(HANDFUL) {
+        // One at a time: each may tell that the model is not to be asked any more.
+        while let Some(room) = self.room(1) {
             let claimed = self.workshop.queue.claim(room)?;
             if claimed.is_empty() {
                 break;

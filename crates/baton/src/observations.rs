@@ -80,6 +80,7 @@ impl Model {
                 message: error.to_string(),
                 retry_after: None,
                 needs_attention: true,
+                may_be_the_item: false,
             })?;
             // Another thread may have been first; its own is as good.
             let _ = self.connected.set(made);
@@ -88,6 +89,7 @@ impl Model {
             message: "the model could not be set up".to_owned(),
             retry_after: None,
             needs_attention: true,
+            may_be_the_item: false,
         };
         self.connected.get().map(AsRef::as_ref).ok_or_else(missing)
     }

@@ -3,12 +3,12 @@
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{EndReason, ErrorCode, Fault, SessionId, SessionStatus};
 use baton_llm::CompressError;
-use baton_store::{StoredSummary, Tx};
+use baton_store::{DailyUsage, Durability, StoredSummary, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::material::{Gathered, gather};
-use super::work::usage_of;
+use super::work::{provenance, usage_of};
 use crate::operation::{Context, Effect, Operation, store_fault};
 use crate::transact::Failed;
 
@@ -75,16 +75,23 @@ impl Operation for SummarizeSession {
             return Ok(());
         };
         let price = context.settings.observations.price;
+        let day = context.now.day();
         loop {
-            let gathered = store.read(move |tx| gather(tx, id).map_err(Failed)).wait();
-            let gathered = gathered.map_err(|Failed(fault)| fault)?;
-            let stored = sum_up(context, &gathered)?;
+            let day = day.clone();
+            let read =
+                store.read(move |tx| Ok((gather(tx, id).map_err(Failed)?, tx.spent_on(&day)?.tokens))).wait();
+            let (gathered, tokens_today) = read.map_err(|Failed(fault)| fault)?;
+            let SummedUp { stored, in_vain } = sum_up(context, &gathered, tokens_today)?;
+            if let Some(usage) = in_vain {
+                let counted = store.write_blocking(Durability::Full, move |tx| Ok(tx.add_usage(&usage)?));
+                counted.map_err(|Failed(fault)| fault)?;
+            }
             if !gathered.more {
                 params.made = Some(stored);
                 return Ok(());
             }
             // A long session is summed up in steps, each on top of the one before.
-            let kept = store.write_blocking(baton_store::Durability::Full, move |tx| {
+            let kept = store.write_blocking(Durability::Full, move |tx| {
                 usage_of(&stored.provenance, stored.made_at, price)
                     .iter()
                     .try_for_each(|usage| tx.add_usage(usage))?;
@@ -121,14 +128,22 @@ impl Operation for SummarizeSession {
     }
 }
 
-/// Sums up what was gathered: by the model, or without one where there is none or it cannot be asked now.
-fn sum_up(context: &Context<'_>, gathered: &Gathered) -> Result<StoredSummary, Fault> {
+/// A summary, and what a model counted that had no part in it.
+struct SummedUp {
+    stored: StoredSummary,
+    in_vain: Option<DailyUsage>,
+}
+
+/// Sums up what was gathered: by the model, or without one where there is none, it may not be asked any more today or it
+/// cannot be asked now.
+fn sum_up(context: &Context<'_>, gathered: &Gathered, tokens_today: u64) -> Result<SummedUp, Fault> {
     if let (true, Some(stored)) = (gathered.is_covered(), &gathered.stored) {
         let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
-        return Ok(StoredSummary { provenance, ..stored.clone() });
+        return Ok(SummedUp { stored: StoredSummary { provenance, ..stored.clone() }, in_vain: None });
     }
     let settings = &context.settings.observations;
-    let mut compressor = &settings.compressor;
+    let mut compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
+    let mut in_vain = None;
     let made = if gathered.is_empty() {
         compressor = &settings.offline;
         None
@@ -137,6 +152,10 @@ fn sum_up(context: &Context<'_>, gathered: &Gathered) -> Result<StoredSummary, F
             Ok(made) => Some(made),
             Err(error) => {
                 tracing::warn!(%error, "the model gave no summary; making one without it");
+                if let CompressError::Unusable { usage, .. } = error {
+                    in_vain =
+                        usage_of(&provenance(compressor.as_ref(), "", usage), context.now, settings.price);
+                }
                 compressor = &settings.offline;
                 Some(compressor.summarize(&gathered.material).map_err(unmade)?)
             }
@@ -149,19 +168,14 @@ fn sum_up(context: &Context<'_>, gathered: &Gathered) -> Result<StoredSummary, F
             (nothing, baton_llm::TokenUsage::default(), "none")
         }
     };
-    Ok(StoredSummary {
+    let stored = StoredSummary {
         made_at: context.now,
         summary,
         observations: gathered.observations,
         through: gathered.through,
-        provenance: Provenance {
-            compressor: compressor.name().to_owned(),
-            model: compressor.model().map(str::to_owned),
-            prompt_version: prompt_version.to_owned(),
-            tokens_in: usage.tokens_in,
-            tokens_out: usage.tokens_out,
-        },
-    })
+        provenance: provenance(compressor.as_ref(), prompt_version, usage),
+    };
+    Ok(SummedUp { stored, in_vain })
 }
 
 fn unmade(error: CompressError) -> Fault {

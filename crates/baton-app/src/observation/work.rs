@@ -111,21 +111,32 @@ impl WorkQueue {
         let now = self.app.now();
         let claim = QueueClaim { now, lease_until: now.plus(settings.lease), limit };
         let most = i64::from(settings.max_attempts);
-        self.write(move |tx| {
-            let mut claimed = Vec::new();
-            for item in tx.claim_queue(claim)? {
-                if item.attempts > most {
-                    let error = item
-                        .last_error
-                        .clone()
-                        .unwrap_or_else(|| format!("given up: {most} workers ended while they worked on it"));
+        loop {
+            let (claimed, given_up) = self.write(move |tx| {
+                let found = tx.claim_queue(claim)?;
+                let (given_up, claimed): (Vec<_>, Vec<_>) =
+                    found.into_iter().partition(|item| item.attempts > most);
+                for item in &given_up {
+                    let ended = || format!("given up: {most} workers ended while they worked on it");
+                    let error = item.last_error.clone().unwrap_or_else(ended);
                     tx.fail_queue_item(item.id, item.fence, &error, now)?;
-                } else {
-                    claimed.push(Claimed { item });
                 }
+                Ok((claimed, given_up))
+            })?;
+            for item in &given_up {
+                tracing::error!(item = item.id, "an item was given up: it was claimed too often");
             }
-            Ok(claimed)
-        })
+            // Behind those that were given up others may wait.
+            if !claimed.is_empty() || given_up.is_empty() {
+                return Ok(claimed.into_iter().map(|item| Claimed { item }).collect());
+            }
+        }
+    }
+
+    /// Counts what a model counted although nothing came of it.
+    pub fn count(&self, usage: TokenUsage, compressor: &dyn baton_llm::Compressor) -> Result<(), Fault> {
+        let spent = usage_of(&provenance(compressor, "", usage), self.app.now(), self.price());
+        self.write(move |tx| spent.iter().try_for_each(|usage| tx.add_usage(usage)))
     }
 
     /// Reads what a tool did.
@@ -137,7 +148,8 @@ impl WorkQueue {
         tool_use(&claimed.item, raw, blobs).map_err(store_fault)
     }
 
-    /// Keeps the observation of a claimed item; false when the claim is no longer ours, and nothing was kept.
+    /// Keeps the observation of a claimed item; false when the claim is no longer ours, and nothing was kept but what it
+    /// cost.
     pub fn finish(
         &self,
         claimed: &Claimed,
@@ -149,11 +161,11 @@ impl WorkQueue {
         let observation = self.observation(&item, compression, compressor, now)?;
         let price = self.price();
         self.write(move |tx| {
+            usage_of(&observation.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if !tx.finish_queue_item(item.id, item.fence, now)? {
                 return Ok(false);
             }
             tx.insert_observation(&observation)?;
-            usage_of(&observation.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             Ok(true)
         })
     }
@@ -266,10 +278,10 @@ impl WorkQueue {
         };
         let price = self.price();
         self.write(move |tx| {
+            usage_of(&stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if !tx.keep_summary(claim.session_id, &stored, Some(claim.fence))? {
                 return Ok(false);
             }
-            usage_of(&stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if more {
                 tx.request_summary(claim.session_id, now, now)?;
             }
@@ -296,7 +308,11 @@ impl WorkQueue {
     }
 }
 
-fn provenance(compressor: &dyn baton_llm::Compressor, prompt_version: &str, usage: TokenUsage) -> Provenance {
+pub(super) fn provenance(
+    compressor: &dyn baton_llm::Compressor,
+    prompt_version: &str,
+    usage: TokenUsage,
+) -> Provenance {
     Provenance {
         compressor: compressor.name().to_owned(),
         model: compressor.model().map(str::to_owned),

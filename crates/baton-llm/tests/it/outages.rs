@@ -20,6 +20,7 @@ fn no_connection_is_an_outage() {
     for compressor in compressors {
         let outage = outage(&*compressor);
         assert!(!outage.needs_attention && outage.retry_after.is_none(), "{}", outage.message);
+        assert!(!outage.may_be_the_item, "{}", outage.message);
         assert!(outage.message.starts_with(&format!("{} endpoint 127.0.0.1:", compressor.name())));
     }
 }
@@ -165,6 +166,24 @@ fn another_refusal_condemns_the_item() {
         let expected = "answered 400 (invalid_request_error): prompt is too long";
         assert!(message.ends_with(expected), "{message}");
     });
+}
+
+#[test]
+fn only_what_breaks_in_the_middle_may_be_the_fault_of_the_item() {
+    let innocent = [401, 403, 404, 429, 529].map(Behaviour::Status);
+    for behaviour in innocent.into_iter().chain([Behaviour::rate_limited(1)]) {
+        with_both(|server, compressor| {
+            server.behave(behaviour.clone());
+            assert!(!outage(compressor).may_be_the_item, "{behaviour:?}");
+        });
+    }
+    let suspicious = [408, 500, 502, 503, 504].map(Behaviour::Status);
+    for behaviour in suspicious.into_iter().chain([Behaviour::CloseConnection, Behaviour::Hang]) {
+        with_both_within(Duration::from_millis(200), |server, compressor| {
+            server.behave(behaviour.clone());
+            assert!(outage(compressor).may_be_the_item, "{behaviour:?}");
+        });
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What models counted: it adds up by day and model.
 
-use baton_store::{DailyUsage, Store};
+use baton_store::{DailyUsage, Spent, Store};
 
 use super::store::{TestStore, read, write};
 
@@ -13,6 +13,8 @@ fn usage(day: &str, compressor: &str, model: &str, counts: [u64; 3]) -> DailyUsa
         calls,
         tokens_in,
         tokens_out,
+        // Any number will do, as long as it adds up too.
+        micro_usd: tokens_in + 5 * tokens_out,
     }
 }
 
@@ -23,8 +25,8 @@ fn add(store: &Store, added: &DailyUsage) {
 
 /// What a model counts on a day adds up; days, providers and models are apart, the newest day first.
 pub fn it_adds_up_by_day_and_model(store: &TestStore) {
-    let tokens_on = |day: &'static str| read(store, move |tx| tx.tokens_on(day));
-    assert_eq!((read(store, |tx| tx.usage(10)), tokens_on("2026-01-17")), (vec![], 0));
+    let spent_on = |day: &'static str| read(store, move |tx| tx.spent_on(day));
+    assert_eq!((read(store, |tx| tx.usage(10)), spent_on("2026-01-17")), (vec![], Spent::default()));
     for added in [
         usage("2026-01-17", "anthropic", "haiku", [1, 100, 10]),
         usage("2026-01-17", "anthropic", "haiku", [2, 1 << 40, 5]),
@@ -45,6 +47,9 @@ pub fn it_adds_up_by_day_and_model(store: &TestStore) {
     assert_eq!(days, ["2026-01-18", "2026-01-17", "2026-01-17", "2026-01-17", "2025-12-31"]);
     assert!(today.iter().all(|row| listed.contains(row)), "{listed:?}");
     assert_eq!(read(store, |tx| tx.usage(2)), listed[..2]);
-    assert_eq!(tokens_on("2026-01-17"), (1 << 40) + 100 + 15 + 7 + 7);
-    assert_eq!((tokens_on("2026-01-18"), tokens_on("2026-01-19")), (2, 0));
+    let tokens_in = (1 << 40) + 100 + 7 + 3;
+    let expected = Spent { tokens: tokens_in + 15 + 4, micro_usd: tokens_in + 5 * (15 + 4) };
+    assert_eq!(spent_on("2026-01-17"), expected);
+    assert_eq!(spent_on("2026-01-18"), Spent { tokens: 2, micro_usd: 6 });
+    assert_eq!(spent_on("2026-01-19"), Spent::default());
 }

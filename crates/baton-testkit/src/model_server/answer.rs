@@ -33,7 +33,8 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
         words[..words.len() / 2].to_owned()
     };
     Some(match behaviour {
-        Behaviour::Good | Behaviour::Slow(_) => good(),
+        Behaviour::StatusOn(status, text) if request.has(text) => error(*status, "fake_error", "as asked"),
+        Behaviour::Good | Behaviour::Slow(_) | Behaviour::SlowUpTo(_) | Behaviour::StatusOn(..) => good(),
         Behaviour::Fenced => {
             let text = format!("Here is the object:\n\n```json\n{:#}\n```\nAnything else?", words(request));
             says(wire, request, &text, Ending::Done)

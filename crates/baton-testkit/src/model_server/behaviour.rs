@@ -10,6 +10,10 @@ pub enum Behaviour {
     Good,
     /// The same, later.
     Slow(Duration),
+    /// The same, after a time that nobody knows before and that is at most this.
+    SlowUpTo(Duration),
+    /// This status to a request that has this text, the same to all others.
+    StatusOn(u16, String),
     /// The same, between fences and polite words.
     Fenced,
     /// 429, with this as `Retry-After`.

@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test whose server does not start must fail loudly")]
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::BufReader;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -170,6 +171,12 @@ impl Shared {
     }
 }
 
+/// A part of a time, as large as chance wants it.
+fn part_of(most: Duration) -> Duration {
+    let random = RandomState::new().build_hasher().finish();
+    most.mul_f64((random % 1_000) as f64 / 1_000.0)
+}
+
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut threads = Vec::new();
     for stream in listener.incoming() {
@@ -206,6 +213,7 @@ fn serve(stream: &TcpStream, shared: &Shared) {
         let goes_on = match &behaviour {
             Behaviour::Hang => shared.pause(None),
             Behaviour::Slow(time) => shared.pause(Some(*time)),
+            Behaviour::SlowUpTo(most) => shared.pause(Some(part_of(*most))),
             _ => true,
         };
         let Some(response) = goes_on.then(|| answer(&behaviour, &request)).flatten() else { return };

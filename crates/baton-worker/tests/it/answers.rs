@@ -1,0 +1,122 @@
+//! A model that answers, but not with an observation: the item is given up at once with its raw output, and tried again
+//! when somebody says so.
+
+use baton_core::observation::QueueStatus;
+use baton_testkit::model_server::Behaviour;
+use serde_json::json;
+
+use crate::stage::{Stage, done, given_up};
+
+/// What cannot be used, and whether the model counted tokens for it.
+fn unusable() -> Vec<(Behaviour, bool)> {
+    vec![
+        (Behaviour::Garbage, false),
+        (Behaviour::Body(String::new()), false),
+        (Behaviour::Body(r#"{"content":[],"choices":[]}"#.into()), false),
+        (Behaviour::Says("I would rather not say.".into()), true),
+        (Behaviour::Says(String::new()), true),
+        (Behaviour::Says("[1, 2]".into()), true),
+        (Behaviour::Says(r#"{"title":"   ","summary":"s"}"#.into()), true),
+        (Behaviour::Says(r#"{"title":"t"}"#.into()), true),
+        (Behaviour::MissingTitle, true),
+        (Behaviour::WrongTypes, true),
+        (Behaviour::TruncatedJson, true),
+        (Behaviour::MaxTokens, true),
+        (Behaviour::Refusal, true),
+        (Behaviour::BadRequest, false),
+        (Behaviour::Status(413), false),
+        (Behaviour::Status(422), false),
+    ]
+}
+
+#[test]
+fn an_unusable_answer_condemns_its_item_alone_and_at_once() {
+    for stage in Stage::each() {
+        for (behaviour, counted) in unusable() {
+            let before: u64 = stage.usage().iter().map(|usage| usage.tokens_in).sum();
+            let bad = stage.capture(1);
+            stage.model.behave(behaviour.clone());
+            assert_eq!(stage.step(), given_up(1), "{behaviour:?}");
+
+            let item = stage.item(bad);
+            assert_eq!((item.status, item.attempts), (QueueStatus::Error, 1), "{behaviour:?}");
+            assert!(item.last_error.as_ref().is_some_and(|error| !error.is_empty()), "{behaviour:?}");
+            assert_eq!(item.settled_at, Some(stage.clock_now()), "{behaviour:?}");
+            assert!(stage.raw(bad).contains("what item-1 said"), "{behaviour:?}");
+            let after: u64 = stage.usage().iter().map(|usage| usage.tokens_in).sum();
+            assert_eq!(after > before, counted, "{behaviour:?}: {before} and {after} tokens");
+
+            // The next one is asked for at the same moment.
+            let good = stage.capture(2);
+            stage.model.behave(Behaviour::Good);
+            assert_eq!(stage.step(), done(1), "{behaviour:?}");
+            stage.observation(good);
+        }
+        let stats = stage.stats();
+        assert_eq!((stats.error, stats.done), (unusable().len() as u64, unusable().len() as u64));
+        assert_eq!(stage.observations().len(), unusable().len(), "nothing was made of what was given up");
+    }
+}
+
+#[test]
+fn fences_and_polite_words_are_read_past() {
+    for stage in Stage::each() {
+        let object =
+            r#"{"title":"Said item-9","summary":"s","detail":"d","files_touched":[],"functions_changed":[]}"#;
+        for (behaviour, title) in [
+            (Behaviour::Fenced, "Compressed item-4"),
+            (Behaviour::Says(format!("```json\n{object}\n```")), "Said item-9"),
+            (Behaviour::Says(format!("```\n{object}\n```")), "Said item-9"),
+            (Behaviour::Says(format!("\n\n  {object}  \n")), "Said item-9"),
+        ] {
+            let id = stage.capture(4);
+            stage.model.behave(behaviour.clone());
+            assert_eq!(stage.step(), done(1), "{behaviour:?}");
+            assert_eq!(stage.observation(id).compressed.title, title, "{behaviour:?}");
+        }
+    }
+}
+
+#[test]
+fn a_retry_revives_what_was_given_up() {
+    for stage in Stage::each() {
+        stage.model.behave(Behaviour::Garbage);
+        let items = [1, 2, 3].map(|number| stage.capture(number));
+        assert_eq!(stage.step(), given_up(3));
+        stage.model.behave(Behaviour::Good);
+        assert_eq!(stage.step(), done(0), "nobody asked for it");
+
+        let listed = stage.ok("queue.list", json!({ "status": "error" }));
+        let ids: Vec<i64> =
+            listed["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids, [items[2], items[1], items[0]], "newest first");
+        assert_eq!(stage.ok("queue.retry", json!({ "id": items[1] }))["retried"], 1);
+        assert_eq!(stage.call("queue.retry", json!({ "id": items[1] })).status, 404, "it waits already");
+        assert_eq!(stage.call("queue.retry", json!({ "id": 1_000_000 })).status, 404);
+        assert_eq!(stage.step(), done(1));
+        let item = stage.item(items[1]);
+        assert_eq!((item.status, item.attempts, item.last_error), (QueueStatus::Done, 1, None));
+
+        assert_eq!(stage.ok("queue.retry", json!({}))["retried"], 2);
+        assert_eq!(stage.step(), done(2));
+        for (number, id) in (1..).zip(items) {
+            assert_eq!(stage.observation(id).compressed.title, format!("Compressed item-{number}"));
+        }
+    }
+}
+
+#[test]
+fn raw_output_that_cannot_be_read_condemns_its_item_and_no_other() {
+    for stage in Stage::each() {
+        let items = [1, 2, 3].map(|number| stage.capture(number));
+        let damage = format!("UPDATE pending_queue SET raw_output = {{}} WHERE id = {}", items[1]);
+        let (sqlite, postgres) = (damage.replace("{}", "x'00ff'"), damage.replace("{}", "'\\x00ff'"));
+        stage.store.place().execute(&sqlite, &postgres);
+        let drained = stage.step();
+        assert_eq!((drained.done, drained.given_up), (2, 1));
+        let item = stage.item(items[1]);
+        assert_eq!(item.status, QueueStatus::Error);
+        assert!(item.last_error.unwrap().contains("damaged"));
+        assert_eq!(stage.model.received(), 2, "the model is not asked about it");
+    }
+}

@@ -1,0 +1,233 @@
+//! A model that cannot be asked: items wait as they were captured, nobody asks in vain, and nothing is lost by it.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use baton_core::Timestamp;
+use baton_core::observation::QueueStatus;
+use baton_testkit::model_server::Behaviour;
+
+use crate::stage::{ATTEMPTS, MINUTE, NOW, SECOND, Stage, done, given_up, returned, worker};
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// How the model is out of order, and for how long nobody may ask it then: at least, and at the most.
+fn outages() -> Vec<(Behaviour, Duration, Duration)> {
+    let (shortest, longest) = (4 * SECOND, 6 * SECOND);
+    let mut outages: Vec<_> = [500, 502, 503, 504, 529, 408, 404]
+        .map(Behaviour::Status)
+        .into_iter()
+        .chain([
+            Behaviour::ServerError,
+            Behaviour::Overloaded,
+            Behaviour::Unauthorized,
+            Behaviour::Forbidden,
+            Behaviour::OutOfCredit,
+            Behaviour::RateLimited { retry_after: None },
+            Behaviour::RateLimited { retry_after: Some("soon".into()) },
+            Behaviour::rate_limited(1),
+            Behaviour::CloseConnection,
+            Behaviour::Hang,
+        ])
+        .map(|behaviour| (behaviour, shortest, longest))
+        .collect();
+    let date = Behaviour::RateLimited { retry_after: Some("Sun, 06 Nov 1994 08:50:07 GMT".into()) };
+    outages.push((date, 30 * SECOND, 30 * SECOND));
+    outages.push((Behaviour::rate_limited(120), 2 * MINUTE, 2 * MINUTE));
+    outages
+}
+
+#[test]
+fn an_outage_leaves_items_raw_spends_no_attempt_and_pauses_the_queue() {
+    for mut stage in Stage::each() {
+        for (behaviour, shortest, longest) in outages() {
+            stage.restart();
+            stage.model.forget();
+            let items = [1, 2, 3].map(|number| stage.capture(number));
+            stage.model.behave(behaviour.clone());
+
+            assert_eq!(stage.step(), returned(1), "{behaviour:?}");
+            let asked = stage.model.received();
+            assert_eq!(asked, 1, "{behaviour:?}: nobody else asks");
+            for (place, id) in items.into_iter().enumerate() {
+                let item = stage.item(id);
+                assert_eq!((item.status, item.attempts), (QueueStatus::Raw, 0), "{behaviour:?} {item:?}");
+                assert_eq!(item.last_error.is_some(), place == 0, "{behaviour:?} {item:?}");
+                assert!(stage.raw(id).contains(&format!("item-{}", place + 1)), "{behaviour:?}");
+            }
+            assert_eq!(stage.step(), done(0), "{behaviour:?}");
+            assert_eq!(stage.step_after(shortest - MILLISECOND), done(0), "{behaviour:?}");
+            assert_eq!(stage.model.received(), asked, "{behaviour:?}: nobody asks before the time");
+
+            stage.model.behave(Behaviour::Good);
+            assert_eq!(stage.step_after(longest - shortest + MILLISECOND), done(3), "{behaviour:?}");
+            for id in items {
+                assert_eq!(stage.item(id).attempts, 1, "{behaviour:?}");
+                assert_eq!(stage.item(id).last_error, None, "{behaviour:?}");
+                stage.observation(id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_connection_is_an_outage_too() {
+    for stage in Stage::each() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let app = stage.beside(|settings| settings.compressor = stage.api.client(&url));
+        let id = stage.capture(1);
+        let unlucky = worker(&app);
+        assert_eq!(unlucky.run_once().unwrap(), returned(1));
+        assert_eq!((stage.item(id).status, stage.item(id).attempts), (QueueStatus::Raw, 0));
+        assert_eq!(unlucky.run_once().unwrap(), done(0));
+        // A process with the right address does it as soon as the item is due.
+        assert_eq!(stage.step_after(6 * SECOND), done(1));
+        assert_eq!(stage.item(id).attempts, 1);
+    }
+}
+
+#[test]
+fn pauses_double_from_five_seconds_to_five_minutes() {
+    for stage in Stage::each() {
+        let id = stage.capture(1);
+        stage.model.behave(Behaviour::ServerError);
+        for expected in [5, 10, 20, 40, 80, 160, 300, 300, 300] {
+            assert_eq!(stage.step(), returned(1), "after {expected} s");
+            let pause = between(stage.clock_now(), stage.item(id).run_at);
+            let expected = expected * SECOND;
+            assert!(pause >= expected * 4 / 5, "{pause:?} in place of {expected:?}");
+            assert!(pause <= (expected * 6 / 5).min(5 * MINUTE), "{pause:?} in place of {expected:?}");
+            assert_eq!(stage.step_after(pause - MILLISECOND), done(0));
+            stage.clock.advance(MILLISECOND);
+        }
+        // What follows an answer is a new outage.
+        stage.model.behave(Behaviour::Good);
+        assert_eq!(stage.step(), done(1));
+        let id = stage.capture(2);
+        stage.model.behave(Behaviour::ServerError);
+        assert_eq!(stage.step(), returned(1));
+        assert!(between(stage.clock_now(), stage.item(id).run_at) <= 6 * SECOND);
+    }
+}
+
+#[test]
+fn an_outage_of_half_an_hour_kills_nothing() {
+    for mut stage in Stage::each() {
+        let mut items: Vec<i64> = (1..=12).map(|number| stage.capture(number)).collect();
+        let over = NOW.plus(30 * MINUTE);
+        let mut kinds = [
+            Behaviour::ServerError,
+            Behaviour::CloseConnection,
+            Behaviour::RateLimited { retry_after: None },
+            Behaviour::Unauthorized,
+        ]
+        .into_iter()
+        .cycle();
+        let mut number = 12;
+        while stage.clock_now() < over {
+            stage.model.behave(kinds.next().unwrap());
+            let drained = stage.step();
+            assert_eq!((drained.done, drained.given_up), (0, 0), "{drained:?}");
+            number += 1;
+            items.push(stage.capture(number));
+            // Once in between, the worker is started anew.
+            if number == 20 {
+                stage.restart();
+            }
+            stage.clock.advance(30 * SECOND);
+        }
+        let stats = stage.stats();
+        assert_eq!((stats.raw, stats.processing, stats.error), (items.len() as u64, 0, 0), "{stats:?}");
+        let asked = stage.model.received();
+        assert!(asked < 30, "asked {asked} times in vain");
+
+        stage.model.behave(Behaviour::Good);
+        stage.step_after(6 * MINUTE);
+        assert_eq!(stage.stats().done, items.len() as u64);
+        for (place, id) in items.into_iter().enumerate() {
+            assert_eq!(stage.item(id).attempts, 1);
+            assert_eq!(
+                stage.observation(id).compressed.title,
+                format!("Compressed item-{}", place + 1),
+                "each has its own"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_item_that_fails_alone_is_given_up_and_holds_nobody_up() {
+    for stage in Stage::each() {
+        let items = [1, 2, 3, 4].map(|number| stage.capture(number));
+        let poison = items[1];
+        stage.model.behave(Behaviour::StatusOn(500, "item-2 ".into()));
+        // The first failure may be an outage: everybody waits.
+        let drained = stage.step();
+        assert_eq!((drained.done, drained.returned), (1, 1));
+        assert_eq!(stage.item(poison).attempts, 0);
+
+        // The others fared better since, so it is the item: it alone waits from now on, and its attempts count.
+        for attempt in 1..i64::from(ATTEMPTS) {
+            stage.clock.advance(MINUTE);
+            let late = stage.capture(10 + u32::try_from(attempt).unwrap());
+            let drained = stage.step();
+            assert_eq!((drained.returned, drained.given_up), (1, 0), "attempt {attempt}: {drained:?}");
+            assert_eq!(stage.item(late).status, QueueStatus::Done, "attempt {attempt} held another item up");
+            let item = stage.item(poison);
+            assert_eq!((item.status, item.attempts), (QueueStatus::Raw, attempt));
+            // Work goes on, while it waits for its own time.
+            stage.clock.advance(SECOND);
+            stage.capture(20 + u32::try_from(attempt).unwrap());
+            assert_eq!(stage.step(), done(1));
+        }
+        let drained = stage.step_after(MINUTE);
+        assert_eq!(drained, given_up(1));
+
+        let item = stage.item(poison);
+        assert_eq!((item.status, item.attempts), (QueueStatus::Error, i64::from(ATTEMPTS)));
+        assert!(item.last_error.as_ref().unwrap().contains("500"), "{item:?}");
+        assert!(stage.raw(poison).contains("item-2 "));
+        let stats = stage.stats();
+        assert_eq!(
+            (stats.done, stats.error, stats.raw),
+            (3 + 2 * (u64::from(ATTEMPTS) - 1), 1, 0),
+            "{stats:?}"
+        );
+        let asked_for_it =
+            stage.model.requests().iter().filter(|one| one.prompt().contains("item-2 ")).count();
+        assert_eq!(asked_for_it, ATTEMPTS as usize + 1);
+
+        // It is not forgotten: when the model can do it after all, it is done.
+        stage.model.behave(Behaviour::Good);
+        stage.ok("queue.retry", serde_json::json!({ "id": poison }));
+        assert_eq!(stage.step(), done(1));
+        stage.observation(poison);
+    }
+}
+
+#[test]
+fn no_item_is_to_blame_for_a_limit_or_a_refusal() {
+    for stage in Stage::each() {
+        for status in [429, 529, 401] {
+            let unlucky = stage.capture(1);
+            stage.model.behave(Behaviour::StatusOn(status, "item-1 ".into()));
+            for round in 10..10 + 2 * ATTEMPTS {
+                stage.step();
+                // Others fare better in between, every time.
+                stage.capture(round);
+                stage.step_after(MINUTE);
+                let item = stage.item(unlucky);
+                assert_eq!((item.status, item.attempts), (QueueStatus::Raw, 0), "{status} in {round}");
+                stage.clock.advance(MINUTE);
+            }
+            stage.finish();
+            assert_eq!(stage.item(unlucky).attempts, 1, "{status}");
+        }
+    }
+}
+
+fn between(earlier: Timestamp, later: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(later.as_millis() - earlier.as_millis()).unwrap())
+}

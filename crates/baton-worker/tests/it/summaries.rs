@@ -1,0 +1,287 @@
+//! What sessions came to: made after they stop, from what is new, in steps where it is much, without the model where it
+//! fails.
+
+use std::time::Duration;
+
+use baton_core::observation::{CompressedObservation, Observation, Provenance};
+use baton_core::{ObservationId, SessionId, Timestamp, Ulid};
+use baton_testkit::contract::write;
+use baton_testkit::model_server::Behaviour;
+use baton_worker::Drained;
+use serde_json::json;
+
+use crate::stage::{DAY, MINUTE, NOW, SECOND, Stage, done};
+
+fn summaries(summaries: u64) -> Drained {
+    Drained { summaries, ..Drained::default() }
+}
+
+/// The prompts that asked for a summary.
+fn summary_prompts(stage: &Stage) -> Vec<String> {
+    let requests = stage.model.requests();
+    let prompts = requests.iter().map(|request| request.prompt());
+    prompts.filter(|prompt| prompt.contains("Summarize this development session")).collect()
+}
+
+#[test]
+fn a_session_is_summed_up_after_it_stopped_and_everything_is_understood() {
+    for stage in Stage::each() {
+        stage.hook("user-prompt-submit", json!({ "prompt": "build it" }));
+        let session = stage.session();
+        stage.capture(1);
+        stage.capture(2);
+        assert_eq!(stage.step(), done(2), "nobody asked for a summary");
+        stage.capture(3);
+        stage.hook("stop", json!({}));
+        assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
+
+        let stored = stage.summary(session).unwrap();
+        assert_eq!(stored.summary.summary, "Summary of item-1");
+        assert_eq!(stored.summary.key_files, ["src/lib.rs"]);
+        assert_eq!(stored.summary.key_decisions, ["Kept it small"]);
+        assert_eq!((stored.observations, stored.made_at), (3, stage.clock_now()));
+        assert_eq!(stored.through, stage.observations().last().map(|last| last.id));
+        assert_eq!(stored.provenance.prompt_version, "summarize-v1");
+        assert!(stored.provenance.model.is_some() && stored.provenance.tokens_in > 0);
+        assert_eq!(stage.usage()[0].calls, 4, "three observations and a summary");
+        let prompts = summary_prompts(&stage);
+        assert_eq!(prompts.len(), 1);
+        for number in 1..=3 {
+            assert!(prompts[0].contains(&format!("Compressed item-{number}")), "{}", prompts[0]);
+        }
+        assert_eq!(stage.step_after(DAY), done(0), "it is made once");
+    }
+}
+
+#[test]
+fn a_summary_waits_for_what_is_still_worked_on() {
+    for stage in Stage::each() {
+        let id = stage.capture(1);
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        stage.model.behave(Behaviour::ServerError);
+        stage.step();
+        assert_eq!(stage.summary(session), None);
+        // Somebody else works on it, and is gone.
+        stage.clock.set(stage.item(id).run_at);
+        let gone = baton_app::observation::WorkQueue::of(stage.beside(|_| {}));
+        assert_eq!(gone.claim(1).unwrap().len(), 1);
+        stage.model.behave(Behaviour::Good);
+        assert_eq!(stage.step_after(10 * SECOND), done(0));
+        assert_eq!((stage.summary(session), summary_prompts(&stage).len()), (None, 0));
+        stage.clock.advance(5 * MINUTE);
+        assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
+        assert_eq!(stage.summary(session).unwrap().observations, 1);
+    }
+}
+
+#[test]
+fn the_next_summary_is_made_from_the_last_one_and_what_is_new() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        stage.capture(2);
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        stage.step();
+        let first = stage.summary(session).unwrap();
+
+        stage.clock.advance(MINUTE);
+        stage.capture(3);
+        stage.hook("stop", json!({}));
+        stage.model.forget();
+        assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
+        let prompts = summary_prompts(&stage);
+        assert_eq!(prompts.len(), 1);
+        assert!(prompts[0].contains("Summary of item-1"), "the last summary: {}", prompts[0]);
+        assert!(prompts[0].contains("Compressed item-3"), "what is new: {}", prompts[0]);
+        for old in ["Compressed item-1", "Compressed item-2", "What happened in item-2"] {
+            assert!(!prompts[0].contains(old), "{old} is told again: {}", prompts[0]);
+        }
+        let second = stage.summary(session).unwrap();
+        assert_eq!((first.observations, second.observations), (2, 3));
+        assert_eq!(second.through, stage.observations().last().map(|last| last.id));
+        assert!(second.made_at > first.made_at);
+
+        // A stop with nothing new costs nothing and changes nothing.
+        stage.model.forget();
+        stage.hook("stop", json!({}));
+        stage.step_after(MINUTE);
+        assert_eq!((stage.summary(session), stage.model.received()), (Some(second), 0));
+    }
+}
+
+#[test]
+fn a_session_without_observations_costs_nothing() {
+    for stage in Stage::each() {
+        stage.hook("user-prompt-submit", json!({ "prompt": "hello" }));
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        stage.step();
+        assert_eq!((stage.summary(session), stage.model.received()), (None, 0));
+        assert_eq!(stage.step_after(DAY), done(0), "nobody comes back to it");
+
+        let made = stage.ok("session.summarize", json!({ "session_id": session }));
+        assert_eq!(made["summary"], "No observations captured.");
+        assert_eq!((&made["tokens"], &made["observations"]), (&json!(0), &json!(0)));
+        assert_eq!((&made["key_files"], &made["key_decisions"]), (&json!([]), &json!([])));
+        assert_eq!(made["session_status"], "ended");
+        assert_eq!(stage.model.received(), 0);
+        assert_eq!(stage.summary(session).unwrap().summary.summary, "No observations captured.");
+    }
+}
+
+#[test]
+fn a_long_session_is_summed_up_in_steps() {
+    for stage in Stage::each() {
+        stage.hook("user-prompt-submit", json!({ "prompt": "everything" }));
+        let session = stage.session();
+        let all: Vec<Observation> = (1..=1_100).map(|number| observation(session, number)).collect();
+        let through = all.last().map(|last| last.id);
+        write(&stage.store, move |tx| {
+            for observation in &all {
+                assert!(tx.insert_observation(observation)?);
+            }
+            Ok(())
+        });
+        stage.hook("stop", json!({}));
+        assert_eq!(stage.step(), summaries(3));
+        let stored = stage.summary(session).unwrap();
+        assert_eq!((stored.observations, stored.through), (1_100, through));
+        let prompts = summary_prompts(&stage);
+        assert_eq!(prompts.len(), 3);
+        for (prompt, (first, last, never)) in
+            prompts.iter().zip([(1, 500, 501), (501, 1_000, 500), (1_001, 1_100, 1_000)])
+        {
+            assert!(prompt.contains(&format!("Did item-{first}:")), "{prompt}");
+            assert!(prompt.contains(&format!("Did item-{last}:")), "{prompt}");
+            assert!(!prompt.contains(&format!("Did item-{never}:")), "{prompt}");
+        }
+        assert!(!prompts[0].contains("[earlier]") && prompts[1].contains("[earlier] Summary of item-1"));
+
+        // The same at once, for somebody who waits for it.
+        let more: Vec<Observation> = (2_001..=2_700).map(|number| observation(session, number)).collect();
+        write(&stage.store, move |tx| {
+            more.iter().try_for_each(|observation| tx.insert_observation(observation).map(|_| ()))
+        });
+        stage.model.forget();
+        let made = stage.ok("session.summarize", json!({ "session_id": session, "close": false }));
+        assert_eq!((&made["observations"], stage.model.received()), (&json!(1_800), 2));
+        assert_eq!(made["session_status"], "active");
+    }
+}
+
+#[test]
+fn an_outage_puts_a_summary_off() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        assert_eq!(stage.step(), done(1));
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        stage.model.behave(Behaviour::rate_limited(60));
+        stage.model.forget();
+        for _ in 0..3 {
+            assert_eq!(stage.step(), done(0));
+        }
+        assert_eq!(stage.step_after(59 * SECOND), done(0));
+        assert_eq!((stage.summary(session), stage.model.received()), (None, 1), "asked once in the pause");
+        stage.model.behave(Behaviour::Good);
+        assert_eq!(stage.step_after(SECOND), summaries(1));
+        assert_eq!(stage.summary(session).unwrap().summary.summary, "Summary of item-1");
+    }
+}
+
+#[test]
+fn what_the_model_cannot_put_into_words_is_said_without_it() {
+    for stage in Stage::each() {
+        for behaviour in
+            [Behaviour::Garbage, Behaviour::WrongTypes, Behaviour::MaxTokens, Behaviour::BadRequest]
+        {
+            stage.clock.advance(MINUTE);
+            stage.model.behave(Behaviour::Good);
+            stage.capture(1);
+            assert_eq!(stage.step(), done(1));
+            let session = stage.session();
+            stage.hook("stop", json!({}));
+            stage.model.behave(behaviour.clone());
+            let before: u64 = stage.usage()[0].tokens_in;
+            assert_eq!(stage.step(), summaries(1), "{behaviour:?}");
+            let stored = stage.summary(session).unwrap();
+            assert_eq!(stored.provenance.compressor, "offline", "{behaviour:?}");
+            assert_eq!(stored.made_at, stage.clock_now(), "{behaviour:?}");
+            assert!(!stored.summary.summary.is_empty(), "{behaviour:?}");
+            let counted = matches!(behaviour, Behaviour::WrongTypes | Behaviour::MaxTokens);
+            assert_eq!(stage.usage()[0].tokens_in > before, counted, "{behaviour:?}: it was paid for");
+        }
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_summary_gets_one_without_the_model_when_it_fails() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        assert_eq!(stage.step(), done(1));
+        let session = stage.session();
+        for (number, behaviour) in (2..).zip([Behaviour::ServerError, Behaviour::Hang, Behaviour::MaxTokens])
+        {
+            let counted = behaviour == Behaviour::MaxTokens;
+            stage.model.behave(behaviour.clone());
+            let before: u64 = stage.usage()[0].tokens_in;
+            let made = stage.ok("session.summarize", json!({ "session_id": session, "close": false }));
+            assert_eq!(made["provenance"]["compressor"], "offline", "{behaviour:?}");
+            assert!(made["summary"].as_str().is_some_and(|text| !text.is_empty()));
+            assert_eq!(stage.summary(session).unwrap().summary.summary, made["summary"].as_str().unwrap());
+            assert_eq!(stage.usage()[0].tokens_in > before, counted, "{behaviour:?}: it was paid for");
+            // Something new to be summed up the next time.
+            stage.clock.advance(10 * MINUTE);
+            stage.model.behave(Behaviour::Good);
+            stage.capture(number);
+            assert_eq!(stage.step(), done(1));
+        }
+    }
+}
+
+#[test]
+fn no_summary_is_asked_for_beyond_the_budget_of_a_day() {
+    for stage in Stage::each_with(|settings| settings.daily_token_budget = Some(1)) {
+        stage.capture(1);
+        assert_eq!(stage.step(), done(1));
+        let asked = stage.model.received();
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        assert_eq!(stage.step(), summaries(1));
+        assert_eq!(stage.summary(session).unwrap().provenance.compressor, "offline");
+
+        stage.clock.advance(SECOND);
+        stage.capture(2);
+        assert_eq!(stage.step(), done(1));
+        let made = stage.ok("session.summarize", json!({ "session_id": session }));
+        assert_eq!(made["provenance"]["compressor"], "offline");
+        assert_eq!(stage.model.received(), asked, "the model was asked beyond the budget");
+    }
+}
+
+/// An observation of a session, so many milliseconds after the beginning, that no item of the queue stands behind.
+fn observation(session: SessionId, number: u32) -> Observation {
+    let at: Timestamp = NOW.plus(Duration::from_millis(u64::from(number)));
+    Observation {
+        id: ObservationId::new(Ulid::from_parts(u64::try_from(at.as_millis()).unwrap(), 7)),
+        queue_id: i64::from(number) + 1_000_000,
+        session_id: session,
+        venture: "local".parse().unwrap(),
+        repo: "o/r".parse().unwrap(),
+        tool_name: "Edit".into(),
+        tool_use_id: None,
+        compressed: CompressedObservation {
+            title: format!("Did item-{number}"),
+            summary: "so".into(),
+            detail: None,
+            files_touched: Vec::new(),
+            functions_changed: Vec::new(),
+        },
+        files: Vec::new(),
+        provenance: Provenance::default(),
+        raw_bytes: 1,
+        captured_at: at,
+        compressed_at: at,
+    }
+}

@@ -1,0 +1,143 @@
+//! The worker as it runs: a dispatcher and its threads, woken and stopped from outside.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use baton_core::observation::QueueStatus;
+use baton_testkit::model_server::Behaviour;
+use baton_worker::{Worker, WorkerHandle};
+use serde_json::json;
+
+use crate::stage::{MINUTE, SECOND, Stage, worker, worker_with};
+
+/// A worker on threads of its own, stopped when this goes away.
+struct Running {
+    handle: WorkerHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn on(stage: &Stage) -> Self {
+        Self::start(worker(&stage.app))
+    }
+
+    /// One that waits for the model longer than any test does, with so many threads.
+    fn patiently_on(stage: &Stage, threads: usize) -> Self {
+        let client = stage.api.patient_client(&stage.model.url());
+        Self::start(worker_with(&stage.beside(|settings| settings.compressor = client.clone()), threads))
+    }
+
+    fn start(worker: Worker) -> Self {
+        let handle = worker.handle();
+        let thread = std::thread::spawn(move || worker.run().unwrap());
+        Self { handle, thread: Some(thread) }
+    }
+
+    /// Stops it; it must not take long.
+    #[track_caller]
+    fn stop(mut self) {
+        self.handle.stop();
+        let thread = self.thread.take().unwrap();
+        wait_until("the worker ends", || thread.is_finished());
+        thread.join().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.handle.stop();
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn work_is_taken_up_when_it_is_woken() {
+    for stage in Stage::each() {
+        let running = Running::on(&stage);
+        for round in 1..=3 {
+            let first = stage.capture(round * 10);
+            let second = stage.capture(round * 10 + 1);
+            running.handle.wake();
+            wait_until("both are done", || stage.stats().done == u64::from(round) * 2);
+            stage.observation(first);
+            stage.observation(second);
+        }
+        stage.hook("stop", json!({}));
+        running.handle.wake();
+        let session = stage.session();
+        wait_until("the session is summed up", || stage.summary(session).is_some());
+        running.stop();
+    }
+}
+
+#[test]
+fn a_pause_holds_for_what_is_claimed_already() {
+    for stage in Stage::each() {
+        let items: Vec<i64> = (1..=6).map(|number| stage.capture(number)).collect();
+        stage.model.behave(Behaviour::rate_limited(60));
+        let running = Running::on(&stage);
+        stage.model.wait_for_requests(1);
+        wait_until("everything waits", || stage.stats().raw == 6);
+        for id in &items {
+            assert_eq!((stage.item(*id).status, stage.item(*id).attempts), (QueueStatus::Raw, 0));
+        }
+        stage.clock.advance(59 * SECOND);
+        running.handle.wake();
+        // Whatever was woken is through with it when this is done.
+        running.stop();
+        assert_eq!(stage.model.received(), 1, "one thread asks once");
+
+        stage.model.behave(Behaviour::Good);
+        stage.clock.advance(MINUTE);
+        let running = Running::on(&stage);
+        wait_until("all are done", || stage.stats().done == 6);
+        running.stop();
+    }
+}
+
+#[test]
+fn a_stop_gives_back_what_a_hanging_model_holds_up() {
+    for stage in Stage::each() {
+        let items: Vec<i64> = (1..=6).map(|number| stage.capture(number)).collect();
+        stage.model.behave(Behaviour::Hang);
+        let running = Running::patiently_on(&stage, 1);
+        stage.model.wait_for_requests(1);
+        running.stop();
+        for id in items {
+            let item = stage.item(id);
+            assert_eq!((item.status, item.attempts, item.last_error), (QueueStatus::Raw, 0, None));
+        }
+        stage.finish();
+    }
+}
+
+#[test]
+fn a_summary_that_hangs_holds_nobody_up_and_a_stop_gives_it_back() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        stage.step();
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        stage.model.forget();
+        stage.model.behave(Behaviour::Hang);
+        let running = Running::patiently_on(&stage, 2);
+        stage.model.wait_for_requests(1);
+        stage.capture(2);
+        running.handle.wake();
+        stage.model.wait_for_requests(2);
+        running.stop();
+
+        stage.model.behave(Behaviour::Good);
+        let drained = stage.step();
+        assert_eq!((drained.done, drained.summaries), (1, 1), "both are there for the next");
+        assert_eq!(stage.summary(session).unwrap().observations, 2);
+    }
+}
