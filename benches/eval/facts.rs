@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// Kinds of facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A file: a word with an ending of one to five letters and a slash, or with the ending of a source or text file.
     Path,
     /// A name that somebody made up: `snake_case`, `camelCase` or `HTTPServer`, of five letters or more.
@@ -20,11 +20,11 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: &[Self] = &[Self::Path, Self::Identifier, Self::Test, Self::Number, Self::Error];
+    pub(crate) const ALL: &[Self] = &[Self::Path, Self::Identifier, Self::Test, Self::Number, Self::Error];
 }
 
 /// A kind and the words.
-pub type Fact = (Kind, String);
+pub(crate) type Fact = (Kind, String);
 
 const ENDINGS: &[&str] = &[
     "go", "rs", "py", "ts", "tsx", "js", "jsx", "java", "md", "json", "jsonl", "yml", "yaml", "toml", "sh",
@@ -36,7 +36,7 @@ const ERROR_WORDS: usize = 12;
 const OF_FIVE: usize = 4;
 
 /// Finds the paths, identifiers, tests and numbers in a text.
-pub fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
+pub(crate) fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
     let mut found = BTreeSet::new();
     let text = plain(text);
     let of_path =
@@ -62,7 +62,7 @@ pub fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
 }
 
 /// Finds the lines that tell of errors.
-pub fn find_errors(text: &str) -> BTreeSet<Fact> {
+pub(crate) fn find_errors(text: &str) -> BTreeSet<Fact> {
     const MARKS: &[&str] = &["error", "errors", "fail", "failed", "panic", "fatal", "exception", "traceback"];
     let is_error = |line: &str| {
         let mut first = line
@@ -76,7 +76,7 @@ pub fn find_errors(text: &str) -> BTreeSet<Fact> {
 }
 
 /// Which facts an observation still has.
-pub struct Kept {
+pub(crate) struct Kept {
     text: String,
     words: BTreeSet<String>,
     numbers: BTreeSet<String>,
@@ -84,7 +84,7 @@ pub struct Kept {
 
 impl Kept {
     /// Of the whole text of an observation.
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self {
             words: words(text).map(str::to_owned).collect(),
             numbers: numbers(text).map(str::to_owned).collect(),
@@ -93,7 +93,7 @@ impl Kept {
     }
 
     /// Tells whether a fact is there.
-    pub fn holds(&self, (kind, words): &Fact) -> bool {
+    pub(crate) fn holds(&self, (kind, words): &Fact) -> bool {
         match kind {
             Kind::Identifier | Kind::Test => self.words.contains(words),
             Kind::Number => self.numbers.contains(words),

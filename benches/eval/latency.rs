@@ -1,4 +1,5 @@
-//! How long outputs of 100 KB take that are made up here, one of each kind.
+//! How long outputs of 100 KB take that are made up here, one of each kind. The fastest run is what a busy machine
+//! disturbs least.
 
 use std::time::Instant;
 
@@ -11,8 +12,9 @@ const BYTES: usize = 100_000;
 const RUNS: usize = 51;
 
 /// Prints how long they take.
-pub fn report() {
+pub(crate) fn report() {
     let rows = cases().into_iter().map(|(name, tool_use)| {
+        let name = format!("{} {name}", tool_use.tool_name);
         let timings = (0..RUNS).map(|_| {
             let started = Instant::now();
             let compression = Offline.compress(&tool_use).expect("it never fails");
@@ -21,12 +23,16 @@ pub fn report() {
         });
         let timings = Timings::new(timings.collect());
         let milliseconds = |percent| format!("{:.2}", timings.percentile_ms(percent));
-        vec![name.to_owned(), milliseconds(50), milliseconds(99), milliseconds(100)]
+        vec![name, milliseconds(0), milliseconds(50), milliseconds(99), milliseconds(100)]
     });
-    table("Made-up outputs of 100 KB", &["output", "p50 ms", "p99 ms", "max ms"], &rows.collect::<Vec<_>>());
+    table(
+        "Made-up outputs of 100 KB",
+        &["output", "fastest ms", "p50 ms", "p99 ms", "max ms"],
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
-pub fn cases() -> Vec<(&'static str, ToolUse)> {
+fn cases() -> Vec<(&'static str, ToolUse)> {
     let test_log = fill(|index| {
         let verdict = if index % 97 == 3 { "FAILED" } else { "ok" };
         format!("test module_{index}::handles_case_{} ... {verdict}\n", index * 7)

@@ -15,37 +15,37 @@ use crate::session::Session;
 const RUNS: usize = 5;
 
 /// One use of a tool.
-pub struct Measured {
+pub(crate) struct Measured {
     /// Its name; tools of MCP servers together.
-    pub tool: String,
+    pub(crate) tool: String,
     /// All text of the response.
-    pub raw_bytes: usize,
+    pub(crate) raw_bytes: usize,
     /// The text of the response that the tool itself said: without echoes.
-    pub own_bytes: usize,
+    pub(crate) own_bytes: usize,
     /// Title, summary and detail.
-    pub compressed_bytes: usize,
+    pub(crate) compressed_bytes: usize,
     /// What there was to keep.
-    pub facts: Vec<Weighed>,
+    pub(crate) facts: Vec<Weighed>,
     is_valid: bool,
     took: Duration,
 }
 
 /// A fact, what it weighs and whether it was kept.
-pub struct Weighed {
+pub(crate) struct Weighed {
     /// What kind it is.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// In its words.
-    pub words: String,
+    pub(crate) words: String,
     /// By how many later events.
-    pub mentioned: u64,
+    pub(crate) mentioned: u64,
     /// By how many later prompts and inputs.
-    pub written: u64,
+    pub(crate) written: u64,
     /// In title, summary or detail.
-    pub is_kept: bool,
+    pub(crate) is_kept: bool,
 }
 
 /// Measures every use of a tool in a session.
-pub fn measure(session: &Session) -> Vec<Measured> {
+pub(crate) fn measure(session: &Session) -> Vec<Measured> {
     let mut written: BTreeMap<Fact, u64> = BTreeMap::new();
     let mut mentioned: BTreeMap<Fact, u64> = BTreeMap::new();
     let mut measured = Vec::new();
@@ -191,7 +191,7 @@ fn is_command_or_failure(tool_use: &ToolUse) -> bool {
 }
 
 /// The columns of [`Totals::row`].
-pub const HEADER: &[&str] = &[
+pub(crate) const HEADER: &[&str] = &[
     "tool",
     "number",
     "raw KB",
@@ -210,9 +210,9 @@ pub const HEADER: &[&str] = &[
 ];
 
 /// What many uses come to.
-pub struct Totals {
+pub(crate) struct Totals {
     /// All text of the responses.
-    pub raw_bytes: usize,
+    pub(crate) raw_bytes: usize,
     number: usize,
     compressed_bytes: usize,
     median_ratio: f64,
@@ -227,7 +227,7 @@ pub struct Totals {
 
 impl Totals {
     /// Sums them up.
-    pub fn of<'a>(measured: impl Iterator<Item = &'a Measured>) -> Self {
+    pub(crate) fn of<'a>(measured: impl Iterator<Item = &'a Measured>) -> Self {
         let measured: Vec<&Measured> = measured.collect();
         let mut ratios: Vec<f64> =
             measured.iter().map(|one| one.raw_bytes as f64 / one.compressed_bytes.max(1) as f64).collect();
@@ -254,7 +254,7 @@ impl Totals {
     }
 
     /// As a row of a table.
-    pub fn row(&self, name: &str) -> Vec<String> {
+    pub(crate) fn row(&self, name: &str) -> Vec<String> {
         let milliseconds = |percent| format!("{:.2}", self.timings.percentile_ms(percent));
         vec![
             name.to_owned(),
@@ -277,12 +277,12 @@ impl Totals {
 }
 
 /// A share of a whole.
-pub fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "–".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
 /// Prints the observations of one tool, to be read.
-pub fn show(session: &Session, tool: &str) {
+pub(crate) fn show(session: &Session, tool: &str) {
     for tool_use in session.events.iter().filter_map(|event| event.tool_use.as_ref()) {
         if tool_use.tool_name != tool && tool != "all" {
             continue;

@@ -6,25 +6,25 @@ use baton_core::observation::ToolUse;
 use serde_json::Value;
 
 /// The events of one session.
-pub struct Session {
+pub(crate) struct Session {
     /// In their order.
-    pub events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// Lines that are no events.
-    pub skipped: usize,
+    pub(crate) skipped: usize,
 }
 
 /// What a hook reported.
-pub struct Event {
+pub(crate) struct Event {
     /// The folder that the agent worked in.
-    pub cwd: String,
+    pub(crate) cwd: String,
     /// What the user asked, if this is about that.
-    pub prompt: Option<String>,
+    pub(crate) prompt: Option<String>,
     /// What a tool did, if this is about that.
-    pub tool_use: Option<ToolUse>,
+    pub(crate) tool_use: Option<ToolUse>,
 }
 
 /// Reads every `.jsonl` file of a folder that holds hook events.
-pub fn read_folder(folder: &Path) -> Vec<Session> {
+pub(crate) fn read_folder(folder: &Path) -> Vec<Session> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));

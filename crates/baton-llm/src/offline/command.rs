@@ -32,11 +32,13 @@ pub(super) struct Step {
 pub(super) enum Purpose {
     /// Changes nothing and says nothing: `cd`, `echo`.
     Setting,
-    /// Anything else.
-    Other,
     /// Looks at something: `cat`, `ls`, `git status`.
     Look,
-    /// Changes files or history.
+    /// Moves files about, most often for the sake of another step: `rm`, `mkdir`.
+    Arrange,
+    /// Anything else.
+    Other,
+    /// Changes sources or history: `git commit`, `sed -i`.
     Change,
     /// Builds, lints or formats.
     Check,
@@ -143,7 +145,7 @@ impl Step {
                 _ => Purpose::Change,
             },
             "rm" | "mv" | "cp" | "mkdir" | "touch" | "ln" | "chmod" | "chown" | "tee" | "patch" => {
-                Purpose::Change
+                Purpose::Arrange
             }
             "sed" if all().any(|word| word.starts_with("-i")) => Purpose::Change,
             "cat" | "head" | "tail" | "sed" | "less" | "nl" | "bat" | "ls" | "tree" | "find" | "fd"
@@ -181,7 +183,7 @@ impl Step {
                     format!("Search for '{}' in {}", one_line(pattern, 50), some(places))
                 }
             },
-            "rm" => format!("Delete {}", some(&arguments)),
+            "rm" => format!("Delete path {}", some(&arguments)),
             "mv" => format!(
                 "Move {} to {}",
                 some(arguments.get(..arguments.len().saturating_sub(1)).unwrap_or_default()),

@@ -94,7 +94,7 @@ fn opening(report: &str) -> &str {
             && !line.ends_with(':')
             && !GREETINGS.iter().any(|start| line.starts_with(start));
         if says && !is_fenced {
-            return line;
+            return line.trim_start_matches(['-', '*', ' ']);
         }
     }
     first_line(report)

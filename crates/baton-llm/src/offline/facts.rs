@@ -116,6 +116,11 @@ impl Detail {
         }
     }
 
+    /// Tells whether nothing was added yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Tells whether something stands in the title, the summary or the detail already.
     pub(super) fn has_said(&self, words: &str) -> bool {
         holds_word(&self.said, words) || holds_word(&self.text, words)

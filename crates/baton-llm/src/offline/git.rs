@@ -69,6 +69,7 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
             let outcome = if commits > 0 { Some(counted(commits, "commit")) } else { None };
             story(format!("List git log {}", last.unwrap_or_default()), outcome)
         }
+        "push" if rest.is_empty() => story("Push current branch".to_owned(), pushed(output)),
         "push" => story(
             format!("Push {}", join_within(rest, 50)).replace("Push origin,", "Push to origin"),
             pushed(output),

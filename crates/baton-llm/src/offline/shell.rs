@@ -105,9 +105,16 @@ fn describe(call: &Call<'_>, run: &Run, line: &CommandLine, verdict: &Verdict) -
     if !diff.is_empty() {
         fill_diff(call, &diff, &mut detail);
     } else if steps.len() > 1 || story.as_ref().is_none_or(|story| !story.is_told) {
-        fill(call, run, verdict, &mut detail);
+        if story.is_some() && !run.failed() {
+            // What git lists is best in its order: commits, branches.
+            detail.lines(run.output.lines().map(str::trim_end));
+        } else {
+            fill(call, run, verdict, &mut detail);
+        }
     }
-    if !run.failed() {
+    // Whoever goes elsewhere changes files elsewhere.
+    let stays = !line.steps.iter().any(|step| matches!(step.program(), "cd" | "pushd" | "mktemp"));
+    if !run.failed() && stays {
         let inside = |path: &String| !path.starts_with(['/', '~']) && !path.starts_with("..");
         draft.files =
             line.steps.iter().flat_map(Step::changes).map(|file| call.path(file)).filter(inside).collect();
@@ -210,6 +217,9 @@ fn fill(call: &Call<'_>, run: &Run, verdict: &Verdict, detail: &mut Detail) {
     detail.list("Files", paths(output, call.cwd));
     detail.restore(whole);
     detail.names("Names", &names(output));
+    if detail.is_empty() {
+        detail.lines(output.lines().map(str::trim_end).filter(|line| !line.is_empty()));
+    }
 }
 
 /// The files of a diff, with the functions that differ, then the names in its lines.

@@ -11,6 +11,8 @@ const MAX_BYTES: usize = 1_000_000;
 const MAX_DEPTH: usize = 32;
 /// How many names of members are listed.
 const MAX_KEYS: usize = 24;
+/// How much of a member is worth showing.
+const MIN_PART: usize = 24;
 /// Members that say what a thing is, the most telling first.
 const TELLING: &[&str] = &[
     "identifier",
@@ -160,7 +162,19 @@ fn line_of(value: &Value, characters: usize) -> String {
             .filter_map(|(name, value)| Some(format!("{name} {}", one_line(&scalar(value)?, 80))))
             .collect();
     }
-    one_line(&parts.join(", "), characters)
+    let mut line = String::new();
+    for part in parts {
+        let room = characters.saturating_sub(line.chars().count() + 2);
+        // A part that would be hardly there is better not there.
+        if !line.is_empty() && room < part.chars().count().min(MIN_PART) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(", ");
+        }
+        line.push_str(&one_line(&part, room.max(MIN_PART)));
+    }
+    line
 }
 
 fn scalar(value: &Value) -> Option<String> {

@@ -122,7 +122,9 @@ fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
     let known = |line: &str| {
         let is_verdict =
             line.starts_with("--- FAIL") || line.starts_with("FAILED ") || line.ends_with("... FAILED");
-        is_verdict && runs.iter().flat_map(|run| &run.failures).any(|failure| line.contains(&failure.name))
+        line == "FAIL"
+            || is_verdict
+                && runs.iter().flat_map(|run| &run.failures).any(|failure| line.contains(&failure.name))
     };
     let said = |line: &str| {
         runs.iter()

@@ -38,7 +38,7 @@ fn an_empty_session_says_so() {
 fn outcomes_are_told() {
     let material = SessionMaterial {
         previous: None,
-        prompts: vec!["Add retries to the HTTP client.\nMore words.".into(), "commit it".into()],
+        prompts: vec!["Add retries to our HTTP client.".into(), "commit it".into()],
         digests: vec![
             digest("Read", "Read src/http.rs: Client and 3 more", &[], &[]),
             digest(
@@ -61,7 +61,7 @@ fn outcomes_are_told() {
     let summary = summarize(&material);
     assert_eq!(
         summary.summary,
-        "Asked to: \"Add retries to the HTTP client\" (and 1 more request). Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed http: retry what can be retried; last check was \"Run cargo test: 14 passed\". Ended with \"Edit README.md: +2 -0 lines\"."
+        "Asked to: \"Add retries to our HTTP client\" (and 1 more request). Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed 'http: retry what can be retried'; last check was \"Run cargo test: 14 passed\". Ended with \"Edit README.md: +2 -0 lines\"."
     );
     assert_eq!(summary.key_files, ["src/http.rs", "README.md"]);
     assert_eq!(summary.key_decisions, ["Committed: http: retry what can be retried"]);

@@ -176,7 +176,7 @@ fn any_other_command() {
         "`./scripts/deploy.sh staging` ended with exit code 2. First error: Error: missing DEPLOY_KEY"
     );
     let remove = bash("rm -rf build old.txt && mv a.txt b.txt", "");
-    assert_eq!(remove.title, "Delete build and old.txt and move a.txt to b.txt");
+    assert_eq!(remove.title, "Delete path build and old.txt and move a.txt to b.txt");
     assert_eq!(remove.files_touched, ["build", "old.txt", "a.txt", "b.txt"]);
     assert!(failing("rm old.txt", "rm: cannot remove").files_touched.is_empty());
     let interrupted = observe(
