@@ -11,6 +11,7 @@ use baton_store::{
     DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, StoreError, StoredSummary, SummaryClaim, Tx,
 };
 
+use super::finishing::{Finished, Finishing};
 use super::material::{Gathered, gather};
 use super::raw::tool_use;
 use crate::app::App;
@@ -24,6 +25,7 @@ const WAIT_FOR_OPEN: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct WorkQueue {
     app: App,
+    finishing: Finishing,
 }
 
 /// A captured tool use that is ours for a while.
@@ -75,8 +77,8 @@ impl SummaryJob {
 
 impl WorkQueue {
     /// Takes the queue of an application.
-    pub const fn of(app: App) -> Self {
-        Self { app }
+    pub fn of(app: App) -> Self {
+        Self { app, finishing: Finishing::default() }
     }
 
     /// The application behind it.
@@ -159,15 +161,8 @@ impl WorkQueue {
         let now = self.app.now();
         let item = claimed.item.clone();
         let observation = self.observation(&item, compression, compressor, now)?;
-        let price = self.price();
-        self.write(move |tx| {
-            usage_of(&observation.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
-            if !tx.finish_queue_item(item.id, item.fence, now)? {
-                return Ok(false);
-            }
-            tx.insert_observation(&observation)?;
-            Ok(true)
-        })
+        let usage = usage_of(&observation.provenance, now, self.price());
+        self.finishing.store(self.app.store(), Finished { observation, fence: item.fence, usage, at: now })
     }
 
     fn observation(
