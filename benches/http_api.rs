@@ -1,7 +1,9 @@
 //! The HTTP API under load: durable requests per second and their latency, keep-alive, on both databases; and whether
 //! a million rows slow it down.
 //!
-//! The load comes from this process, on the same cores as the server: one blocking thread a connection.
+//! The load comes from this process, on the same cores as the server. One thread waits for all connections at once and sends
+//! the next request on whichever was answered, as load generators do: a thread for each would take the processor from the
+//! server to be woken and put to sleep. Only `eod`, which needs a session of its own first, has a thread a connection.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 use std::io::{Read, Write};
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 use baton_benches::{Timings, machine, release_binary, table};
 use baton_testkit::binary::{Home, RELAY_KEY, ServerProcess};
 use baton_testkit::postgres::TestDatabase;
+use rustix::event::{PollFd, PollFlags, poll};
 
 const RUN: Duration = Duration::from_secs(4);
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -22,33 +25,43 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    filled: usize,
 }
 
 impl Connection {
-    fn open(server: &ServerProcess) -> Self {
-        let address = server.url().trim_start_matches("http://");
-        let stream = TcpStream::connect(address).expect("a connection");
-        stream.set_nodelay(true).expect("no delay");
-        Self { stream, buffer: vec![0; 256 * 1024] }
-    }
-
-    /// Sends a request and gives the body of its answer.
-    fn send(&mut self, method: &str, path: &str, body: &str) -> &[u8] {
+    /// Writes a request.
+    fn write(&mut self, method: &str, path: &str, body: &str) {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-relay-key: {RELAY_KEY}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         self.stream.write_all(request.as_bytes()).expect("the server reads");
-        let mut filled = 0;
+        self.filled = 0;
+    }
+
+    /// Reads what is there; gives the body once all of it is.
+    fn read(&mut self) -> Option<(usize, usize)> {
+        let read = self.stream.read(&mut self.buffer[self.filled..]).expect("the server answers");
+        assert!(read > 0, "the server closed the connection");
+        self.filled += read;
+        let (begin, end) = message(&self.buffer[..self.filled]).filter(|(_, end)| self.filled >= *end)?;
+        assert!(self.buffer.starts_with(b"HTTP/1.1 200"), "{}", text(&self.buffer[..self.filled]));
+        Some((begin, end))
+    }
+
+    fn open(server: &ServerProcess) -> Self {
+        let address = server.url().trim_start_matches("http://");
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream, buffer: vec![0; 256 * 1024], filled: 0 }
+    }
+
+    /// Sends a request and gives the body of its answer.
+    fn send(&mut self, method: &str, path: &str, body: &str) -> &[u8] {
+        self.write(method, path, body);
         loop {
-            let read = self.stream.read(&mut self.buffer[filled..]).expect("the server answers");
-            assert!(read > 0, "the server closed the connection");
-            filled += read;
-            if let Some((begin, end)) = message(&self.buffer[..filled])
-                && filled >= end
-            {
-                assert!(self.buffer.starts_with(b"HTTP/1.1 200"), "{}", text(&self.buffer[..filled]));
+            if let Some((begin, end)) = self.read() {
                 return &self.buffer[begin..end];
             }
         }
@@ -62,7 +75,7 @@ fn text(bytes: &[u8]) -> String {
 /// Where the body of a message begins and ends, once its head is there.
 fn message(bytes: &[u8]) -> Option<(usize, usize)> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let lines = text(&bytes[..head]).to_ascii_lowercase();
+    let lines = std::str::from_utf8(&bytes[..head]).expect("a head in ASCII");
     let length =
         lines.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
     Some((head + 4, head + 4 + length.unwrap_or(0)))
@@ -92,7 +105,53 @@ fn start(connection: &mut Connection) -> String {
 }
 
 /// Runs requests of one kind on so many connections; gives requests per second and latencies.
-fn load(server: &ServerProcess, connections: usize, make: &Maker) -> (f64, Timings) {
+fn load(server: &ServerProcess, connections: usize, kind: &str, make: &Maker) -> (f64, Timings) {
+    if kind == "eod" {
+        load_on_threads(server, connections, make)
+    } else {
+        load_on_one_thread(server, connections, make)
+    }
+}
+
+/// One thread for all connections: whichever was answered gets its next request.
+fn load_on_one_thread(server: &ServerProcess, connections: usize, make: &Maker) -> (f64, Timings) {
+    let mut clients: Vec<(Connection, Vec<String>, usize, Instant)> = (0..connections)
+        .map(|_| {
+            let mut connection = Connection::open(server);
+            let sessions = (0..SESSIONS).map(|_| start(&mut connection)).collect();
+            (connection, sessions, 0, Instant::now())
+        })
+        .collect();
+    let next = |(connection, sessions, turn, sent): &mut (Connection, Vec<String>, usize, Instant)| {
+        let (method, path, body) = make(connection, &sessions[*turn % SESSIONS]);
+        *turn += 1;
+        *sent = Instant::now();
+        connection.write(method, &path, &body);
+    };
+    let started = Instant::now();
+    let mut timings = Vec::with_capacity(200_000);
+    clients.iter_mut().for_each(next);
+    while started.elapsed() < WARM_UP + RUN {
+        let ready: Vec<bool> = {
+            let mut waiting: Vec<PollFd<'_>> =
+                clients.iter().map(|client| PollFd::new(&client.0.stream, PollFlags::IN)).collect();
+            poll(&mut waiting, None).expect("an answer");
+            waiting.iter().map(|one| !one.revents().is_empty()).collect()
+        };
+        for (client, _) in clients.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
+            if client.0.read().is_some() {
+                if started.elapsed() >= WARM_UP {
+                    timings.push(client.3.elapsed());
+                }
+                next(client);
+            }
+        }
+    }
+    (timings.len() as f64 / RUN.as_secs_f64(), Timings::new(timings))
+}
+
+/// A thread for each connection.
+fn load_on_threads(server: &ServerProcess, connections: usize, make: &Maker) -> (f64, Timings) {
     let ready = std::sync::Barrier::new(connections);
     let all: Vec<(u64, Vec<Duration>)> = std::thread::scope(|scope| {
         let ready = &ready;
@@ -190,7 +249,7 @@ fn throughput(name: &str, home: &Home) {
     let mut rows = Vec::new();
     for (kind, make) in kinds().into_iter().take(3) {
         for connections in [1, 8, 32] {
-            let (rate, timings) = load(&server, connections, make.as_ref());
+            let (rate, timings) = load(&server, connections, kind, make.as_ref());
             rows.push(vec![
                 kind.to_owned(),
                 connections.to_string(),
@@ -239,7 +298,7 @@ fn scale() {
         kinds()
             .into_iter()
             .map(|(kind, make)| {
-                let (_, timings) = load(&server, 8, make.as_ref());
+                let (_, timings) = load(&server, 8, kind, make.as_ref());
                 (kind, timings.percentile_ms(50), timings.percentile_ms(99))
             })
             .collect::<Vec<_>>()
