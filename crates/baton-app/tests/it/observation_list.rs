@@ -269,7 +269,7 @@ fn a_session_is_summed_up_and_closed_or_left_open() {
         );
         let over = summarize(json!({ "session_id": id }));
         assert_eq!(over["session_status"], "ended", "also of one that is over");
-        assert_eq!(read(&stage.store, move |tx| tx.tokens_on(&NOW.day())), 2 * 110 + 1_100);
+        assert_eq!(read(&stage.store, move |tx| tx.spent_on(&NOW.day())).tokens, 2 * 110 + 1_100);
         let unknown =
             stage.call("session.summarize", json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" }));
         assert_eq!(unknown.status, 404);

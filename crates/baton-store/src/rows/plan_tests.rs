@@ -208,7 +208,7 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     let claim = SummaryClaim { session_id: session, fence: 1, attempts: 1 };
     rows.postpone_summary(&claim, Some(now), "e").unwrap();
     rows.summaries_wake_at().unwrap();
-    rows.tokens_on("2026-01-17").unwrap();
+    rows.spent_on("2026-01-17").unwrap();
 }
 
 /// The active sessions of one agent in all ventures, and those that fell silent, are few: sorting them costs less than an

@@ -1,19 +1,13 @@
 //! What models counted: it adds up by day and model.
 
-use baton_store::{DailyUsage, Store};
+use baton_store::{DailyUsage, Spent, Store};
 
 use super::store::{TestStore, read, write};
 
-fn usage(day: &str, compressor: &str, model: &str, counts: [u64; 3]) -> DailyUsage {
-    let [calls, tokens_in, tokens_out] = counts;
-    DailyUsage {
-        day: day.into(),
-        compressor: compressor.into(),
-        model: model.into(),
-        calls,
-        tokens_in,
-        tokens_out,
-    }
+fn usage(day: &str, compressor: &str, model: &str, counts: [u64; 4]) -> DailyUsage {
+    let [calls, tokens_in, tokens_out, micro_usd] = counts;
+    let (day, compressor, model) = (day.into(), compressor.into(), model.into());
+    DailyUsage { day, compressor, model, calls, tokens_in, tokens_out, micro_usd }
 }
 
 fn add(store: &Store, added: &DailyUsage) {
@@ -21,30 +15,32 @@ fn add(store: &Store, added: &DailyUsage) {
     write(store, move |tx| tx.add_usage(&added));
 }
 
-/// What a model counts on a day adds up; days, providers and models are apart, the newest day first.
+/// What a model counts on a day, and costs, adds up; days, providers and models are apart, the newest day first.
 pub fn it_adds_up_by_day_and_model(store: &TestStore) {
-    let tokens_on = |day: &'static str| read(store, move |tx| tx.tokens_on(day));
-    assert_eq!((read(store, |tx| tx.usage(10)), tokens_on("2026-01-17")), (vec![], 0));
+    let spent_on = |day: &'static str| read(store, move |tx| tx.spent_on(day));
+    assert_eq!((read(store, |tx| tx.usage(10)), spent_on("2026-01-17")), (vec![], Spent::default()));
     for added in [
-        usage("2026-01-17", "anthropic", "haiku", [1, 100, 10]),
-        usage("2026-01-17", "anthropic", "haiku", [2, 1 << 40, 5]),
-        usage("2026-01-17", "anthropic", "Haiku", [1, 7, 0]),
-        usage("2026-01-17", "openai", "haiku", [1, 3, 4]),
-        usage("2026-01-18", "anthropic", "haiku", [1, 1, 1]),
-        usage("2025-12-31", "anthropic", "haiku", [9, 9, 9]),
+        usage("2026-01-17", "anthropic", "haiku", [1, 100, 10, 7]),
+        usage("2026-01-17", "anthropic", "haiku", [2, 1 << 40, 5, 1 << 41]),
+        usage("2026-01-17", "anthropic", "Haiku", [1, 7, 0, 0]),
+        usage("2026-01-17", "openai", "haiku", [1, 3, 4, 5]),
+        usage("2026-01-18", "anthropic", "haiku", [1, 1, 1, 1]),
+        usage("2025-12-31", "anthropic", "haiku", [9, 9, 9, 9]),
     ] {
         add(store, &added);
     }
     let today = [
-        usage("2026-01-17", "anthropic", "haiku", [3, (1 << 40) + 100, 15]),
-        usage("2026-01-17", "anthropic", "Haiku", [1, 7, 0]),
-        usage("2026-01-17", "openai", "haiku", [1, 3, 4]),
+        usage("2026-01-17", "anthropic", "haiku", [3, (1 << 40) + 100, 15, (1 << 41) + 7]),
+        usage("2026-01-17", "anthropic", "Haiku", [1, 7, 0, 0]),
+        usage("2026-01-17", "openai", "haiku", [1, 3, 4, 5]),
     ];
     let listed = read(store, |tx| tx.usage(10));
     let days: Vec<&str> = listed.iter().map(|row| row.day.as_str()).collect();
     assert_eq!(days, ["2026-01-18", "2026-01-17", "2026-01-17", "2026-01-17", "2025-12-31"]);
     assert!(today.iter().all(|row| listed.contains(row)), "{listed:?}");
     assert_eq!(read(store, |tx| tx.usage(2)), listed[..2]);
-    assert_eq!(tokens_on("2026-01-17"), (1 << 40) + 100 + 15 + 7 + 7);
-    assert_eq!((tokens_on("2026-01-18"), tokens_on("2026-01-19")), (2, 0));
+    let spent = Spent { tokens: (1 << 40) + 100 + 15 + 7 + 7, micro_usd: (1 << 41) + 12 };
+    assert_eq!(spent_on("2026-01-17"), spent);
+    assert_eq!(spent_on("2026-01-18"), Spent { tokens: 2, micro_usd: 1 });
+    assert_eq!(spent_on("2026-01-19"), Spent::default());
 }
