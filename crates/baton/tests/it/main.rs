@@ -12,6 +12,7 @@ mod crash;
 mod degraded;
 mod encryption;
 mod handoff_http;
+mod hook_bad_input;
 mod hook_http;
 mod hook_output;
 mod hook_repo;
