@@ -122,6 +122,8 @@ impl Desk {
             .ok_or_else(|| wrong(format!("`{event}` is no event that is known here")))?;
         let input = self.input.get().map(Vec::as_slice).unwrap_or_default();
         let mut report = read_lenient(input).map_err(|error| wrong(error.to_string()))?;
+        // What is null is as good as left out, and may then be told by the place.
+        report.retain(|_, value| !value.is_null());
         report.insert("event".into(), known.as_str().into());
         for (field, given) in [("client", client), ("agent", agent)] {
             if let Some(given) = given {
