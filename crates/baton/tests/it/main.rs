@@ -15,6 +15,7 @@ mod handoff_http;
 mod hook_bad_input;
 mod hook_http;
 mod hook_output;
+mod hook_private;
 mod hook_protocol;
 mod hook_repo;
 mod hook_unstored;
