@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
+use baton_core::observation::without_private;
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, secrets};
 use baton_store::{SpillFolder, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -252,7 +253,7 @@ impl App {
     }
 
     fn open(&self, call: Call, operation: &'static dyn AnyOperation, params: &Value) -> OpenCall {
-        let text = |name: &str| params.get(name).and_then(Value::as_str).map(|text| clip(text, 257));
+        let text = |name: &str| params.get(name).and_then(Value::as_str).map(without_secrets);
         let number = |name: &str| params.get(name).and_then(Value::as_i64);
         let started_at = self.now();
         let (endpoint, method) = endpoint_of(&call.face, operation.name());
@@ -325,6 +326,11 @@ pub struct RefusedCall {
     pub correlation_id: CorrelationId,
     /// The credential, when there was a valid one.
     pub actor_key_id: Option<baton_core::ActorKeyId>,
+}
+
+/// A name as the log takes it: it was not checked yet and may be anything, also a secret.
+fn without_secrets(name: &str) -> String {
+    clip(&secrets::redact(&without_private(name)), 257)
 }
 
 fn endpoint_of(face: &Face, operation: &str) -> (String, String) {

@@ -175,9 +175,20 @@ impl Home {
     /// When it does not come to listen.
     #[must_use]
     pub fn serve_with(&self, environment: &[(&str, &str)]) -> ServerProcess {
+        self.serve_as(&[], environment)
+    }
+
+    /// Starts `baton serve` with further arguments and environment variables.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come to listen.
+    #[must_use]
+    pub fn serve_as(&self, arguments: &[&str], environment: &[(&str, &str)]) -> ServerProcess {
         let mut child = self
             .command()
             .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
             .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

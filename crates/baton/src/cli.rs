@@ -105,22 +105,25 @@ pub(crate) fn run() -> Exit {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        // An agent must not be failed by its hook, whatever is wrong.
         Err(error) if is_hook_call() && error.exit_code() != 0 => {
-            warn(error.render().to_string().trim());
+            let message = error.render().to_string();
+            verbs::hook::leave_word(&Sources::from_process(Vec::new()), "hook", message.trim());
             return Exit::Ok;
         }
         Err(error) => return usage(&error),
     };
     let format = cli.global.format;
-    let is_hook = matches!(cli.command, Command::Hook(_));
-    let outcome = dispatch(cli);
-    match outcome {
-        // An agent must not be failed by its hook, whatever is wrong.
-        Err(failure) if is_hook => {
-            warn(&failure.message);
+    let hook = match &cli.command {
+        Command::Hook(args) => Some((args.event.clone(), flags(&cli))),
+        _ => None,
+    };
+    match (dispatch(cli), hook) {
+        (Err(failure), Some((event, flags))) => {
+            verbs::hook::leave_word(&Sources::from_process(flags), &event, &failure.message);
             Exit::Ok
         }
-        outcome => finish(format, outcome),
+        (outcome, _) => finish(format, outcome),
     }
 }
 
@@ -215,7 +218,8 @@ fn usage(error: &clap::Error) -> Exit {
 
 /// Whether an agent's hook called: a mistake on its command line must not fail the agent.
 fn is_hook_call() -> bool {
-    std::env::args().nth(1).is_some_and(|verb| verb == "hook")
+    let read = Cli::command().ignore_errors(true).try_get_matches_from(std::env::args_os());
+    read.is_ok_and(|read| read.subcommand_name() == Some("hook"))
 }
 
 fn asks_for_json() -> bool {

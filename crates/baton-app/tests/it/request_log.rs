@@ -133,3 +133,23 @@ fn a_log_written_behind_the_calls_is_whole_when_the_process_ends() {
         assert!(records.iter().all(|record| record.status_code == 400));
     }
 }
+
+#[test]
+fn a_name_that_is_a_secret_is_not_logged() {
+    const CANARY: &str = "cAnArY7sEcReTcAnArY9";
+    for stage in Stage::each() {
+        let secret = format!("gh{}_{CANARY}k1L2m3N4o5P6q7R8", "p");
+        for name in [secret, format!("<private>{CANARY}</private>")] {
+            for field in ["agent", "venture", "repo"] {
+                let mut params = who("a");
+                params[field] = name.as_str().into();
+                params["event"] = "stop".into();
+                stage.call("session.start", params.clone());
+                stage.call("hook.report", params);
+            }
+        }
+        let records = stage.logged();
+        assert_eq!(records.len(), 12);
+        assert!(!format!("{records:?}").contains(CANARY), "{records:?}");
+    }
+}

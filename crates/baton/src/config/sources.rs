@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::base_strategy::{BaseStrategy, choose_base_strategy};
 
-use super::settings::{USER_FILE_ENV, env_names};
+use super::settings::{USER_FILE_ENV, env_names, find};
 use super::value::Folders;
 
 /// The name of a project file.
@@ -79,6 +79,18 @@ impl Sources {
     /// Gives an environment variable; an empty one counts as not set.
     pub(super) fn variable(&self, name: &str) -> Option<&OsString> {
         self.environment.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// Gives the data folder as far as it can be told without reading a file: for whoever has to leave word there that a
+    /// file cannot be read.
+    pub(crate) fn data_dir_without_files(&self) -> Option<PathBuf> {
+        let setting = find("data_dir")?;
+        let flag = self.flags.iter().find(|flag| flag.key == setting.key).map(|flag| &flag.value);
+        let named = flag.or_else(|| setting.env.iter().find_map(|name| self.variable(name)));
+        match named {
+            Some(path) => Some(self.folders().resolve(Path::new(path))),
+            None => Some(self.places.as_ref()?.data.clone()),
+        }
     }
 
     /// Gives what relative paths outside of files are relative to.

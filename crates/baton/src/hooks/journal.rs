@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
+use baton_core::observation::without_private;
 use baton_core::secrets;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ use crate::data_dir::DataDir;
 const MAX_BYTES: u64 = 1024 * 1024;
 /// How many characters of a message are written down.
 const MAX_MESSAGE: usize = 500;
+/// How many characters of an event's name are written down: it may be anything.
+const MAX_EVENT: usize = 64;
 
 /// Something that went wrong.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,10 +48,11 @@ impl Journal {
 
     /// Writes down what went wrong. Where that cannot be written there is nobody to tell.
     pub(crate) fn record(&self, event: &str, message: &str) {
-        let message: String = secrets::redact(message).chars().take(MAX_MESSAGE).collect();
-        let trouble =
-            Trouble { at: SystemClock.now().to_string(), event: event.chars().take(64).collect(), message };
-        let _ = self.append(&trouble);
+        let fit = |text: &str, most: usize| -> String {
+            secrets::redact(&without_private(text)).chars().take(most).collect()
+        };
+        let (event, message) = (fit(event, MAX_EVENT), fit(message, MAX_MESSAGE));
+        let _ = self.append(&Trouble { at: SystemClock.now().to_string(), event, message });
     }
 
     fn append(&self, trouble: &Trouble) -> std::io::Result<()> {

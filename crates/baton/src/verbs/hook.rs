@@ -14,10 +14,10 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::backend::Backend;
-use crate::config::Config;
+use crate::config::{Config, Sources};
 use crate::exit::Exit;
 use crate::hooks::{HookSpill, Journal, describe_place};
-use crate::output::{Answer, Failure};
+use crate::output::{Answer, Failure, warn};
 
 /// How long a hook may take: what is not stored by then is kept as a file.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const ENVELOPE_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
     /// session-start, user-prompt-submit, post-tool-use, pre-compact, stop or session-end
-    event: String,
+    pub(crate) event: String,
     /// The program that the agent runs in: claude-code, codex
     #[arg(long)]
     client: Option<String>,
@@ -97,6 +97,14 @@ pub(crate) fn run(args: &HookArgs, config: &Config) -> Answer {
     Answer::silent()
 }
 
+/// Leaves word of what went wrong before there was a configuration to go by.
+pub(crate) fn leave_word(sources: &Sources, event: &str, message: &str) {
+    warn(message);
+    if let Some(folder) = sources.data_dir_without_files() {
+        Journal::of(&folder).record(event, message);
+    }
+}
+
 /// Ends the process when its time is up, with what it was told in a file.
 fn watch_the_clock(desk: Arc<Desk>) {
     let watch = move || {
@@ -155,6 +163,8 @@ impl Desk {
             .ok_or_else(|| wrong(format!("`{event}` is no event that is known here")))?;
         let input = self.input.get().map(Vec::as_slice).unwrap_or_default();
         let mut report = read_lenient(input).map_err(|error| wrong(error.to_string()))?;
+        // What is null is as good as left out, and may then be told by the place.
+        report.retain(|_, value| !value.is_null());
         report.insert("event".into(), known.as_str().into());
         for (field, given) in [("client", client), ("agent", agent)] {
             if let Some(given) = given {

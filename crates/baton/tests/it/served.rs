@@ -45,6 +45,15 @@ impl Served {
         sqlite.chain(postgres).flatten().inspect(|served| println!("on {}", served.kind()))
     }
 
+    /// The same, with servers that leave the queue as it is.
+    pub(crate) fn each_without_worker() -> impl Iterator<Item = Self> {
+        Self::each().map(|served| {
+            let Self { server, home, database } = served;
+            server.kill();
+            Self { server: home.serve_as(&["--no-worker"], &[]), home, database }
+        })
+    }
+
     fn kind(&self) -> &'static str {
         if self.database.is_some() { "PostgreSQL" } else { "SQLite" }
     }

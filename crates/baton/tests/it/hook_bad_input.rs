@@ -1,0 +1,191 @@
+//! Hooks that are told nonsense: the agent is not failed, nothing is half stored, and a person can find out why.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use baton_testkit::binary::Home;
+use serde_json::json;
+
+use crate::hooked::{Hooked, merged};
+
+/// Checks that nothing was stored and nothing waits to be.
+#[track_caller]
+fn assert_nothing_stored(hooked: &Hooked) {
+    assert_eq!(hooked.queue(), [0; 4]);
+    assert!(hooked.sessions().is_empty());
+    assert!(hooked.spilled().is_empty());
+}
+
+#[test]
+fn nonsense_is_written_down_and_told_by_the_doctor() {
+    let hooked = Hooked::new();
+    let sound = hooked.bash("ls", "a b").to_string();
+    let report = |more| hooked.claude("PostToolUse", more).to_string().into_bytes();
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("post-tool-use", Vec::new(), "empty"),
+        ("post-tool-use", b" \n\t ".to_vec(), "empty"),
+        ("post-tool-use", sound[..sound.len() / 2].into(), "not JSON"),
+        ("post-tool-use", sound[..sound.len() - 1].into(), "not JSON"),
+        ("post-tool-use", (0..=255).cycle().take(5_000).collect(), "not JSON"),
+        ("post-tool-use", vec![0; 5_000], "not JSON"),
+        ("post-tool-use", format!("{sound}{sound}").into_bytes(), "not JSON"),
+        ("post-tool-use", b"[1, 2]".to_vec(), "not a JSON object"),
+        ("post-tool-use", b"null".to_vec(), "not a JSON object"),
+        ("post-tool-use", "[".repeat(100_000).into_bytes(), "not JSON"),
+        ("notification", sound.clone().into_bytes(), "notification"),
+        ("", sound.clone().into_bytes(), "no event"),
+        ("post-tool-use", report(json!({})), "tool_name"),
+        ("post-tool-use", report(json!({ "tool_name": 7 })), "tool_name"),
+        ("post-tool-use", report(json!({ "tool_name": "Bash", "session_id": { "a": 1 } })), "session_id"),
+        ("post-tool-use", report(json!({ "tool_name": "Bash", "session_id": "has space" })), "session_id"),
+        ("post-tool-use", report(json!({ "tool_name": "Bash", "cwd": 5, "repo": "no slash" })), "cwd"),
+        ("user-prompt-submit", report(json!({})), "prompt"),
+        ("user-prompt-submit", report(json!({ "prompt": [] })), "prompt"),
+        ("stop", report(json!({ "track": "north" })), "track"),
+    ];
+    for (number, (event, input, expected)) in cases.iter().enumerate() {
+        let finished = hooked.call(&[event], input);
+        let shown = String::from_utf8_lossy(&input[..input.len().min(200)]).into_owned();
+        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""), "{event} {shown}");
+        let troubles = hooked.troubles();
+        assert_eq!(troubles.len(), number + 1, "{event} {shown}");
+        let trouble = troubles.last().unwrap();
+        let message = trouble["message"].as_str().unwrap();
+        assert!(message.contains(expected) && message.len() <= 500, "{expected}: {message}");
+        assert_eq!(trouble["event"], *event);
+        trouble["at"].as_str().unwrap().parse::<baton_core::Timestamp>().unwrap();
+        let (level, said) = hooked.diagnosis();
+        assert!(level == "warning" && said.contains(message), "{level} {said}");
+    }
+    assert_nothing_stored(&hooked);
+    let log = hooked.home.data_dir().join("logs/hook.log");
+    assert_eq!(std::fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    hooked.hook("post-tool-use", &hooked.bash("ls", "a b"));
+    assert_eq!(
+        (hooked.queue(), hooked.troubles().len()),
+        ([1, 0, 0, 0], cases.len()),
+        "what is sound is stored"
+    );
+    std::fs::remove_file(log).unwrap();
+    assert_eq!(hooked.diagnosis(), ("ok".into(), "no trouble".into()));
+}
+
+#[test]
+fn a_wrong_command_line_does_not_fail_the_agent() {
+    let hooked = Hooked::new();
+    let sound = hooked.bash("ls", "a b").to_string();
+    let cases: [(&[&str], &str); 5] = [
+        (&["hook"], "<EVENT>"),
+        (&["hook", "post-tool-use", "--frobnicate"], "--frobnicate"),
+        (&["hook", "post-tool-use", "stop"], "stop"),
+        (&["hook", "post-tool-use", "--client"], "--client"),
+        (&["--log", "warn", "hook", "post-tool-use", "--frobnicate"], "--frobnicate"),
+    ];
+    for (number, (arguments, expected)) in cases.iter().enumerate() {
+        let finished = hooked.home.run_with_input(arguments, sound.as_bytes());
+        assert_eq!((finished.code, finished.stdout.as_str()), (0, ""), "{arguments:?}: {finished:?}");
+        let troubles = hooked.troubles();
+        assert_eq!(troubles.len(), number + 1, "{arguments:?}");
+        assert!(troubles[number]["message"].as_str().unwrap().contains(expected), "{:?}", troubles[number]);
+        assert!(hooked.diagnosis().1.contains(expected));
+    }
+    assert_nothing_stored(&hooked);
+    assert_eq!(
+        hooked.home.run(&["handoff", "hook", "--frobnicate"]).code,
+        2,
+        "others are told that they are wrong"
+    );
+    let help = hooked.home.run(&["hook", "--help"]);
+    assert!(help.code == 0 && help.stdout.contains("session-start"), "{help:?}");
+    assert_eq!(hooked.troubles().len(), cases.len(), "to ask for help is no trouble");
+}
+
+#[test]
+fn a_broken_configuration_does_not_fail_the_agent() {
+    let hooked = Hooked::new();
+    let report = hooked.bash("ls", "a b").to_string();
+    let project = hooked.home.working_folder().join(".baton.toml");
+    let user = hooked.home.path().join(".config/baton/config.toml");
+    std::fs::create_dir_all(user.parent().unwrap()).unwrap();
+    let mut count = 0;
+    for file in [&project, &user] {
+        for text in ["[session\nventure = ", "session.venture = 7\n", "\u{0}\u{1}"] {
+            std::fs::write(file, text).unwrap();
+            let finished = hooked.call(&["post-tool-use"], report.as_bytes());
+            assert_eq!(finished.stdout, "");
+            count += 1;
+            assert_eq!(hooked.troubles().len(), count, "{text:?} in {}", file.display());
+            let doctor = hooked.home.run(&["doctor"]);
+            let name = file.file_name().unwrap().to_str().unwrap();
+            assert!(
+                doctor.code != 0 && doctor.stderr.contains(name),
+                "the doctor names the file: {doctor:?}"
+            );
+        }
+        std::fs::remove_file(file).unwrap();
+        let (level, said) = hooked.diagnosis();
+        assert!(level == "warning" && said.contains(file.to_str().unwrap()), "{level} {said}");
+    }
+    assert_nothing_stored(&hooked);
+    for (name, value) in
+        [("BATON_SESSION_STALE_MINUTES", "soon"), ("BATON_LOG", "==="), ("BATON_VENTURE", "a b")]
+    {
+        let home = Home::new(env!("CARGO_BIN_EXE_baton")).with(name, value).working_in("shop");
+        let finished = home.run_with_input(&["hook", "post-tool-use"], report.as_bytes());
+        assert_eq!((finished.code, finished.stdout.as_str()), (0, ""), "{finished:?}");
+        let log = std::fs::read_to_string(home.data_dir().join("logs/hook.log")).unwrap();
+        assert_eq!(log.lines().count(), 1, "{name}: {log}");
+        assert!(!home.data_dir().join("baton.db").exists());
+    }
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_used_does_not_fail_the_agent() {
+    let hooked = Hooked::new();
+    std::fs::write(hooked.home.data_dir(), b"a file").unwrap();
+    for event in ["session-start", "post-tool-use", "stop", "session-end", "nonsense"] {
+        let finished = hooked.call(&[event], hooked.bash("ls", "a b").to_string().as_bytes());
+        assert_eq!(finished.stdout, "", "{event}");
+    }
+    assert_eq!(std::fs::read(hooked.home.data_dir()).unwrap(), b"a file", "it is left alone");
+    std::fs::remove_file(hooked.home.data_dir()).unwrap();
+    hooked.hook("post-tool-use", &hooked.bash("ls", "a b"));
+    assert_eq!(hooked.queue(), [1, 0, 0, 0]);
+}
+
+/// An agent that never ends its input is not waited for.
+#[test]
+fn an_input_that_does_not_end_is_given_up() {
+    let hooked = Hooked::new();
+    let mut child = hooked
+        .home
+        .command()
+        .args(["hook", "post-tool-use"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(br#"{"session_id": "#).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert_eq!(hooked.troubles().len(), 1);
+    assert_nothing_stored(&hooked);
+}
+
+#[test]
+fn a_full_journal_is_put_aside() {
+    let hooked = Hooked::new();
+    hooked.call(&["nonsense"], b"");
+    let log = hooked.home.data_dir().join("logs/hook.log");
+    let line = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, line.repeat(1 + 1024 * 1024 / line.len())).unwrap();
+    hooked.call(&["nonsense"], b"");
+    assert_eq!(hooked.troubles().len(), 1);
+    assert!(log.with_extension("log.1").exists());
+    let long = "x".repeat(10_000);
+    hooked.call(&[&long], merged(json!({}), json!({ "prompt": long })).to_string().as_bytes());
+    assert!(std::fs::metadata(&log).unwrap().len() < 2_000, "what is written down is short");
+}

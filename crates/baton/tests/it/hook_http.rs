@@ -1,0 +1,135 @@
+//! Hooks over HTTP: the same events, the same items as the command line, and only for those who have a key.
+
+use baton_testkit::binary::RELAY_KEY;
+use serde_json::{Value, json};
+
+use crate::hooked::{CHAT, Hooked, merged};
+use crate::served::{Served, expect, refusal};
+
+/// Items as far as they do not depend on when and where.
+fn items(listed: &Value) -> Vec<Value> {
+    let listed = listed["items"].as_array().unwrap();
+    listed
+        .iter()
+        .map(|item| {
+            json!([item["tool_name"], item["files_touched"], item["raw_bytes"], item["status"], item["repo"]])
+        })
+        .collect()
+}
+
+fn report(event: &str) -> Value {
+    let report = json!({
+        "session_id": CHAT, "transcript_path": "/home/dev/.claude/projects/shop/c.jsonl", "cwd": "/home/dev/shop",
+        "repo": "o/shop", "hook_event_name": event,
+    });
+    let more = match event {
+        "user-prompt-submit" => json!({ "prompt": "Make it fast" }),
+        "post-tool-use" => json!({
+            "tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": { "file_path": "/home/dev/shop/src/a.rs" },
+            "tool_response": { "ok": true, "text": "naïve ☕ \u{1b}[0m" },
+        }),
+        _ => json!({}),
+    };
+    merged(report, more)
+}
+
+#[test]
+fn events_over_http_leave_what_the_command_line_leaves() {
+    for served in Served::each_without_worker() {
+        let hooked = Hooked::new();
+        for event in
+            ["session-start", "user-prompt-submit", "post-tool-use", "post-tool-use", "stop", "pre-compact"]
+        {
+            let answer = served.post(&format!("/hooks/{event}"), &report(event));
+            assert_eq!(expect(&answer, 200), json!({}), "{event}");
+            hooked.hook(event, &report(event));
+        }
+        let here = hooked.data(&["queue", "list", "--status", "raw"]);
+        let there = served.found("/api/queue?status=raw");
+        assert_eq!((items(&here), items(&here).len()), (items(&there), 1));
+        let session = served.found("/active?repo=o/shop")["sessions"][0].clone();
+        let same = hooked.sessions().remove(0);
+        for field in ["agent", "client", "repo", "venture", "client_session_id"] {
+            assert_eq!(session[field], same[field], "{field}");
+        }
+        let saved = served.found(&format!("/api/checkpoints/load?sessionId={CHAT}"));
+        assert_eq!(saved["context"]["prompts"], json!(["Make it fast"]));
+        expect(&served.post("/hooks/session-end", &report("session-end")), 200);
+        let told = expect(&served.post("/hooks/session-start", &report("session-start")), 200);
+        assert_eq!(told["hookSpecificOutput"]["hookEventName"], "SessionStart", "{told}");
+    }
+}
+
+#[test]
+fn who_has_no_key_reports_nothing() {
+    for served in Served::each_without_worker() {
+        let body = report("post-tool-use").to_string();
+        for key in ["", "wrong", &RELAY_KEY[1..]] {
+            let answer =
+                served.send("POST", "/hooks/post-tool-use", &[("x-relay-key", key)], body.as_bytes());
+            refusal(&answer, 401, "unauthorized");
+        }
+        assert_eq!(served.found("/api/queue/stats")["raw"], 0);
+        let first = served.keyed(
+            "/hooks/post-tool-use",
+            "k-1",
+            &merged(report("post-tool-use"), json!({ "tool_use_id": null })),
+        );
+        let again = served.keyed(
+            "/hooks/post-tool-use",
+            "k-1",
+            &merged(report("post-tool-use"), json!({ "tool_use_id": null })),
+        );
+        assert_eq!((first.status, again.status), (200, 200), "{}", again.text);
+        assert!(first.header("x-idempotency-hit").is_none() && again.header("x-idempotency-hit").is_some());
+        assert_eq!(
+            served.found("/api/queue/stats")["raw"],
+            1,
+            "a request that is repeated with its key is one"
+        );
+    }
+}
+
+#[test]
+fn nonsense_over_http_is_refused_and_leaves_nothing() {
+    for served in Served::each_without_worker() {
+        for event in ["notification", "Stop%20it", "post_tool_use"] {
+            let answer = served.post(&format!("/hooks/{event}"), &report("stop"));
+            assert_eq!(answer.status, 400, "{event}: {}", answer.text);
+        }
+        assert_eq!(served.post("/hooks/", &report("stop")).status, 404);
+        assert_eq!(served.get("/hooks/stop").status, 405);
+        let cases: [(&str, &[u8]); 7] = [
+            ("post-tool-use", b""),
+            ("post-tool-use", b"{\"tool_name\""),
+            ("post-tool-use", b"[]"),
+            ("post-tool-use", b"{}"),
+            ("post-tool-use", br#"{"tool_name": "Bash"}"#),
+            ("user-prompt-submit", br#"{"repo": "o/r"}"#),
+            ("stop", br#"{"repo": "o/r", "session_id": 7}"#),
+        ];
+        for (event, body) in cases {
+            let answer = served.send(
+                "POST",
+                &format!("/hooks/{event}"),
+                &[("content-type", "application/json")],
+                body,
+            );
+            assert_eq!(answer.status, 400, "{event} {}: {}", String::from_utf8_lossy(body), answer.text);
+        }
+        assert_eq!(
+            served.found("/api/queue/stats"),
+            json!({ "raw": 0, "processing": 0, "done": 0, "error": 0 })
+        );
+        assert_eq!(served.found("/active?repo=o/r")["sessions"], json!([]));
+    }
+}
+
+#[test]
+fn a_large_output_is_taken_over_http() {
+    let served = Served::each_without_worker().next().unwrap();
+    let said = "lorem ipsum ".repeat(200_000);
+    let body = merged(report("post-tool-use"), json!({ "tool_response": said }));
+    expect(&served.post("/hooks/post-tool-use", &body), 200);
+    assert_eq!(served.found("/api/queue?status=raw")["items"][0]["raw_bytes"], said.len());
+}

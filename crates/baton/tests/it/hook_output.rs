@@ -1,0 +1,138 @@
+//! Tool output of every size and kind, and many hooks at once: all of it is stored and comes back.
+
+use baton_testkit::contract::fixture::Dice;
+use serde_json::json;
+
+use crate::hooked::{CHAT, Hooked, files_below, merged};
+
+/// Words that look like no secret and do not pack well.
+fn prose(bytes: usize) -> String {
+    const PART: usize = 1024 * 1024;
+    let mut dice = Dice::new(bytes as u64);
+    let part: String = (0..bytes.min(PART))
+        .map(|place| if place % 9 == 8 { ' ' } else { char::from(b'a' + dice.below(26) as u8) })
+        .collect();
+    // What lies this far back is not found again when it is packed.
+    part.repeat(bytes.div_ceil(PART))
+}
+
+#[test]
+fn output_of_any_size_is_stored_and_comes_back() {
+    let hooked = Hooked::new();
+    for (bytes, is_file) in [(0, false), (10 * 1024, false), (1024 * 1024, true), (50 * 1024 * 1024, true)] {
+        let said = prose(bytes);
+        let report = hooked.bash("cat", "HERE").to_string().replace("HERE", &said);
+        // One that takes too long is kept as a file, and stored by the worker.
+        assert_eq!(hooked.call(&["post-tool-use"], report.as_bytes()).stdout, "");
+        assert_eq!(hooked.work(), 1, "{bytes}: {:?}", hooked.troubles());
+        let seen = hooked.observations().remove(0);
+        assert!(seen["raw_bytes"].as_u64().unwrap() >= bytes as u64, "{}", seen["raw_bytes"]);
+        let show = ["observation", "show", seen["id"].as_str().unwrap(), "--raw", "--format", "json"];
+        let shown = hooked.home.run(&show).stdout;
+        let whole = format!("\"stdout\":\"{said}\"");
+        assert!(shown.contains(&whole), "{bytes} bytes came back otherwise");
+        let blobs = files_below(&hooked.home.data_dir().join("blobs"));
+        let sizes: Vec<u64> = blobs.iter().map(|blob| std::fs::metadata(blob).unwrap().len()).collect();
+        let (least, most) = (bytes as u64 / 3, bytes as u64 * 3 / 4);
+        let fits = sizes.iter().any(|size| (least..most).contains(size));
+        assert_eq!(fits, is_file, "what is large is a file, packed: {sizes:?} for {bytes}");
+    }
+    let database = std::fs::metadata(hooked.home.data_dir().join("baton.db")).unwrap().len();
+    assert!(database < 2 * 1024 * 1024, "{database} bytes");
+    assert_eq!((hooked.queue(), hooked.spilled().len()), ([0, 0, 4, 0], 0));
+}
+
+#[test]
+fn output_that_is_too_large_is_refused_whole() {
+    let hooked = Hooked::new();
+    let finished = hooked.call(&["post-tool-use"], &vec![b' '; 66 * 1024 * 1024]);
+    assert_eq!(finished.stdout, "");
+    let message = hooked.troubles()[0]["message"].clone();
+    assert!(message.as_str().unwrap().contains("larger than"), "{message}");
+    assert_eq!(hooked.queue(), [0; 4]);
+}
+
+/// Escapes of terminals, NULs, halves of characters: agents cut output where they like.
+#[test]
+fn broken_text_survives() {
+    for hooked in Hooked::each() {
+        let cases: [(&[u8], &str); 9] = [
+            (
+                br"\u001b[31mred\u001b[0m \u001b]52;c;aGk=\u0007",
+                "\u{1b}[31mred\u{1b}[0m \u{1b}]52;c;aGk=\u{7}",
+            ),
+            (br"nul \u0000 inside", "nul \0 inside"),
+            (b"raw \x1b[2J and \x00 and \t", "raw \u{1b}[2J and \0 and \t"),
+            (b"bad \xff\xfe bytes", "bad \u{fffd}\u{fffd} bytes"),
+            (b"cut \xe6\x8e", "cut \u{fffd}"),
+            (br"cut \ud83d", "cut \u{fffd}"),
+            (br"low \ude00 first", "low \u{fffd} first"),
+            (br"whole \ud83d\ude00", "whole 😀"),
+            (br"C:\dir \d+", "C:\\dir \\d+"),
+        ];
+        let chat = json!(CHAT).to_string();
+        for (written, expected) in cases {
+            let input = [
+                br#"{"session_id":"#.as_slice(),
+                chat.as_bytes(),
+                br#","tool_name":"Bash","tool_input":{"command":""#,
+                written,
+                br#""},"tool_response":{"stdout":""#,
+                written,
+                br#"","stderr":""}}"#,
+            ];
+            let finished = hooked.call(&["post-tool-use"], &input.concat());
+            assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""));
+            assert_eq!(hooked.work(), 1, "{expected:?}: {:?}", hooked.troubles());
+            let seen = hooked.observations().remove(0);
+            let raw = hooked.raw(&seen);
+            assert_eq!(raw["tool_response"]["stdout"], expected);
+            assert_eq!(raw["tool_input"]["command"], expected);
+            let shown = ["title", "summary"].map(|field| seen[field].as_str().unwrap());
+            let is_plain = |text: &str| text.chars().all(|c| !c.is_control() || c == '\n' || c == '\t');
+            assert!(shown.into_iter().all(is_plain), "{shown:?}");
+            let prompt = [br#"{"prompt":""#.as_slice(), written, br#""}"#].concat();
+            assert_eq!(hooked.call(&["user-prompt-submit"], &prompt).stdout, "");
+        }
+        for event in ["pre-compact", "session-end"] {
+            hooked.hook(
+                event,
+                &json!({ "session_id": CHAT, "custom_instructions": "\0\u{1b}[0m", "reason": "\0" }),
+            );
+            hooked.hook(event, &json!({ "custom_instructions": "\0\u{1b}[0m", "reason": "\0" }));
+        }
+        assert!(hooked.troubles().is_empty(), "{:?}", hooked.troubles());
+        assert!(hooked.sessions().is_empty());
+    }
+}
+
+#[test]
+fn thirty_two_hooks_at_once_leave_thirty_two_items() {
+    for hooked in Hooked::each() {
+        std::thread::scope(|scope| {
+            for number in 0..32 {
+                let hooked = &hooked;
+                scope.spawn(move || {
+                    let mut report = hooked.bash(&format!("echo {number}"), &number.to_string());
+                    if number % 2 == 0 {
+                        report = merged(report, json!({ "tool_use_id": format!("toolu_{number}") }));
+                    }
+                    // On a machine that is busy one may be kept as a file.
+                    let finished = hooked.call(&["post-tool-use"], report.to_string().as_bytes());
+                    assert_eq!(finished.stdout, "");
+                });
+            }
+        });
+        assert_eq!(hooked.queue()[0] as usize + hooked.spilled().len(), 32, "{:?}", hooked.troubles());
+        assert_eq!(hooked.work(), 32);
+        assert_eq!((hooked.queue(), hooked.spilled().len()), ([0, 0, 32, 0], 0));
+        let seen = hooked.observations();
+        let mut said: Vec<u64> = seen
+            .iter()
+            .map(|one| hooked.raw(one)["tool_response"]["stdout"].as_str().unwrap().parse().unwrap())
+            .collect();
+        said.sort_unstable();
+        assert_eq!(said, (0..32).collect::<Vec<_>>());
+        assert_eq!(hooked.sessions().len(), 1, "one chat, one session");
+    }
+}

@@ -1,0 +1,143 @@
+//! Hooks as Claude Code and Codex call them: a whole chat, and what each is told in its own protocol.
+
+use serde_json::{Value, json};
+
+use crate::hooked::{CHAT, Hooked, merged};
+
+#[test]
+fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
+    for hooked in Hooked::each() {
+        let file = hooked.home.working_folder().join("src/login.rs");
+        hooked.hook(
+            "session-start",
+            &hooked.claude("SessionStart", json!({ "source": "startup", "model": "claude" })),
+        );
+        hooked.hook(
+            "user-prompt-submit",
+            &hooked.claude("UserPromptSubmit", json!({ "prompt": "Write a login" })),
+        );
+        let wrote = json!({
+            "tool_name": "Write", "tool_use_id": "toolu_01",
+            "tool_input": { "file_path": file, "content": "pub fn login() {}\n" },
+            "tool_response": { "type": "create", "filePath": file, "content": "pub fn login() {}\n" },
+        });
+        let wrote = hooked.claude("PostToolUse", wrote);
+        hooked.hook("post-tool-use", &wrote);
+        hooked.hook("post-tool-use", &wrote);
+        hooked.hook("post-tool-use", &hooked.bash("cargo test", "test result: ok. 3 passed; 0 failed"));
+        assert_eq!(hooked.queue(), [2, 0, 0, 0], "a use that is reported twice is taken once");
+        hooked.hook("stop", &hooked.claude("Stop", json!({ "stop_hook_active": false })));
+        assert_eq!(hooked.work(), 2);
+        let seen = hooked.observations();
+        let of_tool = |tool: &str| seen.iter().find(|one| one["tool_name"] == tool).unwrap();
+        assert_eq!(of_tool("Write")["files_touched"], json!(["src/login.rs"]));
+        assert_eq!(of_tool("Write")["tool_use_id"], "toolu_01");
+
+        let compact = json!({ "trigger": "manual", "custom_instructions": "Keep the numbers" });
+        hooked.hook("pre-compact", &hooked.claude("PreCompact", compact));
+        let saved = hooked.data(&["checkpoint", "load", "--session", CHAT]);
+        assert_eq!(saved["context"]["prompts"], json!(["Write a login"]));
+        assert_eq!(saved["context"]["observations"].as_array().unwrap().len(), 2);
+        let session = hooked.sessions().remove(0);
+        assert_eq!((&session["agent"], &session["repo"]), (&"claude-code".into(), &"local/shop".into()));
+        hooked.hook("session-end", &hooked.claude("SessionEnd", json!({ "reason": "prompt_input_exit" })));
+        assert!(hooked.sessions().is_empty());
+
+        let start = merged(
+            hooked.claude("SessionStart", json!({ "source": "clear" })),
+            json!({ "session_id": "next" }),
+        );
+        let told = hooked.told("session-start", &start);
+        assert_eq!(told.lines().count(), 1, "one document on one line: {told:?}");
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let answer = told["hookSpecificOutput"].as_object().unwrap();
+        assert_eq!((told.as_object().unwrap().len(), answer.len()), (1, 2), "{told}");
+        assert_eq!(answer["hookEventName"], "SessionStart");
+        let handoff = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"][0].clone();
+        let context = answer["additionalContext"].as_str().unwrap();
+        assert!(context.contains(handoff["id"].as_str().unwrap()), "{context}");
+        assert_eq!(handoff["from_agent"], "claude-code");
+        assert!(hooked.troubles().is_empty() && hooked.spilled().is_empty());
+        assert_eq!(hooked.diagnosis().0, "ok");
+    }
+}
+
+#[test]
+fn a_chat_of_codex_is_understood_as_well() {
+    for hooked in Hooked::each() {
+        let codex = |event: &str, more: Value| {
+            let report = json!({
+                "session_id": CHAT, "turn_id": "1", "hook_event_name": event, "model": "gpt-5-codex",
+                "transcript_path": format!("/home/dev/.codex/sessions/2026/01/17/rollout-{CHAT}.jsonl"),
+                "cwd": hooked.home.working_folder(), "permission_mode": "default",
+            });
+            merged(report, more)
+        };
+        hooked.hook("SessionStart", &codex("SessionStart", json!({ "source": "startup" })));
+        hooked.hook("UserPromptSubmit", &codex("UserPromptSubmit", json!({ "prompt": "Fix it" })));
+        let patch = "*** Begin Patch\n*** Update File: src/login.rs\n@@\n-a\n+b\n*** End Patch\n";
+        let used = [
+            json!({ "tool_name": "apply_patch", "tool_use_id": "call_1", "tool_input": { "input": patch },
+                    "tool_response": "Success. Updated the following files:\nM src/login.rs\n" }),
+            json!({ "tool_name": "Bash", "tool_use_id": "call_2",
+                    "tool_input": { "command": ["bash", "-lc", "cargo test"] },
+                    "tool_response": "test result: FAILED. 1 passed; 2 failed" }),
+        ];
+        for used in used {
+            hooked.hook("PostToolUse", &codex("PostToolUse", used));
+        }
+        hooked.hook(
+            "Stop",
+            &codex("Stop", json!({ "stop_hook_active": false, "last_assistant_message": null })),
+        );
+        assert_eq!(hooked.work(), 2);
+        let session = hooked.sessions().remove(0);
+        assert_eq!((&session["agent"], &session["client"]), (&"codex".into(), &"codex".into()));
+        assert_eq!(session["client_session_id"], CHAT);
+        let found = hooked.data(&["observation", "list", "--file", "login.rs"])["observations"].clone();
+        assert_eq!(
+            (&found[0]["tool_name"], &found[0]["files"]),
+            (&"apply_patch".into(), &json!(["src/login.rs"]))
+        );
+        let other = hooked.call(
+            &["SessionStart", "--client", "claude-code", "--agent", "reviewer"],
+            codex("SessionStart", json!({})).to_string().as_bytes(),
+        );
+        let told: Value = serde_json::from_str(&other.stdout).unwrap();
+        let context = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        assert!(context.contains("Also at work in local/shop: codex"), "{context}");
+        let reviewer = hooked.sessions().remove(0);
+        assert_eq!((&reviewer["agent"], &reviewer["client"]), (&"reviewer".into(), &"claude-code".into()));
+    }
+}
+
+#[test]
+fn a_tool_that_failed_was_used_too() {
+    let hooked = Hooked::new();
+    let failed = json!({
+        "tool_name": "Bash", "tool_use_id": "toolu_02", "tool_input": { "command": "cargo build" },
+        "error": "Command exited with non-zero status code 101", "is_interrupt": false,
+    });
+    hooked.hook("PostToolUseFailure", &hooked.claude("PostToolUseFailure", failed));
+    assert_eq!(hooked.work(), 1);
+    let raw = hooked.raw(&hooked.observations()[0]);
+    assert_eq!(raw["tool_response"], "Command exited with non-zero status code 101");
+}
+
+#[test]
+fn little_is_enough() {
+    let hooked = Hooked::new();
+    hooked.hook("stop", &json!({}));
+    let session = hooked.sessions().remove(0);
+    assert_eq!((&session["repo"], &session["agent"]), (&"local/shop".into(), &"claude-code".into()));
+    let nothing = json!({
+        "session_id": null, "cwd": null, "transcript_path": null, "tool_name": "Bash", "tool_input": null,
+        "tool_response": null, "tool_use_id": null, "repo": null, "branch": null, "agent": null,
+    });
+    hooked.hook("post-tool-use", &nothing);
+    assert_eq!(hooked.queue(), [1, 0, 0, 0], "what is null is as good as left out");
+    assert_eq!(hooked.sessions().len(), 1, "the same place, the same session");
+    assert_eq!(hooked.work(), 1);
+    let raw = hooked.raw(&hooked.observations()[0]);
+    assert_eq!((&raw["tool_response"], &raw["observation"]["raw_bytes"]), (&Value::Null, &0.into()));
+}
