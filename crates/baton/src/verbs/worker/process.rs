@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process, setsid};
 use serde_json::{Value, json};
 
 use super::client::health;
-use super::seat::{Occupancy, Seat};
+use super::seat::{Occupancy, Seat, socket_of};
 use crate::backend::{open_app, store_config};
 use crate::cli::VERSION;
 use crate::config::Config;
@@ -41,6 +42,7 @@ fn failed(message: impl Into<String>) -> Failure {
 /// Starts a worker in the background, and waits until it answers.
 pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
+    socket_of(&folder)?;
     if let Occupancy::Taken(_) = Seat::occupancy(&config.data_dir) {
         return answered(config, Instant::now() + PATIENCE, "worker already runs");
     }
@@ -49,6 +51,7 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
     let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
+    let begun_at = output.metadata().map_err(unwritable)?.len();
     let program = std::env::current_exe().map_err(|error| failed(format!("this program: {error}")))?;
     let mut child = Command::new(program)
         .args(["worker", "run", "--detached", "--data-dir"])
@@ -67,14 +70,22 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
             // One that found the seat taken leaves in peace: another start was first.
             && Seat::occupancy(&config.data_dir) == Occupancy::Free
         {
-            let last = std::fs::read_to_string(&log).unwrap_or_default();
-            let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-            return Err(failed(format!("the worker ended at once ({status}): {last}"))
+            let why = last_words(&log, begun_at);
+            return Err(failed(format!("the worker ended at once ({status}): {why}"))
                 .hint(format!("{} has more", log.display())));
         }
         std::thread::sleep(LOOK_EVERY);
     }
     Err(failed("the worker does not answer").hint(format!("{} may say why", log.display())))
+}
+
+/// What a process that ended wrote to its log as the reason: its error, or else its last line.
+fn last_words(log: &Path, from: u64) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(text.get(usize::try_from(from).unwrap_or(0)..).unwrap_or_default());
+    let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
+    let error = lines().find_map(|line| line.strip_prefix("error: "));
+    error.or_else(|| lines().next()).unwrap_or("it said nothing").to_owned()
 }
 
 /// Waits until the worker of this folder answers, and tells about it.
