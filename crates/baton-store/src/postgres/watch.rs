@@ -18,6 +18,9 @@ pub(crate) fn watch(url: &str, over: &AtomicBool, changed: &dyn Fn()) {
         if let Err(error) = listen(url, over, changed) {
             tracing::warn!(%error, "the server can no longer be listened to; trying again");
         }
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
         // What was told meanwhile was not heard.
         changed();
         std::thread::sleep(AGAIN);

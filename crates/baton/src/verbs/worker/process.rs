@@ -26,13 +26,15 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::HookSpill;
 use crate::output::{Answer, Failure, note};
-use crate::verbs::serve::stop_signal;
+use crate::stop_signal::StopSignal;
 
 /// How long a start waits for the worker to answer, and a stop for it to leave.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often an idle worker asks itself whether it is still needed.
 const IDLE_LOOK: Duration = Duration::from_secs(5);
+/// How long clients may take to finish what they send once the worker stops.
+const GRACE: Duration = Duration::from_secs(1);
 const CLEANUP_EVERY: Duration = Duration::from_secs(60);
 
 fn failed(message: impl Into<String>) -> Failure {
@@ -188,6 +190,14 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         // fails.
         let _ = setsid();
     }
+    let no_runtime = |error: std::io::Error| failed(format!("the async runtime: {error}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(no_runtime)?;
+    // Before anybody can know whom to stop.
+    let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let Some(seat) = Seat::take(&config.data_dir)? else {
         if detached {
             return Ok(Answer::silent());
@@ -200,11 +210,6 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     let team = spawn_beside(&app, config)?;
     let used = team.handle.clone();
     let clock = app.clone();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| failed(format!("the async runtime: {error}")))?;
     let served = runtime.block_on(async {
         let server = LocalServer::bind(app.clone(), seat.socket(), VERSION, move || used.touch(clock.now()))
             .map_err(|error| failed(error.to_string()))?;
@@ -213,17 +218,17 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         }
         let cleaner = tokio::spawn(clean_up_now_and_then(app.clone()));
         let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
-        let watching = app.clone();
+        let (watching, asked) = (app.clone(), stop.clone());
         let leave = async move {
             tokio::select! {
-                () = stop_signal() => {}
+                () = asked.heard() => {}
                 () = until_idle(&watching, &handle, idle) => tracing::info!("nobody needed the worker; leaving"),
             }
         };
         let stopped = tokio::select! {
             stopped = server.run(leave) => stopped.map_err(|error| failed(error.to_string())),
             // Clients that never finish what they send are left behind.
-            () = async { stop_signal().await; tokio::time::sleep(Duration::from_secs(1)).await } => Ok(()),
+            () = async { stop.heard().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
         cleaner.abort();
         stopped
