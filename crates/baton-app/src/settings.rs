@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::classify::Classifier;
+use baton_core::observation::Price;
 use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::Compressor;
 
@@ -40,6 +41,8 @@ pub struct ObservationSettings {
     pub offline: Arc<dyn Compressor>,
     /// How many tokens models may count a day; none is no limit.
     pub daily_token_budget: Option<u64>,
+    /// What the model costs, where it is not one whose price is known.
+    pub price: Option<Price>,
     /// How long an item belongs to whoever claimed it.
     pub lease: Duration,
     /// How often an item is tried.

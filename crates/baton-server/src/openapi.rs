@@ -288,6 +288,15 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
         "checkpoint.mark_critical" => {
             json!({ "sessionId": "auth-migration", "contextKey": "goal", "venture": "dfg" })
         }
+        "hook.report" => json!({
+            "session_id": "0a9ccd3c-f4d4-4bdf-9446-28d5a5e3aeb8", "venture": "dfg",
+            "repo": "durganfieldguide/dfg-console", "tool_name": "Bash", "tool_use_id": "toolu_01",
+            "tool_input": { "command": "npm test" }, "prompt": "make the tests pass",
+            "tool_response": { "stdout": "Tests: 1 failed, 41 passed, 42 total" },
+        }),
+        "queue.retry" => json!({}),
+        "queue.purge" => json!({ "status": "done", "older_than_hours": 24 }),
+        "session.summarize" => json!({ "session_id": session_id }),
         _ => return None,
     })
 }

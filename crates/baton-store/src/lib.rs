@@ -35,7 +35,7 @@ pub use raw::{MAX_RAW_BYTES, pack_raw, unpack_raw};
 pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
     ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput,
-    RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, StoredSummary, SummaryClaim,
+    RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary, SummaryClaim,
     SummaryRows, TokenRows, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 pub use seal::{

@@ -21,7 +21,8 @@ pub struct QueueWatch {
 }
 
 impl QueueWatch {
-    /// Calls `changed` whenever there may be something new in the queue, whoever put it there.
+    /// Calls `changed` whenever there may be something new in the queue, whoever put it there; for the first time when it
+    /// listens, because nobody knows what happened before.
     pub fn start(config: &StoreConfig, changed: impl Fn() + Send + 'static) -> Result<Self, StoreError> {
         let over = Arc::new(AtomicBool::new(false));
         let (config, seen_over) = (config.clone(), over.clone());

@@ -19,8 +19,9 @@ use crate::item::{Outcome, Workshop};
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// How long it waits when the store cannot be used.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// How many claimed items a thread has waiting: enough that none waits for the next claim.
-const AHEAD: usize = 4;
+/// How many claimed items there are for each thread: enough that none waits for the next claim, and so few that none waits
+/// for long behind a slow model.
+const AHEAD: usize = 2;
 
 /// How a worker works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,35 +43,46 @@ pub struct Drained {
     pub summaries: u64,
 }
 
-/// What a thread works on.
+/// What is ours to do.
 #[derive(Clone)]
 enum Job {
+    /// Make an observation.
     Item(Box<Claimed>),
+    /// Make a summary.
     Summary(Box<SummaryJob>),
 }
 
-/// Which job it is.
+/// Tells jobs apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum JobId {
+enum JobKey {
     Item(i64),
     Summary(SessionId),
 }
 
 impl Job {
-    fn id(&self) -> JobId {
+    fn key(&self) -> JobKey {
         match self {
-            Self::Item(claimed) => JobId::Item(claimed.id()),
-            Self::Summary(job) => JobId::Summary(job.session_id()),
+            Self::Item(claimed) => JobKey::Item(claimed.id()),
+            Self::Summary(job) => JobKey::Summary(job.session_id()),
+        }
+    }
+
+    fn work(&self, workshop: &Workshop) -> Result<Outcome, Fault> {
+        match self {
+            Self::Item(claimed) => workshop.work(claimed),
+            Self::Summary(job) => workshop.sum_up(job),
         }
     }
 }
+
+type Held = HashMap<JobKey, Job>;
 
 /// What the dispatcher is told.
 enum Event {
     /// There may be something in the queue.
     Wake,
     /// A job is settled.
-    Settled(JobId, Result<Outcome, Fault>),
+    Settled(JobKey, Result<Outcome, Fault>),
     /// It is time to stop.
     Stop,
 }
@@ -157,6 +169,7 @@ impl Worker {
     /// Does what is due now, one after the other on this thread, and tells what came of it.
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
+        // One at a time: each may tell that the model is not to be asked any more.
         while let Some(room) = self.room(1) {
             let claimed = self.workshop.queue.claim(room)?;
             if claimed.is_empty() {
@@ -219,11 +232,8 @@ impl Worker {
         let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
         Builder::new().name(format!("baton-worker-{number}")).spawn(move || {
             for job in jobs {
-                let outcome = match &job {
-                    Job::Item(claimed) => workshop.work(claimed),
-                    Job::Summary(job) => workshop.sum_up(job),
-                };
-                if events.send(Event::Settled(job.id(), outcome)).is_err() {
+                let outcome = job.work(&workshop);
+                if events.send(Event::Settled(job.key(), outcome)).is_err() {
                     return;
                 }
             }
@@ -231,8 +241,8 @@ impl Worker {
     }
 
     /// Claims and hands out until it is told to stop; gives what is still under way.
-    fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> HashMap<JobId, Job> {
-        let mut held: HashMap<JobId, Job> = HashMap::new();
+    fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> Held {
+        let mut held = Held::new();
         let mut pause = None;
         loop {
             if pause.is_none() {
@@ -244,12 +254,12 @@ impl Worker {
             };
             match self.events.recv_timeout(patience) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return held,
-                Ok(Event::Settled(id, outcome)) => {
-                    held.remove(&id);
+                Ok(Event::Settled(key, outcome)) => {
+                    held.remove(&key);
                     self.handle.touch(self.now());
                     self.handle.worked.fetch_add(1, Ordering::Relaxed);
                     if let Err(fault) = outcome {
-                        tracing::error!(job = ?id, %fault, "a job could not be done; it is tried again later");
+                        tracing::error!(job = ?key, %fault, "a job could not be done; it is tried again later");
                         pause = Some(STORE_PAUSE);
                     }
                 }
@@ -259,12 +269,7 @@ impl Worker {
     }
 
     /// Claims as many as there is room for. Gives a pause when the store failed.
-    fn claim_more(
-        &self,
-        jobs: &Sender<Job>,
-        capacity: usize,
-        held: &mut HashMap<JobId, Job>,
-    ) -> Option<Duration> {
+    fn claim_more(&self, jobs: &Sender<Job>, capacity: usize, held: &mut Held) -> Option<Duration> {
         // Claims are made by the handful, not one for each item that is done.
         if held.len() > capacity / 2 {
             return None;
@@ -275,17 +280,11 @@ impl Worker {
             Some(room) => room,
             None => return None,
         };
-        let due = match self.workshop.queue.wakes_at() {
-            Ok(at) => at.is_some_and(|at| at <= self.now()),
-            Err(fault) => return Some(self.store_failed(&fault)),
-        };
-        if !due {
-            return None;
-        }
-        match self.claim_jobs(room, held.is_empty()) {
+        let claimed = self.claim(room, held.is_empty());
+        match claimed {
             Ok(claimed) => {
                 for job in claimed {
-                    held.insert(job.id(), job.clone());
+                    held.insert(job.key(), job.clone());
                     if jobs.send(job).is_err() {
                         tracing::error!("every thread of the worker broke off");
                     }
@@ -296,14 +295,18 @@ impl Worker {
         }
     }
 
-    /// Claims items, or a summary when there is nothing else to be done.
-    fn claim_jobs(&self, room: u32, nothing_held: bool) -> Result<Vec<Job>, Fault> {
-        let claimed = self.workshop.queue.claim(room)?;
-        if claimed.is_empty() && nothing_held {
-            let summary = self.workshop.queue.claim_summary()?;
-            return Ok(summary.into_iter().map(|job| Job::Summary(Box::new(job))).collect());
+    /// Claims what is due: items, and when there are none and nothing else is under way, a summary.
+    fn claim(&self, room: u32, is_idle: bool) -> Result<Vec<Job>, Fault> {
+        let queue = &self.workshop.queue;
+        if queue.wakes_at()?.is_none_or(|at| at > self.now()) {
+            return Ok(Vec::new());
         }
-        Ok(claimed.into_iter().map(|item| Job::Item(Box::new(item))).collect())
+        let items = queue.claim(room)?;
+        if items.is_empty() && is_idle {
+            let summary = queue.claim_summary()?;
+            return Ok(summary.map(|job| Job::Summary(Box::new(job))).into_iter().collect());
+        }
+        Ok(items.into_iter().map(|item| Job::Item(Box::new(item))).collect())
     }
 
     fn store_failed(&self, fault: &Fault) -> Duration {
@@ -328,19 +331,19 @@ impl Worker {
         }
     }
 
-    /// Returns jobs at a stop; items lose no attempt by it.
-    fn give_back(&self, held: HashMap<JobId, Job>) {
+    /// Returns what is held at a stop; nothing loses an attempt by it.
+    fn give_back(&self, held: Held) {
         let now = self.now();
-        for (id, job) in held {
+        for job in held.values() {
             let returned = match job {
                 Job::Item(claimed) => {
                     let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
-                    self.workshop.queue.release(&claimed, release)
+                    self.workshop.queue.release(claimed, release)
                 }
-                Job::Summary(job) => self.workshop.queue.postpone_summary(&job, Some(now), ""),
+                Job::Summary(job) => self.workshop.queue.postpone_summary(job, Some(now), ""),
             };
             if let Err(fault) = returned {
-                tracing::warn!(job = ?id, %fault, "a job could not be given back; its lease will run out");
+                tracing::warn!(job = ?job.key(), %fault, "a job could not be given back; its lease will run out");
             }
         }
     }

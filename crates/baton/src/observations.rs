@@ -18,6 +18,7 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         compressor: compressor(config, &offline),
         offline,
         daily_token_budget: config.daily_token_budget,
+        price: config.price,
         lease: Duration::from_secs(config.worker_lease_seconds),
         max_attempts: config.worker_max_attempts,
         raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),

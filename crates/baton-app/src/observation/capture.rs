@@ -26,10 +26,11 @@ struct RawToolUse<'a> {
 /// Packs what a tool did. It takes as long as the output is large, so it is done before the transaction.
 pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed, Fault> {
     let nothing = Value::Null;
+    let error = params.error.clone().map(Value::from);
     let kept = RawToolUse {
         tool_input: params.tool_input.as_ref().unwrap_or(&nothing),
-        tool_response: params.tool_response.as_ref().unwrap_or(&nothing),
-        cwd: params.cwd.as_deref(),
+        tool_response: params.tool_response.as_ref().or(error.as_ref()).unwrap_or(&nothing),
+        cwd: params.root.as_deref().or(params.cwd.as_deref()),
     };
     let unwritten = |error: serde_json::Error| {
         Fault::new(ErrorCode::Internal, "the tool's output could not be written").caused_by(error)

@@ -31,7 +31,7 @@ pub(super) fn end(
         schema_version: None,
         session_id: session.id,
         handoff: None,
-        summary: Some(summary.summary),
+        summary: Some(plain(&summary.summary)),
         status_label: None,
         to_agent: None,
         payload: Some(payload),
@@ -73,11 +73,21 @@ fn payload_of(gathered: &Gathered, summary: &SessionSummary, params: &HookParams
         "written_by": "session-end hook",
         "reason": params.reason,
     });
-    match document {
-        Value::Object(mut fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields
-        }
-        _ => Map::new(),
+    let Value::Object(mut fields) = document else { return Map::new() };
+    fields.retain(|_, value| !value.is_null());
+    fields.values_mut().for_each(make_plain);
+    fields
+}
+
+/// Takes out what a handoff may not have: terminals and prompts bring it along.
+fn make_plain(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = plain(text),
+        Value::Array(items) => items.iter_mut().for_each(make_plain),
+        _ => {}
     }
+}
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }

@@ -18,7 +18,7 @@ pub struct WorkerHealth;
 pub struct WorkerHealthParams {}
 
 /// How the process is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerHealthOutput {
     /// `ok`.
     pub status: String,
@@ -41,6 +41,8 @@ pub struct WorkerHealthOutput {
     /// How many tokens were used today.
     #[schemars(with = "i64")]
     pub tokens_today: u64,
+    /// What they cost, in US dollars, as far as prices are known.
+    pub cost_today_usd: f64,
     /// How many may be used a day; `null` without a limit.
     #[schemars(with = "Option<i64>")]
     pub daily_token_budget: Option<u64>,
@@ -57,6 +59,7 @@ impl Operation for WorkerHealth {
         context.require_every_venture()?;
         let now = context.now.as_millis();
         let midnight = Timestamp::from_millis(now - now % DAY_MILLIS);
+        let spent = tx.spent_on(&context.now.day()).map_err(store_fault)?;
         let stats = tx.queue_stats().map_err(store_fault)?;
         let settings = &context.settings.observations;
         Ok(WorkerHealthOutput {
@@ -67,7 +70,8 @@ impl Operation for WorkerHealth {
             errors: stats.error,
             compressor: settings.compressor.name().to_owned(),
             model: settings.compressor.model().map(str::to_owned),
-            tokens_today: tx.tokens_on(&context.now.day()).map_err(store_fault)?,
+            tokens_today: spent.tokens,
+            cost_today_usd: spent.micro_usd as f64 / 1e6,
             daily_token_budget: settings.daily_token_budget,
         })
     }

@@ -35,6 +35,9 @@ pub struct HookParams {
     /// The folder that the agent works in.
     #[serde(default)]
     pub cwd: Option<String>,
+    /// The root of the checkout around it; files are named relative to it.
+    #[serde(default)]
+    pub root: Option<String>,
     /// The file that the agent keeps its chat in.
     #[serde(default)]
     pub transcript_path: Option<String>,
@@ -47,6 +50,9 @@ pub struct HookParams {
     /// `post-tool-use`: what it said.
     #[serde(default)]
     pub tool_response: Option<Value>,
+    /// `post-tool-use`: what it said in place of a response, when it failed.
+    #[serde(default)]
+    pub error: Option<String>,
     /// `post-tool-use`: the agent's own id of this use; one that is reported twice is taken once.
     #[serde(default)]
     pub tool_use_id: Option<String>,

@@ -4,6 +4,7 @@ mod capture;
 mod compact;
 mod context;
 mod end;
+mod finishing;
 mod health;
 mod hook;
 mod list;

@@ -74,11 +74,12 @@ impl Operation for SummarizeSession {
         let Some(_) = known.filter(|session| context.actor.reaches(&session.tuple.venture)) else {
             return Ok(());
         };
+        let price = context.settings.observations.price;
         let day = context.now.day();
         loop {
             let day = day.clone();
             let read =
-                store.read(move |tx| Ok((gather(tx, id).map_err(Failed)?, tx.tokens_on(&day)?))).wait();
+                store.read(move |tx| Ok((gather(tx, id).map_err(Failed)?, tx.spent_on(&day)?.tokens))).wait();
             let (gathered, tokens_today) = read.map_err(|Failed(fault)| fault)?;
             let SummedUp { stored, in_vain } = sum_up(context, &gathered, tokens_today)?;
             if let Some(usage) = in_vain {
@@ -91,7 +92,7 @@ impl Operation for SummarizeSession {
             }
             // A long session is summed up in steps, each on top of the one before.
             let kept = store.write_blocking(Durability::Full, move |tx| {
-                usage_of(&stored.provenance, stored.made_at)
+                usage_of(&stored.provenance, stored.made_at, price)
                     .iter()
                     .try_for_each(|usage| tx.add_usage(usage))?;
                 Ok(tx.keep_summary(id, &stored, None)?)
@@ -105,7 +106,7 @@ impl Operation for SummarizeSession {
         let Some(made) = &params.made else {
             return Err(Fault::new(ErrorCode::Internal, "the summary was not made ready"));
         };
-        if let Some(usage) = usage_of(&made.provenance, context.now) {
+        if let Some(usage) = usage_of(&made.provenance, context.now, context.settings.observations.price) {
             tx.add_usage(&usage).map_err(store_fault)?;
         }
         tx.keep_summary(session.id, made, None).map_err(store_fault)?;
@@ -152,7 +153,8 @@ fn sum_up(context: &Context<'_>, gathered: &Gathered, tokens_today: u64) -> Resu
             Err(error) => {
                 tracing::warn!(%error, "the model gave no summary; making one without it");
                 if let CompressError::Unusable { usage, .. } = error {
-                    in_vain = usage_of(&provenance(compressor.as_ref(), "", usage), context.now);
+                    in_vain =
+                        usage_of(&provenance(compressor.as_ref(), "", usage), context.now, settings.price);
                 }
                 compressor = &settings.offline;
                 Some(compressor.summarize(&gathered.material).map_err(unmade)?)

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{Observation, Provenance, SessionMaterial, ToolUse};
+use baton_core::observation::{Observation, Price, Provenance, SessionMaterial, ToolUse};
 use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
 use baton_llm::{Compression, Summarization, TokenUsage};
 use baton_store::{
     DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, StoreError, StoredSummary, SummaryClaim, Tx,
 };
 
+use super::finishing::{Finished, Finishing};
 use super::material::{Gathered, gather};
 use super::raw::tool_use;
 use crate::app::App;
@@ -24,6 +25,7 @@ const WAIT_FOR_OPEN: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct WorkQueue {
     app: App,
+    finishing: Finishing,
 }
 
 /// A captured tool use that is ours for a while.
@@ -75,8 +77,8 @@ impl SummaryJob {
 
 impl WorkQueue {
     /// Takes the queue of an application.
-    pub const fn of(app: App) -> Self {
-        Self { app }
+    pub fn of(app: App) -> Self {
+        Self { app, finishing: Finishing::default() }
     }
 
     /// The application behind it.
@@ -99,6 +101,10 @@ impl WorkQueue {
         mut work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         self.app.store().read(move |tx| work(tx).map_err(Failed)).wait().map_err(|Failed(fault)| fault)
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.app.settings().observations.price
     }
 
     /// Claims items. One that was claimed too often without coming to an end is given up: it may be what kills workers.
@@ -131,7 +137,7 @@ impl WorkQueue {
 
     /// Counts what a model counted although nothing came of it.
     pub fn count(&self, usage: TokenUsage, compressor: &dyn baton_llm::Compressor) -> Result<(), Fault> {
-        let spent = usage_of(&provenance(compressor, "", usage), self.app.now());
+        let spent = usage_of(&provenance(compressor, "", usage), self.app.now(), self.price());
         self.write(move |tx| spent.iter().try_for_each(|usage| tx.add_usage(usage)))
     }
 
@@ -155,14 +161,8 @@ impl WorkQueue {
         let now = self.app.now();
         let item = claimed.item.clone();
         let observation = self.observation(&item, compression, compressor, now)?;
-        self.write(move |tx| {
-            usage_of(&observation.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
-            if !tx.finish_queue_item(item.id, item.fence, now)? {
-                return Ok(false);
-            }
-            tx.insert_observation(&observation)?;
-            Ok(true)
-        })
+        let usage = usage_of(&observation.provenance, now, self.price());
+        self.finishing.store(self.app.store(), Finished { observation, fence: item.fence, usage, at: now })
     }
 
     fn observation(
@@ -182,8 +182,11 @@ impl WorkQueue {
             compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
         );
         let captured = u64::try_from(item.created_at.as_millis()).unwrap_or(0);
+        // What was captured within one millisecond keeps the order of the queue.
+        let place = u128::from(item.id.unsigned_abs()) << 40;
+        let random = self.app.random_bits()? & ((1 << 40) - 1);
         Ok(Observation {
-            id: ObservationId::new(Ulid::from_parts(captured, self.app.random_bits()?)),
+            id: ObservationId::new(Ulid::from_parts(captured, place | random)),
             queue_id: item.id,
             session_id: item.session_id,
             venture: item.venture.clone(),
@@ -215,9 +218,9 @@ impl WorkQueue {
     ) -> Result<bool, Fault> {
         let (id, fence, error) = (claimed.item.id, claimed.item.fence, error.to_owned());
         let now = self.app.now();
-        let provenance = provenance(compressor, "", usage);
+        let (provenance, price) = (provenance(compressor, "", usage), self.price());
         self.write(move |tx| {
-            usage_of(&provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            usage_of(&provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             tx.fail_queue_item(id, fence, &error, now)
         })
     }
@@ -268,8 +271,9 @@ impl WorkQueue {
             through: job.gathered.through,
             provenance: provenance(compressor, prompt_version, usage),
         };
+        let price = self.price();
         self.write(move |tx| {
-            usage_of(&stored.provenance, now).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            usage_of(&stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if !tx.keep_summary(claim.session_id, &stored, Some(claim.fence))? {
                 return Ok(false);
             }
@@ -295,7 +299,7 @@ impl WorkQueue {
     /// Tells how many tokens were used today.
     pub fn tokens_today(&self) -> Result<u64, Fault> {
         let day = self.app.now().day();
-        self.read(move |tx| tx.tokens_on(&day).map_err(store_fault))
+        self.read(move |tx| Ok(tx.spent_on(&day).map_err(store_fault)?.tokens))
     }
 }
 
@@ -314,8 +318,9 @@ pub(super) fn provenance(
 }
 
 /// What a model counted, for the day's account; none without a model.
-pub(super) fn usage_of(provenance: &Provenance, now: Timestamp) -> Option<DailyUsage> {
+pub(super) fn usage_of(provenance: &Provenance, now: Timestamp, price: Option<Price>) -> Option<DailyUsage> {
     let model = provenance.model.clone()?;
+    let price = price.or_else(|| Price::of(&model));
     Some(DailyUsage {
         day: now.day(),
         compressor: provenance.compressor.clone(),
@@ -323,5 +328,6 @@ pub(super) fn usage_of(provenance: &Provenance, now: Timestamp) -> Option<DailyU
         calls: 1,
         tokens_in: provenance.tokens_in,
         tokens_out: provenance.tokens_out,
+        micro_usd: price.map_or(0, |price| price.micro_dollars(provenance.tokens_in, provenance.tokens_out)),
     })
 }

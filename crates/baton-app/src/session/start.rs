@@ -171,6 +171,7 @@ pub(crate) fn find_or_make(
     let decision = StartDecision::over(&active, context.now, &context.settings.liveness);
     let mut resumed = None;
     for mut session in active {
+        let before = session.clone();
         if decision.abandon.contains(&session.id) {
             session.abandon();
         } else if decision.supersede.contains(&session.id) {
@@ -182,7 +183,12 @@ pub(crate) fn find_or_make(
             }
             resumed = Some(session.clone());
         }
-        tx.update_session(&session).map_err(store_fault)?;
+        // A sign of life alone touches no index.
+        if (Session { last_heartbeat_at: before.last_heartbeat_at, ..session.clone() }) == before {
+            tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
+        } else {
+            tx.update_session(&session).map_err(store_fault)?;
+        }
     }
     if let Some(session) = resumed {
         return Ok((StartStatus::Resumed, session));

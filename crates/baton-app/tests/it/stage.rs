@@ -163,6 +163,7 @@ fn settings() -> Settings {
             compressor: Arc::new(Offline),
             offline: Arc::new(Offline),
             daily_token_budget: None,
+            price: None,
             lease: 5 * MINUTE,
             max_attempts: 3,
             raw_retention: 7 * DAY,

@@ -58,8 +58,11 @@ impl HookEvent {
         }
     }
 
-    /// Finds an event by either name.
+    /// Finds an event by either name. A tool that failed was used too: some agents have an event of its own for that.
     pub fn from_name(name: &str) -> Option<Self> {
+        if matches!(name, "post-tool-use-failure" | "PostToolUseFailure") {
+            return Some(Self::PostToolUse);
+        }
         Self::ALL.into_iter().find(|event| event.as_str() == name || event.wire_name() == name)
     }
 }
@@ -126,6 +129,7 @@ mod tests {
             assert_eq!(HookEvent::from_name(event.as_str()), Some(event));
             assert_eq!(HookEvent::from_name(event.wire_name()), Some(event));
         }
+        assert_eq!(HookEvent::from_name("PostToolUseFailure"), Some(HookEvent::PostToolUse));
         assert_eq!(HookEvent::from_name("notification"), None);
     }
 

@@ -5,6 +5,7 @@
 
 mod answer;
 mod compressed;
+mod cost;
 mod cut;
 mod hook;
 mod lenient;
@@ -22,6 +23,7 @@ pub use answer::{
 pub use compressed::{
     CompressedObservation, FunctionAction, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS,
 };
+pub use cost::Price;
 pub use cut::{MAX_RAW_CHARS, cut_output};
 pub use hook::{HookEvent, files_of, relative};
 pub use lenient::{LenientError, read_lenient};

@@ -48,18 +48,16 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How much text the tool gave back.
-    pub(super) fn raw_bytes(&self) -> usize {
-        self.raw_bytes
-    }
-
     /// How long the detail may be beside a title and a summary.
     pub(super) fn detail_bytes(&self, title: &str, summary: &str) -> usize {
-        if self.raw_bytes <= LARGE_BYTES {
-            return SMALL_DETAIL_BYTES;
-        }
+        self.observation_bytes()
+            .map_or(SMALL_DETAIL_BYTES, |all| all.saturating_sub(title.len() + summary.len()))
+    }
+
+    /// How long the observation of a large output may be in all.
+    pub(super) fn observation_bytes(&self) -> Option<usize> {
         let all = (self.raw_bytes * 10 / LARGE_RATIO_TENTHS).min(MAX_OBSERVATION_BYTES);
-        all.saturating_sub(title.len() + summary.len())
+        (self.raw_bytes > LARGE_BYTES).then_some(all)
     }
 
     /// A text that the tool was asked with, under the first of these names that it has.

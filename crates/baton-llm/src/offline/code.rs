@@ -10,6 +10,7 @@ use baton_core::observation::FunctionAction;
 use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point, Tree};
 
 use super::language::{Kind, Language};
+use super::skeleton::Source;
 use super::text::one_line;
 
 /// How large a source may be to be parsed.
@@ -46,8 +47,8 @@ pub(super) struct Change {
 /// Lists what a source defines, in its order. Nothing when the language is not known or the source too large.
 pub(super) fn outline(path: &str, source: &str) -> Vec<Symbol> {
     let Some(language) = Language::of_path(path) else { return Vec::new() };
-    let Some(tree) = parse(language, source, None) else { return Vec::new() };
-    symbols(language, source, &tree)
+    let Some(source) = Source::of(language, source) else { return Vec::new() };
+    parse(language, &source.text, None).map(|tree| symbols(language, &source, &tree)).unwrap_or_default()
 }
 
 /// Compares two versions of a source: what is new, different or gone, in the order of the newer one.
@@ -56,12 +57,16 @@ pub(super) fn compare(path: &str, before: &str, after: &str) -> Vec<Change> {
     if before == after {
         return Vec::new();
     }
-    let Some(mut tree) = parse(language, before, None) else { return Vec::new() };
-    let old = symbols(language, before, &tree);
-    tree.edit(&edit_between(before, after));
-    let Some(tree) = parse(language, after, Some(&tree)) else { return Vec::new() };
-    let new = symbols(language, after, &tree);
-    changes(language, (before, &old), (after, &new))
+    compare_sources(language, before, after).unwrap_or_default()
+}
+
+fn compare_sources(language: Language, before: &str, after: &str) -> Option<Vec<Change>> {
+    let (old, new) = (Source::of(language, before)?, Source::of(language, after)?);
+    let mut tree = parse(language, &old.text, None)?;
+    let old_symbols = symbols(language, &old, &tree);
+    tree.edit(&edit_between(&old.text, &new.text));
+    let tree = parse(language, &new.text, Some(&tree))?;
+    Some(changes(language, (before, &old_symbols), (after, &symbols(language, &new, &tree))))
 }
 
 fn parse(language: Language, source: &str, old: Option<&Tree>) -> Option<Tree> {
@@ -84,7 +89,7 @@ fn parse(language: Language, source: &str, old: Option<&Tree>) -> Option<Tree> {
 }
 
 /// Walks the tree without recursion, and not into functions.
-fn symbols(language: Language, source: &str, tree: &Tree) -> Vec<Symbol> {
+fn symbols(language: Language, source: &Source<'_>, tree: &Tree) -> Vec<Symbol> {
     let mut found = Vec::new();
     let mut owners: Vec<(usize, String)> = Vec::new();
     let mut cursor = tree.walk();
@@ -97,9 +102,9 @@ fn symbols(language: Language, source: &str, tree: &Tree) -> Vec<Symbol> {
         let definition = if node.is_named() { language.definition(node) } else { None };
         let mut enter = depth < MAX_DEPTH;
         if let Some((kind, name_node)) = definition {
-            let name = one_line(source.get(name_node.byte_range()).unwrap_or_default(), 80);
+            let name = one_line(source.text.get(name_node.byte_range()).unwrap_or_default(), 80);
             let owner = language
-                .receiver(node, source)
+                .receiver(node, &source.text)
                 .map(str::to_owned)
                 .or_else(|| owners.last().map(|(_, owner)| owner.clone()));
             enter &= kind != Kind::Function;
@@ -107,8 +112,8 @@ fn symbols(language: Language, source: &str, tree: &Tree) -> Vec<Symbol> {
                 owners.push((depth, bare_type(&name)));
             }
             if kind != Kind::Scope && !name.is_empty() && found.len() < MAX_SYMBOLS {
-                let (line, range) = (node.start_position().row + 1, node.byte_range());
-                found.push(Symbol { kind, owner, name, line, range });
+                let (row, range) = source.place(&node, language);
+                found.push(Symbol { kind, owner, name, line: row + 1, range });
             }
         }
         if enter && cursor.goto_first_child() {

@@ -87,6 +87,49 @@ fn a_type_is_changed_by_its_fields_and_not_by_its_methods() {
     assert_eq!(fields.iter().map(|change| change.name.as_str()).collect::<Vec<_>>(), ["A"]);
 }
 
+/// A source too large to be parsed whole: `function` many times, each with a body and its number.
+fn large(function: fn(usize, &str) -> String, changed: Option<usize>) -> String {
+    (0..950).map(|index| function(index, if changed == Some(index) { "other()" } else { "work()" })).collect()
+}
+
+#[test]
+fn large_sources_are_compared_too() {
+    type Make = fn(usize, &str) -> String;
+    let rust: Make = |i, body| {
+        format!(
+            "/// Says {i}.\npub fn f{i}(\n    input: &str,\n) -> u32 {{\n    if x {{\n        {body};\n    }}\n}}\n\n"
+        )
+    };
+    let go: Make = |i, body| {
+        format!("func (s *Store) f{i}(x int) error {{\n\tif x > 1 {{\n\t\t{body}\n\t}}\n\treturn nil\n}}\n\n")
+    };
+    let python: Make = |i, body| {
+        format!("class C{i}:\n    def f{i}(self):\n        if x:\n            {body}\n        return 1\n\n")
+    };
+    let typescript: Make = |i, body| {
+        format!("export class C{i} {{\n  f{i}(x: number): void {{\n    if (x) {{ {body}; }}\n  }}\n}}\n")
+    };
+    let java: Make = |i, body| {
+        format!("class C{i} {{\n    int f{i}() {{\n        {body};\n        return 1;\n    }}\n}}\n")
+    };
+    for (path, make, owner) in [
+        ("a.rs", rust, ""),
+        ("a.go", go, "Store."),
+        ("a.py", python, "C700."),
+        ("a.ts", typescript, "C700."),
+        ("A.java", java, "C700."),
+    ] {
+        let (before, after) = (large(make, None), large(make, Some(700)));
+        assert!(before.len() > 64 * 1024);
+        assert_eq!(compared(path, &before, &after), [format!("modified {owner}f700")], "{path}");
+        let symbols = outline(path, &before);
+        let symbol = symbols.iter().find(|symbol| symbol.name == "f700").unwrap();
+        let line = before.lines().nth(symbol.line - 1).unwrap();
+        assert!(line.contains("f700"), "{path}: {line}");
+        assert_eq!(symbols.iter().filter(|symbol| symbol.kind == Kind::Function).count(), 950, "{path}");
+    }
+}
+
 #[test]
 fn what_is_no_source_gives_nothing() {
     assert!(outline("notes.md", "# fn main() {}").is_empty());

@@ -32,11 +32,13 @@ pub(super) struct Step {
 pub(super) enum Purpose {
     /// Changes nothing and says nothing: `cd`, `echo`.
     Setting,
-    /// Anything else.
-    Other,
     /// Looks at something: `cat`, `ls`, `git status`.
     Look,
-    /// Changes files or history.
+    /// Moves files about, most often for the sake of another step: `rm`, `mkdir`.
+    Arrange,
+    /// Anything else.
+    Other,
+    /// Changes sources or history: `git commit`, `sed -i`.
     Change,
     /// Builds, lints or formats.
     Check,
@@ -143,7 +145,7 @@ impl Step {
                 _ => Purpose::Change,
             },
             "rm" | "mv" | "cp" | "mkdir" | "touch" | "ln" | "chmod" | "chown" | "tee" | "patch" => {
-                Purpose::Change
+                Purpose::Arrange
             }
             "sed" if all().any(|word| word.starts_with("-i")) => Purpose::Change,
             "cat" | "head" | "tail" | "sed" | "less" | "nl" | "bat" | "ls" | "tree" | "find" | "fd"
@@ -159,14 +161,14 @@ impl Step {
         let first = arguments.first().copied().unwrap_or_default();
         let last = arguments.last().copied().unwrap_or_default();
         match self.program() {
-            "cat" | "bat" | "less" | "nl" => format!("Show {}", some(&arguments)),
+            "cat" | "bat" | "less" | "nl" => format!("Show file {}", some(&arguments)),
             "head" | "tail" | "wc" | "stat" | "file" => {
                 format!("Show {} of {}", self.program(), one_line(last, 60))
             }
             "sed" if self.purpose() == Purpose::Look => format!("Show part of {}", one_line(last, 60)),
             "sed" => format!("Replace text in {}", some(arguments.get(1..).unwrap_or_default())),
             "ls" | "tree" if first.is_empty() => "List current folder".into(),
-            "ls" | "tree" => format!("List {}", some(&arguments)),
+            "ls" | "tree" => format!("List folder {}", some(&arguments)),
             "find" | "fd" => {
                 let named = self
                     .flag(&["-name", "-iname", "-path"])
@@ -181,7 +183,7 @@ impl Step {
                     format!("Search for '{}' in {}", one_line(pattern, 50), some(places))
                 }
             },
-            "rm" => format!("Delete {}", some(&arguments)),
+            "rm" => format!("Delete path {}", some(&arguments)),
             "mv" => format!(
                 "Move {} to {}",
                 some(arguments.get(..arguments.len().saturating_sub(1)).unwrap_or_default()),
@@ -203,6 +205,7 @@ impl Step {
             {
                 format!("Run inline {} code", self.program())
             }
+            _ if self.words.len() == 1 => format!("Run command {}", self.short()),
             _ => format!("Run {}", self.short()),
         }
     }
@@ -398,7 +401,7 @@ mod tests {
             ["Run cargo test -p app"]
         );
         assert_eq!(phrases("mise run fmt && mise run lint 2>&1"), ["Run mise run fmt", "Run mise run lint"]);
-        assert_eq!(phrases("echo hi; cat a.txt b.txt"), ["Show a.txt and b.txt"]);
+        assert_eq!(phrases("echo hi; cat a.txt b.txt"), ["Show file a.txt and b.txt"]);
         assert_eq!(phrases("rg -n 'foo bar' src | head"), ["Search for 'foo bar' in src"]);
         assert_eq!(phrases("go test -race -run TestX ./..."), ["Run go test -run TestX ./..."]);
         assert!(phrases("").is_empty());

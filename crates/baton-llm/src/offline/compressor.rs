@@ -74,7 +74,9 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
     };
     // Whatever a reader took over from an input or an output, no terminal escape leaves here.
     let title = clean(&draft.title).into_owned();
-    let summary = match one_line(&clean(&draft.summary), MAX_SUMMARY_CHARS) {
+    // A character can be up to four bytes, but hardly any here is.
+    let room = call.observation_bytes().map_or(MAX_SUMMARY_CHARS, |all| all.saturating_sub(title.len() + 8));
+    let summary = match one_line(&clean(&draft.summary), room.min(MAX_SUMMARY_CHARS)) {
         summary if summary.is_empty() => format!("{}.", complete(&title, call.tool)),
         summary => summary,
     };
@@ -119,7 +121,7 @@ fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
                 summary,
             );
             if message.len() > 500 {
-                detail.lines(super::facts::error_lines(message));
+                detail.lines(super::lines::error_lines(message));
             }
             draft.with_detail(detail)
         }

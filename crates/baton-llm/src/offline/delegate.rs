@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{names, paths, telling_lines};
+use super::facts::{names, paths};
+use super::lines::telling_lines;
 use super::text::{clean, counted, first_line, first_sentence, one_line};
 use super::title::title;
 
@@ -41,10 +42,10 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         false => format!("{agent} reported{effort}: {}", first_sentence(opening, 280)),
     };
     let (draft, mut detail) = Draft::begin(call, title, summary);
-    let whole = detail.reserve(detail.left() * 3 / 4);
+    let whole = detail.reserve(detail.left() * 2 / 3);
     detail.list("Files", paths(&report, call.cwd));
     detail.restore(whole);
-    let whole = detail.reserve(detail.left() * 2 / 5);
+    let whole = detail.reserve(detail.left() / 2);
     detail.lines(telling_lines(&report, detail.left()));
     detail.restore(whole);
     detail.names("Names", &names(&report));
@@ -65,17 +66,36 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The first line that is more than a greeting or a heading.
+/// The first line that is more than a greeting, a heading, code or an announcement.
 fn opening(report: &str) -> &str {
-    let greets = |line: &&str| {
-        ["Perfect", "Great", "Excellent", "Now ", "I have", "I now", "Let me", "#"]
-            .iter()
-            .any(|start| line.starts_with(start))
-    };
-    report
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.split_whitespace().count() > 4)
-        .find(|line| !greets(line))
-        .unwrap_or_else(|| first_line(report))
+    const GREETINGS: &[&str] = &[
+        "Perfect",
+        "Great",
+        "Excellent",
+        "Now ",
+        "I have",
+        "I now",
+        "I've",
+        "Let me",
+        "#",
+        "Based on",
+        "Here is",
+        "Here's",
+        "---",
+        "**Source",
+    ];
+    let mut is_fenced = false;
+    for line in report.lines().map(str::trim) {
+        if line.starts_with("```") {
+            is_fenced = !is_fenced;
+            continue;
+        }
+        let says = line.split_whitespace().count() > 5
+            && !line.ends_with(':')
+            && !GREETINGS.iter().any(|start| line.starts_with(start));
+        if says && !is_fenced {
+            return line.trim_start_matches(['-', '*', ' ']);
+        }
+    }
+    first_line(report)
 }

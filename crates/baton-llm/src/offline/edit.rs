@@ -314,6 +314,9 @@ fn reason(file: &Changed<'_>) -> Option<String> {
         } else {
             comment.split_once(" // ").map_or("", |(_, comment)| comment)
         };
+        if comment.starts_with("nolint") || comment.starts_with("eslint") || comment.starts_with("noqa") {
+            continue;
+        }
         if comment.len() > best.len()
             && comment.split_whitespace().count() >= 4
             && !file.patch.removed.contains(line)

@@ -1,16 +1,16 @@
-//! Facts worth keeping: names, paths and error lines in a text, the most telling first, and the detail they are put in.
+//! Facts worth keeping: the names and paths in a text, the most telling first, and the detail they are put in.
 //!
 //! A name tells more the more often it occurs, and costs what it is long: so the detail of a large output is filled
 //! with those that give the most for their length.
 
 use std::collections::{HashMap, HashSet};
 
-use super::text::{MAX_LINE_BYTES, head, relative, shorten};
+use super::text::{relative, shorten};
 
 /// How many names are ranked at most.
 const MAX_NAMES: usize = 4_000;
 /// How long one line of a detail may be, in characters.
-const MAX_DETAIL_LINE: usize = 240;
+pub(super) const MAX_DETAIL_LINE: usize = 240;
 
 /// The detail of an observation, filled up to its budget. What was said already is not said again.
 pub(super) struct Detail {
@@ -71,12 +71,12 @@ impl Detail {
         let mut left_out = 0;
         for item in items {
             let item = shorten(item.as_ref(), MAX_DETAIL_LINE);
-            if item.is_empty() || self.has_said(&item) || holds_word(&line, &item) {
-                continue;
-            }
             // Room for the items and for saying how many are not there.
             if left_out > 0 || line.len() + item.len() + 12 > self.left() {
                 left_out += 1;
+                continue;
+            }
+            if item.is_empty() || self.has_said(&item) || holds_word(&line, &item) {
                 continue;
             }
             if line.len() > empty {
@@ -98,11 +98,9 @@ impl Detail {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let room = self.left();
-        for name in names {
+        let said: HashSet<&str> = words(&self.said).chain(words(&self.text)).collect();
+        for name in names.iter().filter(|name| !said.contains(**name)) {
             if line.len() + name.len() + 2 > room {
-                continue;
-            }
-            if self.has_said(name) || holds_word(&line, name) {
                 continue;
             }
             if line.len() > empty {
@@ -116,6 +114,11 @@ impl Detail {
         if line.len() > empty {
             self.push(&line);
         }
+    }
+
+    /// Tells whether nothing was added yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
     /// Tells whether something stands in the title, the summary or the detail already.
@@ -148,11 +151,7 @@ fn holds_word(text: &str, word: &str) -> bool {
 /// The names in a text that somebody made up (`parse_header`, `SessionState`), the most telling for their length first.
 pub(super) fn names(text: &str) -> Vec<&str> {
     let mut counts: HashMap<&str, (u32, usize)> = HashMap::new();
-    for (position, word) in text
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .enumerate()
-        .filter(|(_, word)| is_name(word))
-    {
+    for (position, word) in words(text).enumerate().filter(|(_, word)| is_name(word)) {
         let room = counts.len() < MAX_NAMES;
         match counts.get_mut(word) {
             Some((count, _)) => *count += 1,
@@ -168,6 +167,17 @@ pub(super) fn names(text: &str) -> Vec<&str> {
     let value = |word: &str, count: u32| u64::from(count) * 1_000_000 / (word.len() as u64 + 2).pow(2);
     ranked.sort_by(|a, b| value(b.0, b.1).cmp(&value(a.0, a.1)).then(a.2.cmp(&b.2)));
     ranked.into_iter().map(|(word, ..)| word).collect()
+}
+
+/// The words of a text. The letter of an escape (`\n`, `\t`) belongs to none.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut after_backslash = false;
+    text.split(move |letter: char| {
+        let is_escape =
+            std::mem::replace(&mut after_backslash, letter == '\\') && matches!(letter, 'n' | 't' | 'r');
+        is_escape || !letter.is_ascii_alphanumeric() && letter != '_'
+    })
+    .filter(|word| !word.is_empty())
 }
 
 /// Tells whether a word was made up of several: `snake_case`, `camelCase`, `HTTPServer`.
@@ -200,20 +210,34 @@ pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
             )
     };
     for (position, word) in text.split(separates).enumerate() {
+        if !word.as_bytes().contains(&b'.') {
+            continue;
+        }
         let word = word.split(':').next().unwrap_or(word).trim_end_matches(['.', '/', '!', '?']);
         if is_path(word) && counts.len() < MAX_NAMES {
             counts.entry(relative(word, cwd)).or_insert((0, position)).0 += 1;
         }
     }
-    let mut ranked: Vec<(&str, u32, usize)> =
-        counts.into_iter().map(|(path, (count, position))| (path, count, position)).collect();
+    // A name without its folder is the file that was named with it.
+    let mut by_name: HashMap<&str, (u32, usize)> = counts.clone();
+    by_name.retain(|path, _| !path.contains('/'));
+    let mut ranked: Vec<(&str, u32, usize)> = Vec::with_capacity(counts.len());
+    let mut folders: Vec<(&str, (u32, usize))> =
+        counts.into_iter().filter(|(path, _)| path.contains('/')).collect();
+    folders.sort_by_key(|(_, (_, position))| *position);
+    for (path, (count, position)) in folders {
+        let bare = path.rsplit('/').next().and_then(|name| by_name.remove(name));
+        let (more, earlier) = bare.unwrap_or((0, position));
+        ranked.push((path, count + more, position.min(earlier)));
+    }
+    ranked.extend(by_name.into_iter().map(|(path, (count, position))| (path, count, position)));
     ranked.sort_by(|a, b| b.1.cmp(&a.1).then(a.2.cmp(&b.2)));
     ranked.into_iter().map(|(path, ..)| path).collect()
 }
 
 /// Tells whether a word is the path of a file: it has an ending, and a folder or an ending that is known.
-fn is_path(word: &str) -> bool {
-    if !(3..=200).contains(&word.len()) || word.contains("//") || word.contains("...") {
+pub(super) fn is_path(word: &str) -> bool {
+    if !(3..=200).contains(&word.len()) {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
@@ -221,134 +245,22 @@ fn is_path(word: &str) -> bool {
     let fits = (1..=8).contains(&ending.len())
         && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
-        && word.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let known = KNOWN_ENDINGS.contains(&ending);
-    fits && (known && !stem.is_empty() && !stem.contains(['\\', '*', '%', '$', '+', '&'])
-        || word.contains('/') && !word.contains(['*', '%', '\\', '$', '&']))
-}
-
-const KNOWN_ENDINGS: &[&str] = &[
-    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "java", "kt", "c", "h", "cc", "cpp",
-    "hpp", "cs", "rb", "php", "swift", "scala", "sh", "bash", "zsh", "sql", "md", "rst", "txt", "json",
-    "jsonl", "yml", "yaml", "toml", "lock", "cfg", "ini", "env", "xml", "html", "css", "scss", "vue",
-    "svelte", "proto", "graphql", "tf", "mod", "sum", "log", "csv",
-];
-
-/// Lines of a text that tell of an error, in their order, without repetitions.
-pub(super) fn error_lines(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    for line in text.lines() {
-        let line = head(line.trim(), MAX_LINE_BYTES);
-        if !tells_of_an_error(line) {
-            continue;
-        }
-        // The same message about another number is the same message.
-        let shape: String = head(line, 120).chars().filter(|letter| !letter.is_ascii_digit()).collect();
-        if seen.insert(shape) {
-            found.push(line);
-        }
-        if found.len() >= 400 {
-            break;
-        }
-    }
-    found
-}
-
-fn tells_of_an_error(line: &str) -> bool {
-    const MARKS: &[&str] = &[
-        "error",
-        "fail",
-        "panic",
-        "fatal",
-        "exception",
-        "traceback",
-        "cannot ",
-        "can't ",
-        "undefined",
-        "not found",
-        "denied",
-        "no such file",
-        "unable to",
-        "conflict",
-        "refused",
-        "timed out",
-        "not used",
-        "missing",
-        "invalid",
-        "unexpected",
-    ];
-    const CALM: &[&str] = &[
-        "0 error",
-        "no error",
-        "0 fail",
-        "failed: 0",
-        "failures: 0",
-        "errors: 0",
-        "0 problems",
-        "error=null",
-        "\"error\":null",
-    ];
-    if line.len() < 4 {
+        && word.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !word.bytes().any(|byte| matches!(byte, b'\\' | b'*' | b'%' | b'$' | b'+' | b'&'));
+    if !fits || word.contains("//") || word.contains("...") {
         return false;
     }
-    let lower = line.to_ascii_lowercase();
-    MARKS.iter().any(|mark| lower.contains(mark)) && !CALM.iter().any(|calm| lower.contains(calm))
+    let is_known =
+        KNOWN_ENDINGS.contains(&ending) || matches!(name, "Cargo.lock" | "go.mod" | "go.sum" | "yarn.lock");
+    word.contains('/') || is_known && !stem.is_empty()
 }
 
-/// The lines of a text that hold the most facts for their length, in their order, together at most `bytes` long.
-pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
-    let mut lines: Vec<(usize, u64, &str)> = Vec::new();
-    let mut seen = HashSet::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let line = head(line, MAX_LINE_BYTES);
-        let shape: String = head(line, 160).chars().filter(|letter| !letter.is_ascii_digit()).collect();
-        if lines.len() < 5_000 && seen.insert(shape) {
-            lines.push((lines.len(), telling(line), line));
-        }
-    }
-    let mut ranked: Vec<usize> = (0..lines.len()).collect();
-    ranked.sort_by_key(|index| std::cmp::Reverse(lines.get(*index).map_or(0, |line| line.1)));
-    let mut room = bytes;
-    let mut chosen = Vec::new();
-    for index in ranked {
-        let Some((position, value, line)) = lines.get(index).copied() else { continue };
-        let line = shorten(line, MAX_DETAIL_LINE.min(bytes.max(60)));
-        if value == 0 || line.len() + 1 > room {
-            continue;
-        }
-        room -= line.len() + 1;
-        chosen.push((position, line));
-    }
-    chosen.sort_by_key(|(position, _)| *position);
-    chosen.into_iter().map(|(_, line)| line).collect()
-}
-
-/// How much a line tells for its length.
-fn telling(line: &str) -> u64 {
-    let mut facts: u64 = 0;
-    for word in
-        line.split(|letter: char| letter.is_whitespace() || matches!(letter, '`' | '"' | '(' | ')' | ','))
-    {
-        let plain = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        if is_path(plain) {
-            facts += 3;
-        } else if plain.split(['.', ':', '/', '=']).any(is_name) || is_count(plain) {
-            facts += 2;
-        }
-    }
-    if line.starts_with('#') || line.starts_with("**") {
-        facts += 2;
-    }
-    if tells_of_an_error(head(line, 300)) {
-        facts += 2;
-    }
-    facts * 1_000 / (line.len() as u64 + 30)
-}
-
-fn is_count(word: &str) -> bool {
-    word.len() > 1 && word.len() < 12 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-}
+/// Endings that no member of an object has in source code.
+const KNOWN_ENDINGS: &[&str] = &[
+    "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "java", "kt", "cc", "cpp", "hpp", "cs",
+    "rb", "php", "swift", "scala", "sh", "bash", "zsh", "sql", "md", "rst", "txt", "json", "jsonl", "yml",
+    "yaml", "toml", "cfg", "ini", "xml", "html", "css", "scss", "vue", "svelte", "proto", "graphql", "csv",
+];
 
 #[cfg(test)]
 mod tests {
@@ -369,12 +281,6 @@ mod tests {
     fn paths_are_found_among_words() {
         let text = "at /home/dev/app/src/a.rs:12:3 (see docs/x.md, README.md) https://a.b/c.html v1.2 e.g. foo/bar.baz a.b";
         assert_eq!(paths(text, Some("/home/dev/app")), ["src/a.rs", "docs/x.md", "README.md", "foo/bar.baz"]);
-    }
-
-    #[test]
-    fn error_lines_are_kept_once() {
-        let text = "ok\nerror: one at 1\nerror: one at 2\n0 errors\npanic: two\n";
-        assert_eq!(error_lines(text), ["error: one at 1", "panic: two"]);
     }
 
     #[test]

@@ -5,10 +5,18 @@ use super::patch::{self, FilePatch};
 use super::text::{counted, first_line, join_within, one_line};
 
 /// What a git command did, and what came of it.
+#[derive(Default)]
 pub(super) struct GitStory {
     pub(super) done: String,
     pub(super) outcome: Option<String>,
     pub(super) sentence: Option<String>,
+    /// Nothing of the output is left to tell.
+    pub(super) is_told: bool,
+}
+
+/// Tells whether a step makes a commit.
+pub(super) fn is_commit(step: &Step) -> bool {
+    step.program() == "git" && without_folder(step).first() == Some(&"commit")
 }
 
 /// Tells the story of a git step.
@@ -19,7 +27,8 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
     let arguments: Vec<&str> = without_folder(step);
     let (verb, rest) = arguments.split_first()?;
     let last = rest.last().copied();
-    let story = |done: String, outcome: Option<String>| Some(GitStory { done, outcome, sentence: None });
+    let story =
+        |done: String, outcome: Option<String>| Some(GitStory { done, outcome, ..GitStory::default() });
     match *verb {
         "commit" => {
             let hash = commit_hash(output);
@@ -29,7 +38,7 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
                 |message| format!("Commit '{}'", one_line(message, 80)),
             );
             let sentence = hash.map(|(branch, hash)| format!("Commit {hash} on {branch}."));
-            Some(GitStory { done, outcome: None, sentence })
+            Some(GitStory { done, sentence, ..GitStory::default() })
         }
         "status" => {
             let (branch, changed) = status(output);
@@ -40,6 +49,7 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
                 done: format!("Check git status{branch}"),
                 outcome: Some(outcome),
                 sentence: (!changed.is_empty()).then(|| format!("Changed: {}.", join_within(&changed, 400))),
+                is_told: changed.iter().map(|file| file.len() + 2).sum::<usize>() < 400,
             })
         }
         "diff" | "show" => {
@@ -51,6 +61,7 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
                 done: format!("{what}{target}"),
                 outcome: if files.is_empty() { stat_line(output) } else { Some(totals(&files)) },
                 sentence: subject.map(|subject| format!("Commit says: \"{}\".", one_line(subject, 160))),
+                ..GitStory::default()
             })
         }
         "log" => {
@@ -58,10 +69,12 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
             let outcome = if commits > 0 { Some(counted(commits, "commit")) } else { None };
             story(format!("List git log {}", last.unwrap_or_default()), outcome)
         }
+        "push" if rest.is_empty() => story("Push current branch".to_owned(), pushed(output)),
         "push" => story(
             format!("Push {}", join_within(rest, 50)).replace("Push origin,", "Push to origin"),
             pushed(output),
         ),
+        "add" if rest.is_empty() || *rest == ["."] => story("Stage all changes".to_owned(), None),
         "add" => story(format!("Stage {}", join_within(rest, 70)), None),
         "checkout" | "switch" => story(format!("Switch git to {}", last.unwrap_or("another branch")), None),
         "merge" | "rebase" | "cherry-pick" | "revert" => {
@@ -171,6 +184,17 @@ fn pushed(output: &str) -> Option<String> {
         .lines()
         .find(|line| line.contains(" -> "))
         .map(|line| if line.contains("[new branch]") { "new branch" } else { "done" }.to_owned())
+}
+
+/// The function that a hunk says it is in: the `Save` of `func (s *Store) Save(ctx`.
+pub(super) fn place_name(place: &str) -> Option<&str> {
+    let place = place.trim();
+    let rest =
+        place.strip_prefix("func (").and_then(|rest| rest.split_once(") ")).map_or(place, |(_, rest)| rest);
+    let head = rest.split(['(', '{', ':', '<', '=']).next()?;
+    let name = head.split_whitespace().next_back()?;
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && name.len() > 2;
+    (is_word && !matches!(name, "import" | "struct" | "const" | "var")).then_some(name)
 }
 
 /// How many files a diff changes and how much.

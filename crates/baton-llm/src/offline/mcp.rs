@@ -33,6 +33,7 @@ const SUBJECTS: &[&str] = &[
     "library",
     "topic",
     "uri",
+    "task_id",
 ];
 
 /// Reads the use of a tool of an MCP server.
@@ -53,7 +54,8 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
             .find_map(|name| only.get(*name).and_then(Value::as_str)),
         _ => None,
     };
-    let through = server.map(|server| format!(" via {server}")).unwrap_or_default();
+    let through =
+        server.filter(|_| found.is_none()).map(|server| format!(" via {server}")).unwrap_or_default();
     let about = subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
     let outcome = found.map(|found| one_line(&clean(found), 56));
     let title = title(&format!("{action}{about}{through}"), outcome.as_deref());
@@ -75,7 +77,7 @@ fn fill(text: &str, values: &[Value], detail: &mut Detail) {
     match values {
         [] => fill_prose(text, detail),
         [Value::Object(only)] if only.is_empty() => {}
-        _ => structure::fill_values(values, text, detail),
+        _ => structure::fill_values(values, detail),
     }
 }
 

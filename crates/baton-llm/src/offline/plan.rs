@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{names, telling_lines};
+use super::facts::names;
+use super::lines::telling_lines;
 use super::text::{clean, counted, first_line, join_within, one_line};
 use super::title::title;
 

@@ -5,8 +5,10 @@ use serde_json::Value;
 use super::call::Call;
 use super::code::{self, Symbol};
 use super::compressor::Draft;
-use super::facts::{Detail, names, paths, telling_lines};
+use super::facts::{Detail, names, paths};
 use super::language::{Kind, Language};
+use super::lines::telling_lines;
+use super::structure;
 use super::text::{clean, counted, file_name, join_within, one_line};
 use super::title::title;
 
@@ -95,13 +97,12 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     };
     let outcome = outcome.or_else(|| range.is_none().then(|| counted(view.lines(), "line")));
     let title = title(&done, outcome.as_deref());
-    let (mut draft, mut detail) = Draft::begin(call, title, summary(view, &symbols, range.as_deref()));
+    let (draft, mut detail) = Draft::begin(call, title, summary(view, &symbols, range.as_deref()));
     if symbols.is_empty() && Language::of_path(&view.path).is_none() {
         text_detail(call, view, &heads, &mut detail);
     } else {
-        code_detail(view, &symbols, &mut detail);
+        code_detail(view, &symbols, call.cwd, &mut detail);
     }
-    draft.files = Vec::new();
     draft.with_detail(detail)
 }
 
@@ -124,9 +125,9 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
 }
 
 /// Types with their methods, functions, then the names that the source turns on.
-fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
+fn code_detail(view: &View<'_>, symbols: &[Symbol], cwd: Option<&str>, detail: &mut Detail) {
     let whole = detail.reserve(detail.left() * 11 / 20);
-    let place = |symbol: &Symbol| format!("{} L{}", symbol.name, symbol.line + view.start - 1);
+    let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
     detail.list("Types", of(Kind::Type).map(place));
     let mut owners: Vec<&str> = Vec::new();
@@ -140,13 +141,22 @@ fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
         let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
         detail.list(&format!("{owner} methods"), methods.map(place));
     }
-    detail.list("Constants", of(Kind::Constant).map(|symbol| symbol.name.as_str()));
+    // In a part of a file, what is inside a function can look as if it were outside.
+    if view.range().is_none() {
+        detail.list("Constants", of(Kind::Constant).map(|symbol| symbol.name.as_str()));
+    }
+    detail.restore(whole);
+    let whole = detail.reserve(detail.left() * 7 / 8);
+    detail.list("Files", paths(view.content, cwd));
     detail.restore(whole);
     detail.names("Uses", &names(view.content));
 }
 
 /// Headings, then the lines that tell the most.
 fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut Detail) {
+    if view.path.ends_with(".json") && structure::fill(view.content, detail) {
+        return;
+    }
     if view.content.len() <= detail.left().min(400) {
         detail.lines(view.content.lines().map(str::trim_end));
         return;

@@ -35,90 +35,129 @@ struct FileHits<'a> {
 fn grep(call: &Call<'_>) -> Draft {
     let pattern = call.asked(&["pattern", "query", "regex", "search"]).unwrap_or("text");
     let place = call.asked(&["path", "directory", "dir_path", "include"]).map(|path| call.path(path));
-    let filter = call.asked(&["glob", "type"]);
+    let place = place.filter(|place| place != ".");
     let output = match call.response.get("content").and_then(Value::as_str) {
         Some(content) => super::text::clean(content).into_owned(),
         None => call.output(),
     };
-    let listed = listed_files(call);
-    let single = place
-        .as_deref()
-        .filter(|place| place.rsplit('/').next().is_some_and(|name| name.contains('.') && *place != "."));
-    let files = if listed.is_empty() { hits(&output, call.cwd, single) } else { Vec::new() };
-    let count: usize = files.iter().map(|file| file.hits.len()).sum();
-    let place_words = match (&place, filter) {
+    let places = match (&place, call.asked(&["glob", "type"])) {
         (Some(place), Some(filter)) => format!(" in {place} ({filter})"),
         (Some(place), None) => format!(" in {place}"),
         (None, Some(filter)) => format!(" in {filter} files"),
         (None, None) => String::new(),
     };
-    let outcome = if !listed.is_empty() {
-        counted(listed.len(), "file")
-    } else if files.is_empty() {
-        "no hits".to_owned()
-    } else if files.len() == 1 {
-        counted(count, "hit")
-    } else {
-        format!("{} in {}", counted(count, "hit"), counted(files.len(), "file"))
-    };
-    let title = title(&format!("Search for '{}'{place_words}", one_line(pattern, 60)), Some(&outcome));
-    let mut summary = format!("Searched for `{}`{place_words}: {outcome}.", one_line(pattern, 200));
-    let most: Vec<String> = if listed.is_empty() {
-        let mut ranked: Vec<&FileHits<'_>> = files.iter().collect();
-        ranked.sort_by_key(|file| std::cmp::Reverse(file.hits.len()));
-        ranked.iter().take(3).map(|file| format!("{} ({})", file.path, file.hits.len())).collect()
-    } else {
-        Vec::new()
-    };
-    if files.len() > 1 && call.raw_bytes() > 1_000 {
-        summary.push_str(&format!(" Most in {}.", join_within(&most, 220)));
-    }
-    let (draft, mut detail) = Draft::begin(call, title, summary);
-    if listed.is_empty() {
-        fill_hits(&files, &mut detail);
-    } else {
+    let listed = listed_files(call);
+    if !listed.is_empty() {
+        let outcome = counted(listed.len(), "file");
+        let title = title(&format!("Search for '{}'{places}", one_line(pattern, 60)), Some(&outcome));
+        let summary = format!("Searched for `{}`{places}: found in {outcome}.", one_line(pattern, 200));
+        let (draft, mut detail) = Draft::begin(call, title, summary);
         fill_files(&listed, &mut detail);
+        return draft.with_detail(detail);
     }
+    describe(
+        call,
+        &Search {
+            pattern,
+            places: &places,
+            file: place.as_deref().filter(|place| is_file(place)),
+            purpose: None,
+        },
+        &output,
+    )
+}
+
+/// What was searched for and where.
+pub(super) struct Search<'a> {
+    pub(super) pattern: &'a str,
+    /// In words, with a space before them.
+    pub(super) places: &'a str,
+    /// The only file that was searched.
+    pub(super) file: Option<&'a str>,
+    pub(super) purpose: Option<&'a str>,
+}
+
+/// Tells whether a path looks like a file's.
+pub(super) fn is_file(path: &str) -> bool {
+    super::text::file_name(path).trim_start_matches('.').contains('.') && !path.contains('*')
+}
+
+/// Describes the hits of a search.
+pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Draft {
+    let files = hits(output, call.cwd, search.file);
+    let count: usize = files.iter().map(|file| file.hits.len()).sum();
+    let outcome = match files.len() {
+        0 => "no hits".to_owned(),
+        1 => counted(count, "hit"),
+        number => format!("{} in {}", counted(count, "hit"), counted(number, "file")),
+    };
+    let title =
+        title(&format!("Search for '{}'{}", one_line(search.pattern, 60), search.places), Some(&outcome));
+    let purpose = search
+        .purpose
+        .map(|purpose| format!("{}: s", purpose.trim_end_matches('.')))
+        .unwrap_or_else(|| "S".into());
+    let summary =
+        format!("{purpose}earched for `{}`{}: {outcome}.", one_line(search.pattern, 200), search.places);
+    let (draft, mut detail) = Draft::begin(call, title, summary);
+    fill_hits(&files, &mut detail);
     draft.with_detail(detail)
 }
 
-/// Where the hits are, what the first of each file say, and the names in all of them.
+/// Where the hits are and, when there are few, what they say; then the names in all of them.
 fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
     let count: usize = files.iter().map(|file| file.hits.len()).sum();
-    let text_size: usize =
-        files.iter().flat_map(|file| &file.hits).map(|(_, text)| text.trim().len() + 8).sum();
-    let path_size: usize = files.iter().map(|file| file.path.len() + 4).sum();
-    let all_text = text_size + path_size <= detail.left();
-    if all_text || count <= 12 {
-        let each = (detail.left() * 3 / 4).saturating_sub(path_size) / count.max(1);
-        for file in files {
-            if file.hits.is_empty() || !file.path.is_empty() && !detail.line(&format!("{}:", file.path)) {
-                continue;
+    let size: usize = files
+        .iter()
+        .map(|file| {
+            file.path.len()
+                + 4
+                + file.hits.iter().map(|(_, text)| text.trim().len().min(200) + 8).sum::<usize>()
+        })
+        .sum();
+    let is_whole = size <= detail.left();
+    let whole = detail.reserve(if is_whole { 0 } else { detail.left() * 2 / 5 });
+    let mut folder = "";
+    for (index, file) in files.iter().enumerate() {
+        let (of_file, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
+        let next =
+            files.get(index + 1).and_then(|next| next.path.rsplit_once('/')).map_or("", |(next, _)| next);
+        // A folder with several files is said once, before them.
+        if of_file != folder && of_file == next && !of_file.is_empty() {
+            detail.line(&format!("{of_file}/:"));
+            folder = of_file;
+        }
+        let path = if of_file == folder && !folder.is_empty() { name } else { file.path };
+        if is_whole || count <= 8 {
+            let room = if is_whole { 200 } else { (detail.left() / count.max(1)).clamp(40, 140) };
+            if !path.is_empty() {
+                detail.line(&format!("{path}:"));
             }
             let number = |line: Option<usize>| line.map(|line| format!("{line}: ")).unwrap_or_default();
-            let room = if all_text { 200 } else { each.clamp(40, 160) };
             detail.lines(
                 file.hits.iter().map(|(line, text)| format!("  {}{}", number(*line), one_line(text, room))),
             );
-        }
-    } else {
-        let whole = detail.reserve(detail.left() * 2 / 5);
-        for file in files.iter().filter(|file| !file.hits.is_empty()) {
+        } else {
             let lines: Vec<String> =
                 file.hits.iter().filter_map(|(line, _)| line.map(|line| line.to_string())).collect();
-            let lines =
-                if lines.is_empty() { counted(file.hits.len(), "hit") } else { join_within(&lines, 90) };
-            if !detail.line(&format!("{}: {lines}", if file.path.is_empty() { "Lines" } else { file.path })) {
-                break;
-            }
+            let lines = if lines.is_empty() {
+                counted(file.hits.len(), "hit")
+            } else {
+                join_within(&lines, 220 - path.len().min(100))
+            };
+            detail.line(&format!("{}: {lines}", if path.is_empty() { "Lines" } else { path }));
         }
-        detail.restore(whole);
     }
-    let texts: Vec<&str> = files
+    detail.restore(whole);
+    let mut texts = String::new();
+    for text in files
         .iter()
         .flat_map(|file| file.hits.iter().map(|(_, text)| *text).chain(file.context.iter().copied()))
-        .collect();
-    detail.names("Names", &names(&texts.join("\n")));
+    {
+        texts.push_str(text);
+        texts.push('\n');
+    }
+    detail.names("Names", &names(&texts));
 }
 
 /// Splits the output of a search into files and lines.

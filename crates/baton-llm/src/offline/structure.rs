@@ -2,11 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use super::facts::{Detail, names};
+use super::facts::{Detail, names, paths};
 use super::text::{counted, one_line};
 
 /// How large JSON may be to be read.
 const MAX_BYTES: usize = 1_000_000;
+/// How deep it is looked into.
+const MAX_DEPTH: usize = 32;
+/// How many names of members are listed.
+const MAX_KEYS: usize = 24;
+/// How much of a member is worth showing.
+const MIN_PART: usize = 24;
 /// Members that say what a thing is, the most telling first.
 const TELLING: &[&str] = &[
     "identifier",
@@ -43,7 +49,7 @@ pub(super) fn fill(text: &str, detail: &mut Detail) -> bool {
     if values.is_empty() {
         return false;
     }
-    fill_values(&values, text, detail);
+    fill_values(&values, detail);
     true
 }
 
@@ -66,19 +72,49 @@ pub(super) fn read(text: &str) -> Vec<Value> {
 }
 
 /// Adds what values hold: each in a line by its most telling members, then the names in all of them.
-pub(super) fn fill_values(values: &[Value], text: &str, detail: &mut Detail) {
-    let whole = detail.reserve(detail.left() * 2 / 5);
+pub(super) fn fill_values(values: &[Value], detail: &mut Detail) {
+    let whole = detail.reserve(detail.left() * 11 / 20);
     if let [Value::Object(only)] = values {
         fill_object(only, detail);
     } else {
-        if let Some(Value::Object(first)) = values.first() {
-            detail.list(&format!("{} with", counted(values.len(), "entry")), first.keys());
+        let mut keys: Vec<&str> = Vec::new();
+        for key in values.iter().take(200).filter_map(Value::as_object).flat_map(Map::keys) {
+            if keys.len() < MAX_KEYS
+                && !key.ends_with("url")
+                && !key.starts_with('_')
+                && !keys.contains(&key.as_str())
+            {
+                keys.push(key);
+            }
         }
+        detail.list(&format!("{} with", counted(values.len(), "entry")), keys);
         let each = detail.left() / values.len().clamp(1, 8);
         detail.lines(values.iter().map(|value| line_of(value, each.max(60))));
     }
     detail.restore(whole);
-    detail.names("Names", &names(text));
+    let mut text = String::new();
+    values.iter().for_each(|value| collect(value, &mut text, 0));
+    let whole = detail.reserve(detail.left() * 2 / 3);
+    detail.list("Files", paths(&text, None));
+    detail.restore(whole);
+    detail.names("Names", &names(&text));
+}
+
+/// All text of a value that is no address, without the names of its members.
+fn collect(value: &Value, text: &mut String, depth: usize) {
+    match value {
+        Value::String(words) if !words.starts_with("http") || words.contains(' ') => {
+            text.push_str(words);
+            text.push('\n');
+        }
+        Value::Array(elements) if depth < MAX_DEPTH => {
+            elements.iter().for_each(|element| collect(element, text, depth + 1))
+        }
+        Value::Object(members) if depth < MAX_DEPTH => {
+            members.values().for_each(|member| collect(member, text, depth + 1))
+        }
+        _ => {}
+    }
 }
 
 fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
@@ -94,9 +130,12 @@ fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
                 detail.lines(elements.iter().take(12).map(|element| format!("  {}", line_of(element, 140))));
             }
             Value::Object(inner) if !inner.is_empty() => {
-                detail.line(&format!("{name}: {}", line_of(value, 140)));
+                let line = line_of(value, 140);
+                if !line.is_empty() {
+                    detail.line(&format!("{name}: {line}"));
+                }
             }
-            _ if TELLING.contains(&name.as_str()) => {}
+            _ if TELLING.contains(&name.as_str()) || name.ends_with("url") => {}
             _ => {
                 if let Some(text) = scalar(value) {
                     detail.line(&format!("{name}: {}", one_line(&text, 100)));
@@ -123,7 +162,19 @@ fn line_of(value: &Value, characters: usize) -> String {
             .filter_map(|(name, value)| Some(format!("{name} {}", one_line(&scalar(value)?, 80))))
             .collect();
     }
-    one_line(&parts.join(", "), characters)
+    let mut line = String::new();
+    for part in parts {
+        let room = characters.saturating_sub(line.chars().count() + 2);
+        // A part that would be hardly there is better not there.
+        if !line.is_empty() && room < part.chars().count().min(MIN_PART) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(", ");
+        }
+        line.push_str(&one_line(&part, room.max(MIN_PART)));
+    }
+    line
 }
 
 fn scalar(value: &Value) -> Option<String> {

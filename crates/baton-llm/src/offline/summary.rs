@@ -5,7 +5,7 @@
 
 use baton_core::observation::{Digest, FunctionAction, MAX_SUMMARY_CHARS, SessionMaterial, SessionSummary};
 
-use super::text::{counted, first_line, join_within, one_line, shorten};
+use super::text::{counted, join_within, one_line, shorten};
 
 /// How many files and decisions are kept.
 const MAX_FILES: usize = 10;
@@ -43,12 +43,12 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
 /// What was asked first.
 fn request(prompts: &[String]) -> Option<String> {
     let asks = |prompt: &&String| {
-        prompt.split_whitespace().count() >= 3 && !prompt.trim_start().starts_with(['<', '/'])
+        prompt.split_whitespace().count() >= 6 && !prompt.trim_start().starts_with(['<', '/'])
     };
     let first = prompts.iter().find(asks).or(prompts.first())?;
-    let words = one_line(first_line(first), 220);
+    let words = one_line(first, 220);
     let more = prompts.len().saturating_sub(1);
-    let more = if more > 0 { format!(" (and {more} more requests)") } else { String::new() };
+    let more = if more > 0 { format!(" (and {})", counted(more, "more request")) } else { String::new() };
     (!words.is_empty()).then(|| format!("Asked to: \"{}\"{more}.", words.trim_end_matches('.')))
 }
 
@@ -96,7 +96,8 @@ fn changes(digests: &[Digest]) -> String {
 
 /// Commits, and the last run of each kind of check.
 fn checks(digests: &[Digest]) -> Option<String> {
-    let commits: Vec<&str> = digests.iter().filter_map(|digest| commit(digest)).collect();
+    let commits: Vec<String> =
+        digests.iter().filter_map(commit).map(|message| format!("'{message}'")).collect();
     let test = digests.iter().rev().find(|digest| is_check(digest));
     let mut parts = Vec::new();
     if !commits.is_empty() {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{Detail, names, telling_lines};
+use super::facts::{Detail, names};
+use super::lines::telling_lines;
 use super::text::{counted, first_line, first_sentence, one_line};
 use super::title::title;
 
@@ -67,7 +68,7 @@ fn collect<'a>(
         return;
     }
     match value {
-        Value::String(text) => texts.push(text),
+        Value::String(text) if text.contains(' ') => texts.push(text),
         Value::Array(elements) => {
             elements.iter().for_each(|element| collect(element, links, texts, depth + 1))
         }

@@ -35,7 +35,7 @@ CREATE UNIQUE INDEX pending_queue_once ON pending_queue (session_id, tool_use_id
 
 -- What tool uses taught. An id tells when the tool was used, not when that was understood.
 CREATE TABLE observations (
-  id                TEXT PRIMARY KEY NOT NULL,
+  id                TEXT COLLATE "C" PRIMARY KEY NOT NULL,
   queue_id          BIGINT NOT NULL,
   session_id        TEXT NOT NULL,
   venture           TEXT NOT NULL,
@@ -67,11 +67,11 @@ CREATE INDEX observations_by_tool ON observations (venture, tool_name, id);
 
 -- Finds observations by the files that they speak of. `name` is the last part of `path`.
 CREATE TABLE observation_files (
-  venture        TEXT NOT NULL,
   name           TEXT NOT NULL,
-  path           TEXT NOT NULL,
+  venture        TEXT NOT NULL,
   observation_id TEXT NOT NULL,
-  PRIMARY KEY (venture, name, observation_id, path)
+  path           TEXT NOT NULL,
+  PRIMARY KEY (name, venture, observation_id, path)
 );
 
 -- What the user of a session asked for.
@@ -117,5 +117,6 @@ CREATE TABLE token_usage (
   calls      BIGINT NOT NULL,
   tokens_in  BIGINT NOT NULL,
   tokens_out BIGINT NOT NULL,
+  micro_usd  BIGINT NOT NULL,
   PRIMARY KEY (day, compressor, model)
 );

@@ -67,11 +67,11 @@ CREATE INDEX observations_by_tool ON observations (venture, tool_name, id);
 
 -- Finds observations by the files that they speak of. `name` is the last part of `path`.
 CREATE TABLE observation_files (
-  venture        TEXT NOT NULL,
   name           TEXT NOT NULL,
-  path           TEXT NOT NULL,
+  venture        TEXT NOT NULL,
   observation_id TEXT NOT NULL,
-  PRIMARY KEY (venture, name, observation_id, path)
+  path           TEXT NOT NULL,
+  PRIMARY KEY (name, venture, observation_id, path)
 ) STRICT, WITHOUT ROWID;
 
 -- What the user of a session asked for.
@@ -117,5 +117,6 @@ CREATE TABLE token_usage (
   calls      INTEGER NOT NULL,
   tokens_in  INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
+  micro_usd  INTEGER NOT NULL,
   PRIMARY KEY (day, compressor, model)
 ) STRICT, WITHOUT ROWID;

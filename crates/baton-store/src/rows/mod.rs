@@ -23,7 +23,7 @@ pub use session::{SessionFilter, SessionRows};
 pub use summary::{StoredSummary, SummaryClaim, SummaryRows};
 pub use token::TokenRows;
 pub use turn::TurnRows;
-pub use usage::{DailyUsage, UsageRows};
+pub use usage::{DailyUsage, Spent, UsageRows};
 pub use workflow::{WorkflowFilter, WorkflowRows};
 
 #[cfg(test)]

@@ -93,6 +93,31 @@ fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|problem| StoreError::corrupt("observations", problem))
 }
 
+/// The columns of conditions, each spelt so that the narrowest condition leads and the others are only checked.
+struct Leading {
+    venture: &'static str,
+    repo: &'static str,
+    session: &'static str,
+    tool: &'static str,
+}
+
+impl Leading {
+    /// SQLite, which knows nothing of the values, is told by a plus which columns not to go by: a file leads before a session,
+    /// that before a single venture; several ventures are met going down by id. PostgreSQL knows better.
+    fn of(filter: &ObservationFilter, pick: impl Fn(&'static str, &'static str) -> &'static str) -> Self {
+        let single = filter.ventures.as_ref().is_some_and(|ventures| ventures.len() == 1);
+        let by_session = filter.file.is_none();
+        let by_venture = by_session && filter.session_id.is_none() && single;
+        let spelt = |leads: bool, checked, plain| if leads { plain } else { pick(checked, plain) };
+        Self {
+            venture: spelt(by_venture, "+venture", "venture"),
+            repo: spelt(by_venture, "+repo", "repo"),
+            session: spelt(by_session, "+session_id", "session_id"),
+            tool: spelt(by_venture, "+tool_name", "tool_name"),
+        }
+    }
+}
+
 impl<S: Sql> ObservationRows for S {
     fn insert_observation(&mut self, observation: &Observation) -> Result<bool, StoreError> {
         let Observation { compressed, provenance, .. } = observation;
@@ -153,20 +178,21 @@ impl<S: Sql> ObservationRows for S {
     ) -> Result<Vec<Observation>, StoreError> {
         let below = page.below(ObservationId::PREFIX);
         let session = filter.session_id.map(|id| id.to_string());
-        let ending = filter.file.as_ref().map(|file| format!("%/{}", escaped(file)));
+        let ending = filter.file.as_ref().map(|file| format!("/{file}"));
+        let columns = Leading::of(filter, |sqlite, postgres| self.pick(sqlite, postgres));
         let mut query = QueryBuilder::new("SELECT ");
         query.text(COLUMNS).with(" FROM observations WHERE id < $?", &below);
         if let Some(ventures) = &filter.ventures {
-            query.text(" AND ").among("venture", ventures.iter().map(Venture::as_str));
+            of_ventures(&mut query, columns.venture, ventures);
         }
         if let Some(repo) = &filter.repo {
-            query.with(" AND repo = $?", repo.as_str());
+            query.text(" AND ").text(columns.repo).with(" = $?", repo.as_str());
         }
         if let Some(session) = &session {
-            query.with(" AND session_id = $?", session);
+            query.text(" AND ").text(columns.session).with(" = $?", session);
         }
         if let Some(tool) = &filter.tool_name {
-            query.with(" AND tool_name = $?", tool);
+            query.text(" AND ").text(columns.tool).with(" = $?", tool);
         }
         if let (Some(file), Some(ending)) = (&filter.file, &ending) {
             query
@@ -175,9 +201,10 @@ impl<S: Sql> ObservationRows for S {
                     name_of(file),
                 )
                 .with(" AND (path = $?", file)
-                .with(" OR path LIKE $? ESCAPE '\\')", ending);
+                .with(" OR substr(path, length(path) - length($?) + 1)", ending)
+                .with(" = $?)", ending);
             if let Some(ventures) = &filter.ventures {
-                query.text(" AND ").among("venture", ventures.iter().map(Venture::as_str));
+                of_ventures(&mut query, "venture", ventures);
             }
             query.text(")");
         }
@@ -209,7 +236,11 @@ impl<S: Sql> ObservationRows for S {
     }
 }
 
-/// Escapes what `LIKE` would read as a pattern.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+/// Adds that an observation is of one of these ventures; of none of them when there are none.
+fn of_ventures<'a>(query: &mut QueryBuilder<'a>, column: &str, ventures: &'a [Venture]) {
+    if ventures.is_empty() {
+        query.text(" AND 1 = 0");
+    } else {
+        query.text(" AND ").among(column, ventures.iter().map(Venture::as_str));
+    }
 }

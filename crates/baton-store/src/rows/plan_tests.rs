@@ -1,23 +1,30 @@
 //! Reads the query plans of every list and look-up: each goes through an index, on both databases.
 
 use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
-use baton_core::{CheckpointId, HandoffId, SessionId, SessionTuple, Sha256Hash, Timestamp, Ulid, Venture};
+use baton_core::observation::QueueStatus;
+use baton_core::{
+    CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp, Ulid, Venture,
+};
 
 use crate::error::StoreError;
 use crate::frame::Encoding;
 use crate::page::Page;
 use crate::rows::{
-    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, RequestRows, SessionFilter,
-    SessionRows, WorkflowFilter, WorkflowRows,
+    CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, ObservationFilter,
+    ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestRows, SessionFilter, SessionRows,
+    SummaryClaim, SummaryRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
+
+/// Statements and their plans, a line each.
+type Plans = Vec<(String, Vec<String>)>;
 
 /// Runs nothing, and keeps the plan of each statement that it is asked to run.
 pub(crate) struct Planner<F> {
     pub(crate) postgres: bool,
     /// Gives the plan of a statement, a line each.
     pub(crate) explain: F,
-    pub(crate) plans: Vec<(String, Vec<String>)>,
+    pub(crate) plans: Plans,
 }
 
 impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Planner<F> {
@@ -144,11 +151,73 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
     rows.replace_frame(id, &Frame { encoding, key_id: None, hash, size_bytes: 0, body }).unwrap();
 }
 
+/// Asks for everything that hooks, workers and whoever looks after them may ask for. What models counted has a row a day,
+/// is read whole, and is not here.
+pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows + SummaryRows + UsageRows)) {
+    let now = Timestamp::from_millis(1_760_000_000_000);
+    let session = SessionId::new(Ulid(1));
+    rows.claim_queue(QueueClaim { now, lease_until: now, limit: 10 }).unwrap();
+    rows.queue_item(1).unwrap();
+    rows.queue_raw(1).unwrap();
+    rows.finish_queue_item(1, 1, now).unwrap();
+    let release = QueueRelease { run_at: now, counts: true, failed_at: None, error: None };
+    rows.release_queue_item(1, 1, &release).unwrap();
+    rows.fail_queue_item(1, 1, "e", now).unwrap();
+    rows.queue_stats().unwrap();
+    rows.queue_wakes_at().unwrap();
+    for status in QueueStatus::ALL {
+        rows.queue_items(status, None, 10).unwrap();
+        rows.queue_items(status, Some(7), 10).unwrap();
+    }
+    rows.open_queue_items(session, 10).unwrap();
+    rows.retry_queue(Some(1), now).unwrap();
+    rows.retry_queue(None, now).unwrap();
+    rows.purge_queue(QueueStatus::Done, now, 10).unwrap();
+    rows.purge_queue(QueueStatus::Error, now, 10).unwrap();
+
+    rows.observation(ObservationId::new(Ulid(1))).unwrap();
+    let all = ObservationFilter::default();
+    let of_venture = ObservationFilter { ventures: Some(vec!["v".parse().unwrap()]), ..all.clone() };
+    let of_two =
+        ObservationFilter { ventures: Some(vec!["v".parse().unwrap(), "w".parse().unwrap()]), ..all.clone() };
+    let (repo, tool, file) = (Some("o/r".parse().unwrap()), Some("t".into()), Some("a/f".into()));
+    for filter in [
+        ObservationFilter { session_id: Some(session), ..all.clone() },
+        ObservationFilter { session_id: Some(session), ..of_venture.clone() },
+        ObservationFilter { repo: repo.clone(), ..of_venture.clone() },
+        ObservationFilter { tool_name: tool.clone(), ..of_venture.clone() },
+        ObservationFilter { file: file.clone(), ..of_venture.clone() },
+        ObservationFilter { file: file.clone(), repo: repo.clone(), ..of_venture.clone() },
+        ObservationFilter { file: file.clone(), ..of_two.clone() },
+        ObservationFilter { file, ..all.clone() },
+        ObservationFilter { repo, ..all.clone() },
+        ObservationFilter { tool_name: tool, ..all.clone() },
+        of_two,
+        of_venture,
+        all,
+    ] {
+        rows.observations(&filter, Page::first(50)).unwrap();
+    }
+    rows.observations_after(session, None, 10).unwrap();
+    rows.observations_after(session, Some(ObservationId::new(Ulid(1))), 10).unwrap();
+    rows.count_observations_since(now).unwrap();
+
+    rows.prompts(session, 10).unwrap();
+    rows.summary(session).unwrap();
+    rows.claim_summaries(now, now, 10).unwrap();
+    let claim = SummaryClaim { session_id: session, fence: 1, attempts: 1 };
+    rows.postpone_summary(&claim, Some(now), "e").unwrap();
+    rows.summaries_wake_at().unwrap();
+    rows.spent_on("2026-01-17").unwrap();
+}
+
 /// The active sessions of one agent in all ventures, and those that fell silent, are few: sorting them costs less than an
-/// index that every start and every heartbeat would have to write.
+/// index that every start and every heartbeat would have to write. So are items of the queue that are not done.
 fn may_sort(sql: &str) -> bool {
     let of_agent_alone = sql.contains("AND agent = $2") && !sql.contains("venture = $");
-    sql.contains("FROM sessions") && (of_agent_alone || sql.contains("ORDER BY last_heartbeat_at"))
+    let of_few_sessions = of_agent_alone || sql.contains("ORDER BY last_heartbeat_at");
+    let of_open_items = sql.contains("FROM pending_queue") && sql.contains("ORDER BY id + 0");
+    sql.contains("FROM sessions") && of_few_sessions || of_open_items
 }
 
 mod sqlite {
@@ -157,25 +226,63 @@ mod sqlite {
     use super::*;
     use crate::migration::MIGRATIONS;
 
-    #[test]
-    fn every_statement_uses_an_index() {
+    /// Asks, and gives the plans of what was asked.
+    fn plans(ask: impl FnOnce(&mut Planner<&mut dyn FnMut(&str, &[Param<'_>]) -> Vec<String>>)) -> Plans {
         let connection = Connection::open_in_memory().unwrap();
         for migration in MIGRATIONS {
             connection.execute_batch(migration.sqlite).unwrap();
         }
-        let explain = |sql: &str, params: &[Param<'_>]| {
+        let mut explain = |sql: &str, params: &[Param<'_>]| {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let rows = statement.query_map(rusqlite::params_from_iter(params), |row| row.get(3)).unwrap();
             rows.collect::<Result<_, _>>().unwrap()
         };
-        let mut planner = Planner { postgres: false, explain, plans: Vec::new() };
-        ask_everything(&mut planner);
-        ask_for_checkpoints(&mut planner);
-        for (sql, plan) in planner.plans {
+        let mut planner = Planner { postgres: false, explain: &mut explain as _, plans: Vec::new() };
+        ask(&mut planner);
+        planner.plans
+    }
+
+    #[test]
+    fn every_statement_uses_an_index() {
+        let asked = plans(|planner| {
+            ask_everything(planner);
+            ask_for_checkpoints(planner);
+            ask_for_observations(planner);
+        });
+        for (sql, plan) in asked {
             let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
             assert!(!plan.is_empty() && !scans, "{sql}\n{plan:#?}");
             let sorts = plan.iter().any(|line| line.contains("TEMP B-TREE"));
             assert!(!sorts || may_sort(&sql), "{sql}\n{plan:#?}");
+        }
+    }
+
+    /// An index is no help when it is one that most rows are in.
+    #[test]
+    fn observations_are_found_by_the_narrowest_condition() {
+        let venture: Venture = "v".parse().unwrap();
+        let every = ObservationFilter {
+            ventures: Some(vec![venture.clone()]),
+            repo: Some("o/r".parse().unwrap()),
+            session_id: Some(SessionId::new(Ulid(1))),
+            tool_name: None,
+            file: Some("f".into()),
+        };
+        let of_session = ObservationFilter { file: None, ..every.clone() };
+        let of_repo = ObservationFilter { session_id: None, ..of_session.clone() };
+        let of_tool = ObservationFilter { repo: None, tool_name: Some("t".into()), ..of_repo.clone() };
+        let of_two = ObservationFilter { ventures: Some(vec![venture.clone(), venture]), ..of_tool.clone() };
+        for (filter, expected) in [
+            (every, "sqlite_autoindex_observations_1 (id=?)"),
+            (of_session, "observations_by_session (session_id=? AND id<?)"),
+            (of_repo, "observations_by_repo (venture=? AND repo=? AND id<?)"),
+            (of_tool, "observations_by_tool (venture=? AND tool_name=? AND id<?)"),
+            (of_two, "sqlite_autoindex_observations_1 (id<?)"),
+        ] {
+            let asked = plans(|planner| drop(planner.observations(&filter, Page::first(50)).unwrap()));
+            let plan = &asked[0].1;
+            let expected = format!("SEARCH observations USING INDEX {expected}");
+            assert_eq!(plan.first(), Some(&expected), "{filter:?}\n{plan:#?}");
         }
     }
 }
@@ -204,6 +311,7 @@ mod postgres {
         let mut planner = Planner { postgres: true, explain, plans: Vec::new() };
         ask_everything(&mut planner);
         ask_for_checkpoints(&mut planner);
+        ask_for_observations(&mut planner);
         for (sql, plan) in planner.plans {
             assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{sql}\n{plan:#?}");
         }

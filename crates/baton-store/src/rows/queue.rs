@@ -379,10 +379,11 @@ impl<S: Sql> QueueRows for S {
     ) -> Result<Vec<QueueItem>, StoreError> {
         let mut query = QueryBuilder::new(concat!("SELECT ", columns!(), " FROM pending_queue"));
         query.text(" WHERE status = '").text(status.as_str()).text("'");
-        if let Some(below) = below {
-            query.with(" AND id < $?", below);
-        }
-        query.with(" ORDER BY id DESC LIMIT $?", limit);
+        // Most items are done: going down by number meets them at once. Of the others there are few, which are sorted
+        // rather than looked for among all: an expression keeps the numbers' own index out of it.
+        let id = if status == QueueStatus::Done { "id" } else { "id + 0" };
+        query.text(" AND ").text(id).with(" < $?", below.unwrap_or(i64::MAX));
+        query.text(" ORDER BY ").text(id).with(" DESC LIMIT $?", limit);
         self.query(query.sql(), query.params(), &mut read)
     }
 

@@ -59,7 +59,8 @@ pub trait SummaryRows {
         limit: u32,
     ) -> Result<Vec<SummaryClaim>, StoreError>;
 
-    /// Puts a claimed summary off; false when the claim is no longer the latest one.
+    /// Puts a claimed summary off; false when the claim is no longer the latest one. One that was asked for again meanwhile
+    /// stays due.
     fn postpone_summary(
         &mut self,
         claim: &SummaryClaim,
@@ -174,8 +175,8 @@ impl<S: Sql> SummaryRows for S {
         error: &str,
     ) -> Result<bool, StoreError> {
         let changed = self.execute(
-            "UPDATE summaries SET run_at = $1, lease_until = NULL, last_error = $2 \
-             WHERE session_id = $3 AND fence = $4 AND lease_until IS NOT NULL",
+            "UPDATE summaries SET run_at = CASE WHEN run_at = lease_until THEN $1 ELSE run_at END, \
+             lease_until = NULL, last_error = $2 WHERE session_id = $3 AND fence = $4 AND lease_until IS NOT NULL",
             &[run_at.into(), error.into(), (&claim.session_id.to_string()).into(), claim.fence.into()],
         )?;
         Ok(changed == 1)

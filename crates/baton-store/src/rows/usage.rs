@@ -18,6 +18,17 @@ pub struct DailyUsage {
     pub tokens_in: u64,
     /// Tokens of the answers.
     pub tokens_out: u64,
+    /// What they cost, in millionths of a US dollar; nothing where the price is not known.
+    pub micro_usd: u64,
+}
+
+/// What was spent on models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Tokens, of prompts and answers.
+    pub tokens: u64,
+    /// What they cost, in millionths of a US dollar.
+    pub micro_usd: u64,
 }
 
 /// What a transaction can do with token counts.
@@ -28,17 +39,17 @@ pub trait UsageRows {
     /// Lists what models counted, newest day first.
     fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError>;
 
-    /// Adds up all tokens of a day.
-    fn tokens_on(&mut self, day: &str) -> Result<u64, StoreError>;
+    /// Adds up all tokens of a day, and what they cost.
+    fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError>;
 }
 
 impl<S: Sql> UsageRows for S {
     fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
         self.execute(
-            "INSERT INTO token_usage (day, compressor, model, calls, tokens_in, tokens_out) \
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (day, compressor, model) DO UPDATE SET \
+            "INSERT INTO token_usage (day, compressor, model, calls, tokens_in, tokens_out, micro_usd) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (day, compressor, model) DO UPDATE SET \
              calls = token_usage.calls + $4, tokens_in = token_usage.tokens_in + $5, \
-             tokens_out = token_usage.tokens_out + $6",
+             tokens_out = token_usage.tokens_out + $6, micro_usd = token_usage.micro_usd + $7",
             &[
                 (&usage.day).into(),
                 (&usage.compressor).into(),
@@ -46,6 +57,7 @@ impl<S: Sql> UsageRows for S {
                 usage.calls.into(),
                 usage.tokens_in.into(),
                 usage.tokens_out.into(),
+                usage.micro_usd.into(),
             ],
         )?;
         Ok(())
@@ -53,7 +65,7 @@ impl<S: Sql> UsageRows for S {
 
     fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError> {
         self.query(
-            "SELECT day, compressor, model, calls, tokens_in, tokens_out FROM token_usage \
+            "SELECT day, compressor, model, calls, tokens_in, tokens_out, micro_usd FROM token_usage \
              ORDER BY day DESC, compressor, model LIMIT $1",
             &[limit.into()],
             &mut |columns| {
@@ -65,17 +77,22 @@ impl<S: Sql> UsageRows for S {
                     calls: row.unsigned(3)?,
                     tokens_in: row.unsigned(4)?,
                     tokens_out: row.unsigned(5)?,
+                    micro_usd: row.unsigned(6)?,
                 })
             },
         )
     }
 
-    fn tokens_on(&mut self, day: &str) -> Result<u64, StoreError> {
+    fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError> {
         let found = self.query_one(
-            "SELECT CAST(coalesce(sum(tokens_in + tokens_out), 0) AS BIGINT) FROM token_usage WHERE day = $1",
+            "SELECT CAST(coalesce(sum(tokens_in + tokens_out), 0) AS BIGINT), \
+             CAST(coalesce(sum(micro_usd), 0) AS BIGINT) FROM token_usage WHERE day = $1",
             &[day.into()],
-            &mut |columns| RowReader { table: "token_usage", columns }.unsigned(0),
+            &mut |columns| {
+                let row = RowReader { table: "token_usage", columns };
+                Ok(Spent { tokens: row.unsigned(0)?, micro_usd: row.unsigned(1)? })
+            },
         )?;
-        Ok(found.unwrap_or(0))
+        Ok(found.unwrap_or_default())
     }
 }

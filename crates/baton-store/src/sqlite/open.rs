@@ -62,7 +62,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
 /// the new size of the file too, and only one that is written over again is quick.
 pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError> {
     connection
-        .execute_batch("PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -16000;")
+        .execute_batch("PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -8000;")
         .map_err(store_error)
 }
 

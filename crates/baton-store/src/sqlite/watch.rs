@@ -32,6 +32,8 @@ pub(crate) fn watch(database: &Path, over: &AtomicBool, changed: &dyn Fn()) {
     #[cfg(target_os = "linux")]
     match linux::Watched::new(path) {
         Ok(watched) => {
+            // What was rung before was not heard.
+            changed();
             while !over.load(Ordering::Relaxed) {
                 match watched.wait(NOTICE) {
                     Ok(true) => {
@@ -57,6 +59,7 @@ fn look(path: &Path, over: &AtomicBool, changed: &dyn Fn()) {
     const EVERY: std::time::Duration = std::time::Duration::from_millis(50);
     let state = || std::fs::metadata(path).and_then(|bell| bell.modified()).ok();
     let mut seen = state();
+    changed();
     while !over.load(Ordering::Relaxed) {
         std::thread::sleep(EVERY);
         let now = state();

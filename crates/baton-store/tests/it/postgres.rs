@@ -1,7 +1,7 @@
 //! PostgreSQL servers that are set up otherwise than ours: the contract holds there as well.
 
 use baton_testkit::contract::{
-    Database, TestPlace, TestStore, concurrency, handoff, migration, request, session_list,
+    Database, TestPlace, TestStore, concurrency, handoff, migration, observation, request, session_list,
 };
 use baton_testkit::postgres::TestDatabase;
 
@@ -56,6 +56,9 @@ fn a_database_that_sorts_by_language_lists_the_same() {
             session_list::pages_neither_skip_nor_repeat,
             handoff::lists_filter_and_page,
             request::reads_back_every_field,
+            observation::each_condition_filters,
+            observation::what_comes_after_comes_in_order,
+            observation::they_are_counted_since_a_moment,
         ],
     );
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workflow};
+use baton_core::observation::{CompressedObservation, Observation, Provenance};
 use baton_core::{
-    ActorKeyId, CheckpointId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope, RequestId,
-    RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash, Timestamp,
-    Track, UlidSequence,
+    ActorKeyId, CheckpointId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope,
+    ObservationId, RequestId, RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
+    Sha256Hash, Timestamp, Track, UlidSequence,
 };
 use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, RawOutput, StoreError};
 use serde_json::json;
@@ -44,6 +45,11 @@ pub fn handoff_id() -> HandoffId {
 /// Makes an id above every one made before in this process.
 pub fn checkpoint_id() -> CheckpointId {
     CheckpointId::new(IDS.lock().unwrap().next(NOW, 0))
+}
+
+/// Makes an id above every one made before in this process.
+pub fn observation_id() -> ObservationId {
+    ObservationId::new(IDS.lock().unwrap().next(NOW, 0))
 }
 
 /// Names a tuple without track and client session.
@@ -202,6 +208,33 @@ pub fn queue_item(run_at: Timestamp) -> NewQueueItem {
         raw_bytes: 9,
         run_at,
         created_at: NOW,
+    }
+}
+
+/// Makes the observation of an item of the queue, with only what it must have.
+pub fn observation(queue_id: i64) -> Observation {
+    Observation {
+        id: observation_id(),
+        queue_id,
+        session_id: session_id(),
+        venture: "vc".parse().unwrap(),
+        repo: "owner/repo".parse().unwrap(),
+        tool_name: "Bash".into(),
+        tool_use_id: None,
+        compressed: CompressedObservation {
+            title: "Run a command".into(),
+            summary: "It ran.".into(),
+            ..CompressedObservation::default()
+        },
+        files: Vec::new(),
+        provenance: Provenance {
+            compressor: "offline".into(),
+            prompt_version: "offline-v1".into(),
+            ..Provenance::default()
+        },
+        raw_bytes: 0,
+        captured_at: NOW,
+        compressed_at: NOW,
     }
 }
 

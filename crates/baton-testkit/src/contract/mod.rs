@@ -15,14 +15,19 @@ mod gate;
 pub mod handoff;
 pub mod idempotency;
 pub mod migration;
+pub mod observation;
 pub mod queue;
+pub mod queue_list;
 pub mod request;
 pub mod session;
 pub mod session_list;
 mod store;
+pub mod summary;
 pub mod token;
 pub mod transaction;
 pub mod turn;
+pub mod usage;
+pub mod watch;
 pub mod workflow;
 
 pub use store::{Database, TestPlace, TestStore, read, run, try_write, write};
@@ -75,6 +80,47 @@ macro_rules! store_contract {
                 an_expired_lease_fences_the_old_claim_off,
                 a_finished_item_stays_finished,
                 an_undone_claim_leaves_the_item,
+                a_use_that_is_reported_twice_is_queued_once,
+                a_released_item_waits_again,
+                only_the_latest_claim_gives_back_or_up,
+                a_failed_item_keeps_its_raw_output,
+                a_finished_item_keeps_its_raw_output,
+            }
+            queue_list {
+                each_status_is_counted,
+                it_wakes_for_the_first_item_or_lease,
+                lists_page_by_number,
+                a_session_has_its_open_items,
+                what_was_given_up_is_tried_again,
+                settled_items_are_dropped_in_portions,
+            }
+            observation {
+                reads_back_every_field,
+                finds_nothing_under_an_unknown_id,
+                an_item_has_one_observation,
+                an_id_is_given_once,
+                each_condition_filters,
+                conditions_combine,
+                pages_neither_skip_nor_repeat,
+                what_comes_after_comes_in_order,
+                they_are_counted_since_a_moment,
+            }
+            summary {
+                reads_back_every_field,
+                one_that_is_asked_for_is_not_there_yet,
+                a_claim_lasts_for_its_lease,
+                the_longest_due_come_first,
+                a_claimed_one_is_put_off,
+                one_that_is_asked_for_again_meanwhile_stays_due,
+                one_that_is_made_at_once_is_no_longer_due,
+                prompts_come_newest_first,
+            }
+            usage {
+                it_adds_up_by_day_and_model,
+            }
+            watch {
+                changes_of_others_are_heard,
+                a_watch_ends,
             }
             token {
                 reads_back_every_field,
@@ -177,6 +223,11 @@ mod tests {
             ("idempotency", include_str!("idempotency.rs")),
             ("request", include_str!("request.rs")),
             ("queue", include_str!("queue.rs")),
+            ("queue_list", include_str!("queue_list.rs")),
+            ("observation", include_str!("observation.rs")),
+            ("summary", include_str!("summary.rs")),
+            ("usage", include_str!("usage.rs")),
+            ("watch", include_str!("watch.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),

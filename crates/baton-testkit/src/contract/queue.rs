@@ -2,27 +2,50 @@
 
 use baton_core::Timestamp;
 use baton_core::observation::QueueStatus;
-use baton_store::{NewQueueItem, QueueClaim, QueueItem, RawOutput, Store, StoreError};
+use baton_store::{NewQueueItem, QueueClaim, QueueItem, QueueRelease, RawOutput, Store, StoreError};
 
-use super::fixture::{NOW, later, queue_item};
+use super::fixture::{AWKWARD, NOW, later, queue_item, session_id};
 use super::store::{TestStore, read, try_write, write};
 
-fn enqueue(store: &Store, item: &NewQueueItem) -> i64 {
+/// Puts an item into the queue; none when it was there before.
+fn report(store: &Store, item: &NewQueueItem) -> Option<i64> {
     let item = item.clone();
-    write(store, move |tx| tx.enqueue(&item)).unwrap()
+    write(store, move |tx| tx.enqueue(&item))
 }
 
-fn claim(store: &Store, now: Timestamp, limit: u32) -> Vec<QueueItem> {
+pub(super) fn enqueue(store: &Store, item: &NewQueueItem) -> i64 {
+    report(store, item).unwrap()
+}
+
+/// Claims for a minute.
+pub(super) fn claim(store: &Store, now: Timestamp, limit: u32) -> Vec<QueueItem> {
     let lease_until = now.plus(std::time::Duration::from_secs(60));
     write(store, move |tx| tx.claim_queue(QueueClaim { now, lease_until, limit }))
 }
 
-fn ids(items: &[QueueItem]) -> Vec<i64> {
+pub(super) fn ids(items: &[QueueItem]) -> Vec<i64> {
     items.iter().map(|item| item.id).collect()
 }
 
 fn finish(store: &Store, id: i64, fence: i64) -> bool {
-    write(store, move |tx| tx.finish_queue_item(id, fence, NOW))
+    finish_at(store, id, fence, NOW)
+}
+
+pub(super) fn finish_at(store: &Store, id: i64, fence: i64, at: Timestamp) -> bool {
+    write(store, move |tx| tx.finish_queue_item(id, fence, at))
+}
+
+pub(super) fn fail_at(store: &Store, id: i64, fence: i64, at: Timestamp) -> bool {
+    write(store, move |tx| tx.fail_queue_item(id, fence, AWKWARD, at))
+}
+
+fn release(store: &Store, id: i64, fence: i64, release: &QueueRelease) -> bool {
+    let release = release.clone();
+    write(store, move |tx| tx.release_queue_item(id, fence, &release))
+}
+
+pub(super) fn find(store: &Store, id: i64) -> Option<QueueItem> {
+    read(store, move |tx| tx.queue_item(id))
 }
 
 /// A claim gives the item as it was captured, and gives it to nobody else.
@@ -112,4 +135,107 @@ pub fn an_undone_claim_leaves_the_item(store: &TestStore) {
     let claimed = claim(store, NOW, 1);
     assert_eq!(ids(&claimed), [id]);
     assert_eq!(claimed[0].attempts, 1, "the undone attempt does not count");
+}
+
+/// A use of a tool that is reported twice is queued once, also when it is done; uses that nobody can tell apart are not.
+pub fn a_use_that_is_reported_twice_is_queued_once(store: &TestStore) {
+    let session_id = session_id();
+    let used =
+        |id: Option<&str>| NewQueueItem { session_id, tool_use_id: id.map(str::to_owned), ..queue_item(NOW) };
+    let first = report(store, &used(Some("toolu_1"))).unwrap();
+    let raw = read(store, move |tx| tx.queue_raw(first));
+    assert_eq!(report(store, &used(Some("toolu_1"))), None);
+    assert_eq!(read(store, move |tx| tx.queue_raw(first)), raw, "the first report stands");
+    let fence = claim(store, NOW, 1).remove(0).fence;
+    assert!(finish(store, first, fence));
+    assert_eq!(report(store, &used(Some("toolu_1"))), None, "also when it is done");
+
+    let others = [
+        used(Some("toolu_2")),
+        used(Some("TOOLU_1")),
+        used(None),
+        used(None),
+        NewQueueItem { tool_use_id: Some("toolu_1".into()), ..queue_item(NOW) },
+    ];
+    let others: Vec<i64> = others.iter().map(|other| enqueue(store, other)).collect();
+    assert_eq!(ids(&claim(store, NOW, 10)), others);
+    assert_eq!(find(store, others[0]).unwrap().tool_use_id.as_deref(), Some("toolu_2"));
+}
+
+/// An item that is given back waits until it is told to, and the attempt counts as it is told to. What went wrong before
+/// is forgotten only when something else does.
+pub fn a_released_item_waits_again(store: &TestStore) {
+    let id = enqueue(store, &queue_item(NOW));
+    let first = claim(store, NOW, 1).remove(0);
+    let failed = QueueRelease {
+        run_at: later(5),
+        counts: true,
+        failed_at: Some(later(1)),
+        error: Some(AWKWARD.into()),
+    };
+    assert!(release(store, id, first.fence, &failed));
+    let waiting = find(store, id).unwrap();
+    assert_eq!((waiting.status, waiting.attempts, waiting.run_at), (QueueStatus::Raw, 1, later(5)));
+    assert_eq!((waiting.failed_at, waiting.last_error.as_deref()), (Some(later(1)), Some(AWKWARD)));
+    assert_eq!((waiting.lease_until, waiting.settled_at), (None, None));
+    assert_eq!(claim(store, later(4), 1), []);
+
+    let second = claim(store, later(5), 1).remove(0);
+    assert_eq!((second.attempts, second.lease_until), (2, Some(later(65))));
+    let stopped = QueueRelease { run_at: later(6), counts: false, failed_at: None, error: None };
+    assert!(release(store, id, second.fence, &stopped));
+    let waiting = find(store, id).unwrap();
+    assert_eq!((waiting.attempts, waiting.run_at), (1, later(6)), "the attempt is given back");
+    assert_eq!((waiting.failed_at, waiting.last_error.as_deref()), (Some(later(1)), Some(AWKWARD)));
+    assert_eq!(claim(store, later(6), 1).remove(0).attempts, 2);
+}
+
+/// Whoever lost a claim, or never had it, neither gives the item back nor gives it up.
+pub fn only_the_latest_claim_gives_back_or_up(store: &TestStore) {
+    let id = enqueue(store, &queue_item(NOW));
+    let back = QueueRelease { run_at: NOW, counts: true, failed_at: Some(NOW), error: Some("no".into()) };
+    let untouched = find(store, id);
+    assert!(!release(store, id, 0, &back) && !fail_at(store, id, 0, NOW), "nobody claimed it");
+    assert_eq!(find(store, id), untouched);
+
+    let lost = claim(store, NOW, 1).remove(0);
+    let held = claim(store, later(60), 1).remove(0);
+    for fence in [lost.fence, held.fence + 1] {
+        assert!(!release(store, id, fence, &back) && !fail_at(store, id, fence, NOW), "fence {fence}");
+    }
+    assert_eq!(find(store, id), Some(held.clone()));
+    assert!(release(store, id, held.fence, &back));
+    assert!(!release(store, id, held.fence, &back), "it was given back");
+    assert!(!fail_at(store, id, held.fence, NOW), "it was given back");
+}
+
+/// An item that is given up keeps its raw output and never comes back by itself.
+pub fn a_failed_item_keeps_its_raw_output(store: &TestStore) {
+    let captured = queue_item(NOW);
+    let id = enqueue(store, &captured);
+    let fence = claim(store, NOW, 1).remove(0).fence;
+    assert!(fail_at(store, id, fence, later(1)));
+    let failed = find(store, id).unwrap();
+    assert_eq!((failed.status, failed.attempts), (QueueStatus::Error, 1));
+    assert_eq!((failed.failed_at, failed.settled_at), (Some(later(1)), Some(later(1))));
+    assert_eq!((failed.last_error.as_deref(), failed.lease_until), (Some(AWKWARD), None));
+    assert_eq!(read(store, move |tx| tx.queue_raw(id)), Some(captured.raw));
+    assert!(!fail_at(store, id, fence, later(2)) && !finish(store, id, fence), "it is settled");
+    assert_eq!(claim(store, later(10_000), 10), []);
+    assert_eq!(find(store, id), Some(failed));
+}
+
+/// A finished item keeps its raw output, and no error of an earlier attempt.
+pub fn a_finished_item_keeps_its_raw_output(store: &TestStore) {
+    let captured = queue_item(NOW);
+    let id = enqueue(store, &captured);
+    let first = claim(store, NOW, 1).remove(0);
+    let failed = QueueRelease { run_at: NOW, counts: true, failed_at: Some(NOW), error: Some("no".into()) };
+    assert!(release(store, id, first.fence, &failed));
+    let second = claim(store, NOW, 1).remove(0);
+    assert!(finish_at(store, id, second.fence, later(3)));
+    let done = find(store, id).unwrap();
+    assert_eq!((done.status, done.settled_at, done.lease_until), (QueueStatus::Done, Some(later(3)), None));
+    assert_eq!(done.last_error, None);
+    assert_eq!(read(store, move |tx| tx.queue_raw(id)), Some(captured.raw));
 }

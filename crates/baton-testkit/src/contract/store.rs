@@ -92,6 +92,11 @@ impl TestPlace {
         Store::open(&self.config)
     }
 
+    /// Where it is, for whoever opens it otherwise.
+    pub const fn config(&self) -> &StoreConfig {
+        &self.config
+    }
+
     /// Looks the database over, without opening a store.
     pub fn inspect(&self) -> Result<Health, StoreError> {
         Store::inspect(&self.config)

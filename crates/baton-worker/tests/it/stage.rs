@@ -328,6 +328,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
         observations: ObservationSettings {
+            price: None,
             compressor,
             offline: Arc::new(Offline),
             daily_token_budget: None,

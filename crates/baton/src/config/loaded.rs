@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use baton_core::observation::Price;
 use baton_core::{Agent, Venture};
 use baton_store::Effort;
 use serde::Serialize;
@@ -84,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) compressor_timeout_seconds: u64,
     /// `compressor.ca_file`
     pub(crate) compressor_ca_file: Option<PathBuf>,
+    /// `compressor.input_cents` and `compressor.output_cents`; none when neither is set.
+    pub(crate) price: Option<Price>,
     /// `worker.concurrency`
     pub(crate) worker_concurrency: usize,
     /// `worker.daily_token_budget`; `None` is no limit.
@@ -194,6 +197,7 @@ impl Config {
             openai_base_url: required(&layers, "compressor.openai_base_url", text)?,
             compressor_timeout_seconds: required(&layers, "compressor.timeout_seconds", integer)?,
             compressor_ca_file: optional(&layers, "compressor.ca_file", path)?,
+            price: price(&layers)?,
             worker_concurrency: required(&layers, "worker.concurrency", integer)?,
             daily_token_budget: Some(required(&layers, "worker.daily_token_budget", integer)?)
                 .filter(|budget| *budget > 0),
@@ -317,6 +321,13 @@ fn on_or_off(value: &Value) -> Option<bool> {
         "off" => Some(false),
         _ => None,
     }
+}
+
+fn price(layers: &Layers) -> Result<Option<Price>, ConfigError> {
+    let input = optional(layers, "compressor.input_cents", integer)?;
+    let output = optional(layers, "compressor.output_cents", integer)?;
+    Ok((input.is_some() || output.is_some())
+        .then(|| Price { input_cents: input.unwrap_or_default(), output_cents: output.unwrap_or_default() }))
 }
 
 fn compressor(value: &Value) -> Option<CompressorKind> {

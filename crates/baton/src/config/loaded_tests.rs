@@ -67,6 +67,22 @@ fn every_value_reaches_its_field() {
         ("BATON_CHECKPOINT_HEURISTICS", "off"),
         ("BATON_ENCRYPTION", "enabled"),
         ("BATON_ENCRYPTION_KEY_FILE", "/keys"),
+        ("BATON_COMPRESSOR", "openai"),
+        ("BATON_COMPRESSOR_MODEL", "small"),
+        ("BATON_ANTHROPIC_API_KEY", "a-key"),
+        ("BATON_ANTHROPIC_BASE_URL", "http://a"),
+        ("BATON_OPENAI_API_KEY", "o-key"),
+        ("BATON_OPENAI_BASE_URL", "http://o"),
+        ("BATON_COMPRESSOR_TIMEOUT_SECONDS", "19"),
+        ("BATON_COMPRESSOR_CA_FILE", "/ca"),
+        ("BATON_COMPRESSOR_INPUT_CENTS", "26"),
+        ("BATON_COMPRESSOR_OUTPUT_CENTS", "27"),
+        ("BATON_WORKER_CONCURRENCY", "20"),
+        ("BATON_WORKER_DAILY_TOKEN_BUDGET", "21"),
+        ("BATON_WORKER_IDLE_MINUTES", "22"),
+        ("BATON_WORKER_LEASE_SECONDS", "23"),
+        ("BATON_WORKER_MAX_ATTEMPTS", "24"),
+        ("BATON_OBSERVATION_RAW_RETENTION_DAYS", "25"),
         ("BATON_LOG", "debug"),
         ("BATON_LOG_FILE", "/log"),
         ("BATON_LOG_FORMAT", "json"),
@@ -92,6 +108,22 @@ fn every_value_reaches_its_field() {
     );
     assert_eq!(config.encryption, crate::keys::Mode::Preferred);
     assert_eq!(config.encryption_key_file.clone(), Some("/keys".into()));
+    assert_eq!(config.compressor, crate::config::CompressorKind::OpenAi);
+    assert_eq!(config.compressor_model.as_deref(), Some("small"));
+    assert_eq!(config.anthropic_api_key.as_ref().map(SecretText::expose), Some("a-key"));
+    assert_eq!(config.openai_api_key.as_ref().map(SecretText::expose), Some("o-key"));
+    assert_eq!(
+        (config.anthropic_base_url.as_str(), config.openai_base_url.as_str()),
+        ("http://a", "http://o")
+    );
+    assert_eq!(
+        (config.compressor_timeout_seconds, config.compressor_ca_file.clone()),
+        (19, Some("/ca".into()))
+    );
+    assert_eq!(config.price.map(|price| (price.input_cents, price.output_cents)), Some((26, 27)));
+    assert_eq!((config.worker_concurrency, config.daily_token_budget), (20, Some(21)));
+    assert_eq!((config.worker_idle_minutes, config.worker_lease_seconds), (22, 23));
+    assert_eq!((config.worker_max_attempts, config.raw_retention_days), (24, 25));
     assert_eq!((config.log_file.clone(), config.log_format), (Some("/log".into()), LogFormat::Json));
     assert!(config.entries().iter().all(|entry| matches!(entry.origin, Origin::Environment(_))));
 }

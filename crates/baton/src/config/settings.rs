@@ -340,6 +340,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "PEM file with the certificates to trust in place of the public ones",
     },
     Setting {
+        key: "compressor.input_cents",
+        env: &["BATON_COMPRESSOR_INPUT_CENTS"],
+        default: Preset::Nothing,
+        kind: Kind::Integer { min: 0, max: 1_000_000 },
+        project_file: SHARED,
+        help: "US cents that a million tokens of prompts cost, where it is not known",
+    },
+    Setting {
+        key: "compressor.output_cents",
+        env: &["BATON_COMPRESSOR_OUTPUT_CENTS"],
+        default: Preset::Nothing,
+        kind: Kind::Integer { min: 0, max: 1_000_000 },
+        project_file: SHARED,
+        help: "US cents that a million tokens of answers cost",
+    },
+    Setting {
         key: "worker.concurrency",
         env: &["BATON_WORKER_CONCURRENCY"],
         default: Preset::Text("4"),

@@ -17,6 +17,7 @@ pub(crate) fn describe_place(report: &mut Map<String, Value>) {
     add(report, "host", host());
     let Some(root) = find_root(&folder) else { return };
     let Some(glance) = Repository::glance(&root) else { return };
+    add(report, "root", root.to_str().map(str::to_owned));
     add(report, "branch", glance.branch);
     add(report, "commit_sha", glance.commit);
     let name = glance.name.or_else(|| asked(&root));

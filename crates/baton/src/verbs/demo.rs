@@ -5,6 +5,7 @@ use std::path::Path;
 use baton_app::Operation;
 use baton_app::checkpoint::{LoadCheckpoint, MarkCritical, SaveCheckpoint};
 use baton_app::handoff::AckHandoff;
+use baton_app::observation::{Hook, ListObservations, SummarizeSession};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, StartSession};
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::verbs::checkpoint::describe_save;
 use crate::verbs::session::describe_start;
-use crate::verbs::task;
+use crate::verbs::{task, worker};
 
 /// Plays and tells.
 struct Stage {
@@ -54,6 +55,7 @@ pub(crate) fn run() -> Result<Answer, Failure> {
     let mut stage = Stage { backend: Backend::open(&config)?, told: Vec::new(), played: Vec::new() };
     stage.tell("A relay on a throwaway store: one agent works and hands over, another takes the work.");
     relay(&mut stage)?;
+    observations(&mut stage, &config)?;
     tasks(&mut stage, &folder.path().join("webshop"))?;
     stage.tell(
         "\nThe store is gone again. To start your own: baton session start --agent NAME --repo OWNER/NAME",
@@ -115,6 +117,75 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
     )?;
     Ok(())
 }
+
+/// Lets hooks report what an agent's tools did, and a worker make sense of it.
+fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
+    stage.tell(
+        "\nAn agent whose hooks report to baton need not say anything: what its tools did is captured,",
+    );
+    let chat = json!({ "session_id": "chat-7", "client": "claude-code", "repo": "acme/webshop" });
+    let with = |more: Value| {
+        let mut report = chat.clone();
+        if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
+            report.extend(more);
+        }
+        report
+    };
+    for (event, report) in [
+        ("session-start", with(json!({ "event": "session-start" }))),
+        (
+            "user-prompt-submit",
+            with(json!({ "event": "user-prompt-submit", "prompt": "Logout must clear the cookie." })),
+        ),
+        (
+            "post-tool-use",
+            with(json!({
+                "event": "post-tool-use", "tool_name": "Edit", "tool_use_id": "toolu_1",
+                "tool_input": { "file_path": "src/logout.rs",
+                    "old_string": "fn logout() {}\n",
+                    "new_string": "fn logout(jar: &mut Jar) {\n    jar.remove(\"sid\");\n}\n\nfn expire() {}\n" },
+                "tool_response": { "filePath": "src/logout.rs" },
+            })),
+        ),
+        (
+            "post-tool-use",
+            with(json!({
+                "event": "post-tool-use", "tool_name": "Bash", "tool_use_id": "toolu_2",
+                "tool_input": { "command": "cargo test logout" },
+                "tool_response": { "stdout": TEST_RUN, "stderr": "", "interrupted": false },
+            })),
+        ),
+        ("stop", with(json!({ "event": "stop" }))),
+    ] {
+        stage.play::<Hook>(&format!("baton hook {event} < report.json"), &report, |output| {
+            let told = output.hook_specific_output.as_ref();
+            told.map_or_else(|| "(nothing to answer)".to_owned(), |told| told.additional_context.clone())
+        })?;
+    }
+    stage.tell("\nand a worker makes observations of it, here without a model:");
+    let drained = worker::drain(config)?;
+    stage.told.push("\n$ baton worker run --once".into());
+    stage.told.push(format!("  {}", drained.text));
+    let found = stage.play::<ListObservations>(
+        "baton observation list --repo acme/webshop",
+        &json!({ "repo": "acme/webshop" }),
+        |output| {
+            output.observations.iter().map(|one| format!("[{}] {}\n", one.tool_name, one.title)).collect()
+        },
+    )?;
+    let Some(first) = found.observations.last() else { return Ok(()) };
+    stage.play::<SummarizeSession>(
+        &format!("baton summarize {}", first.session_id),
+        &json!({ "session_id": first.session_id }),
+        |output| output.summary.clone(),
+    )?;
+    Ok(())
+}
+
+const TEST_RUN: &str = "running 3 tests\ntest logout::clears_cookie ... ok\ntest logout::twice ... FAILED\n\
+    test logout::expires ... ok\n\nfailures:\n\n---- logout::twice stdout ----\n\
+    thread 'logout::twice' panicked at src/logout.rs:41:5:\nassertion failed: jar.is_empty()\n\n\
+    test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 12 filtered out; finished in 0.02s\n";
 
 /// Hands a task from role to role in a throwaway checkout, where there is git to look at it.
 fn tasks(stage: &mut Stage, checkout: &Path) -> Result<(), Failure> {

@@ -36,6 +36,47 @@ pub(crate) struct HookArgs {
     agent: Option<String>,
 }
 
+/// What can be said of a hook on the command line, read by hand: putting together everything that can be said to baton
+/// takes a millisecond, a fifth of a hook. None when it is not as simple as that.
+pub(crate) struct QuickArgs {
+    pub(crate) hook: HookArgs,
+    pub(crate) data_dir: Option<String>,
+    pub(crate) server: Option<String>,
+    pub(crate) log: Option<String>,
+}
+
+impl QuickArgs {
+    /// Reads the arguments after the name of the program.
+    pub(crate) fn read(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        arguments.next().filter(|verb| verb == "hook")?;
+        let event = arguments.next().filter(|event| !event.starts_with('-'))?;
+        let mut read = Self {
+            hook: HookArgs { event, client: None, agent: None },
+            data_dir: None,
+            server: None,
+            log: None,
+        };
+        while let Some(argument) = arguments.next() {
+            let (flag, value) = match argument.split_once('=') {
+                Some((flag, value)) => (flag.to_owned(), value.to_owned()),
+                None => (argument, arguments.next()?),
+            };
+            let place = match flag.as_str() {
+                "--client" => &mut read.hook.client,
+                "--agent" => &mut read.hook.agent,
+                "--data-dir" => &mut read.data_dir,
+                "--server" => &mut read.server,
+                "--log" => &mut read.log,
+                _ => return None,
+            };
+            if place.replace(value).is_some() {
+                return None;
+            }
+        }
+        Some(read)
+    }
+}
+
 /// Runs a hook. The answer is printed as the agent expects it, whatever `--format` says.
 pub(crate) fn run(args: &HookArgs, config: &Config) -> Answer {
     let desk = Arc::new(Desk {
@@ -154,4 +195,36 @@ fn read_input() -> Result<Vec<u8>, Failure> {
         return Err(Failure::new(Exit::Validation, "payload_too_large", message));
     }
     Ok(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<QuickArgs> {
+        QuickArgs::read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn the_simple_is_read_by_hand_and_the_rest_is_left_to_the_parser() {
+        let found =
+            read("hook post-tool-use --client codex --data-dir=/d --log warn --server http://h").unwrap();
+        assert_eq!(
+            (found.hook.event.as_str(), found.hook.client.as_deref()),
+            ("post-tool-use", Some("codex"))
+        );
+        assert_eq!((found.data_dir.as_deref(), found.log.as_deref()), (Some("/d"), Some("warn")));
+        assert_eq!((found.server.as_deref(), found.hook.agent), (Some("http://h"), None));
+        for other in [
+            "hook",
+            "hook --help",
+            "hook stop --format json",
+            "hook stop --agent",
+            "hook stop x",
+            "task list",
+            "hook stop --agent a --agent b",
+        ] {
+            assert!(read(other).is_none(), "{other}");
+        }
+    }
 }

@@ -38,8 +38,22 @@ struct Concerning {
 }
 
 /// What venture `b` holds, in words that are found nowhere else.
-const SECRETS: [&str; 6] =
-    ["b-only-branch", "b-only-summary", "b-only-meta", "b-only-blocker", "b-only-goal", "b-only-tag"];
+const SECRETS: [&str; 7] = [
+    "b-only-branch",
+    "b-only-summary",
+    "b-only-meta",
+    "b-only-blocker",
+    "b-only-goal",
+    "b-only-tag",
+    "b-only-tool",
+];
+
+/// What concerns every venture at once: refused to whoever does not reach them all.
+const OF_ALL_VENTURES: [&str; 4] =
+    ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health"];
+
+/// What leaves out, or does not have, what a credential does not reach.
+const HARMLESS: [&str; 2] = ["/api/queue", "/api/context"];
 
 /// What was put into venture `b`.
 struct Filled {
@@ -47,6 +61,7 @@ struct Filled {
     handoff_id: String,
     workflow_id: String,
     checkpoint_ids: [String; 2],
+    observation_id: String,
 }
 
 /// Puts a session, a handoff and a workflow with two checkpoints into venture `b`.
@@ -69,13 +84,37 @@ fn fill_venture_b(served: &Served) -> Filled {
         );
         id(&saved["checkpointId"])
     });
-    Filled { session_id, handoff_id: id(&left["handoff_id"]), workflow_id, checkpoint_ids }
+    let observation_id = observe_in_venture_b(served, &workflow_id);
+    Filled { session_id, handoff_id: id(&left["handoff_id"]), workflow_id, checkpoint_ids, observation_id }
+}
+
+/// Reports a tool use to venture `b`, and waits until the server's worker has made an observation of it.
+fn observe_in_venture_b(served: &Served, chat: &str) -> String {
+    let report = json!({
+        "session_id": chat, "venture": "b", "repo": "b/repo", "agent": "b-observer", "tool_name": "b-only-tool",
+        "tool_response": "done",
+    });
+    let before =
+        served.found("/api/observations?venture=b&limit=200")["observations"].as_array().unwrap().len();
+    served.ok("/hooks/post-tool-use", &report);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let found = served.found("/api/observations?venture=b&limit=200");
+        if found["observations"].as_array().unwrap().len() > before {
+            return id(&found["observations"][0]["id"]);
+        }
+        assert!(Instant::now() < deadline, "no observation was made");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Makes the requests of a documented operation: its example, moved to venture `b`; for questions, every way to ask.
 fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec<Concerning> {
-    let Filled { session_id, handoff_id, workflow_id, checkpoint_ids: [earlier, later] } = filled;
+    let Filled { session_id, handoff_id, workflow_id, checkpoint_ids: [earlier, later], observation_id } =
+        filled;
     let wanted = path
+        .replace("{observation_id}", observation_id)
+        .replace("{event}", "post-tool-use")
         .replace("{session_id}", session_id)
         .replace("{handoff_id}", handoff_id)
         .replace("{checkpointId}", earlier);
@@ -103,7 +142,8 @@ fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec
     let latest = format!("sessionId={workflow_id}&venture=b");
     let queries = match path {
         "/active" => vec!["venture=b".into(), "repo=b/repo".into(), "agent=b-agent".into()],
-        "/handoffs" | "/handoffs/latest" | "/api/workflows" => vec!["venture=b".into()],
+        "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" => vec!["venture=b".into()],
+        "/api/queue" => vec!["status=done".into()],
         "/api/checkpoints" => vec![latest],
         "/api/checkpoints/load" | "/api/checkpoints/explain" => {
             vec![format!("checkpointId={earlier}"), latest]
@@ -126,7 +166,7 @@ fn operations(served: &Served) -> Vec<(String, String, Value)> {
             }
         }
     }
-    assert!(found.len() >= 22, "the walk must see every route");
+    assert!(found.len() >= 32, "the walk must see every route");
     found
 }
 
@@ -151,6 +191,15 @@ fn no_route_lets_a_token_see_or_change_another_venture() {
                 let answer = by(&served, &outsider, method, &path, body.as_ref());
                 for secret in SECRETS {
                     assert!(!answer.text.contains(secret), "{method} {path}: {}", answer.text);
+                }
+                let route = path.split('?').next().unwrap();
+                if HARMLESS.contains(&route) {
+                    expect(&answer, 200);
+                    continue;
+                }
+                if OF_ALL_VENTURES.contains(&route) {
+                    refusal(&answer, 403, "forbidden");
+                    continue;
                 }
                 if path.starts_with("/active?") && !path.contains("venture=") {
                     assert_eq!(expect(&answer, 200)["sessions"], json!([]), "{path}");
@@ -201,8 +250,9 @@ fn without_a_credential_only_pages_about_the_server_are_open() {
     let served = Served::sqlite();
     let document = served.found("/openapi.json");
     for (path, item) in document["paths"].as_object().unwrap() {
-        let path =
-            path.replace("{session_id}", "x").replace("{handoff_id}", "x").replace("{checkpointId}", "x");
+        let path = ["{session_id}", "{handoff_id}", "{checkpointId}", "{observation_id}", "{event}"]
+            .into_iter()
+            .fold(path.clone(), |path, name| path.replace(name, "x"));
         for (method, operation) in item.as_object().unwrap() {
             let method = method.to_uppercase();
             let open = operation["security"] == json!([]);

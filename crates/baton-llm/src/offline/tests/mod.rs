@@ -1,18 +1,39 @@
 //! What observations look like, tool by tool, and what always holds.
 
+mod files;
 mod properties;
+mod rest;
+mod session;
+mod shell;
 
-use baton_core::observation::{CompressedObservation, ToolUse};
+use baton_core::observation::{CompressedObservation, FunctionAction, ToolUse};
 use serde_json::Value;
 
 use super::Offline;
 use crate::compressor::Compressor;
 
-const CWD: &str = "/home/dev/app";
-
 /// Observes the use of a tool in `/home/dev/app`.
-fn observe(tool: &str, input: Value, response: Value) -> CompressedObservation {
-    let tool_use =
-        ToolUse { tool_name: tool.into(), tool_input: input, tool_response: response, cwd: Some(CWD.into()) };
+fn observe(tool: &str, tool_input: Value, tool_response: Value) -> CompressedObservation {
+    let cwd = Some("/home/dev/app".into());
+    let tool_use = ToolUse { tool_name: tool.into(), tool_input, tool_response, cwd };
     Offline.compress(&tool_use).unwrap().observation
+}
+
+/// The detail, or nothing.
+fn detail(observation: &CompressedObservation) -> &str {
+    observation.detail.as_deref().unwrap_or_default()
+}
+
+/// The changed functions as `new parse_header`.
+fn functions(observation: &CompressedObservation) -> Vec<String> {
+    let word = |action| match action {
+        FunctionAction::New => "new",
+        FunctionAction::Modified => "modified",
+        FunctionAction::Deleted => "deleted",
+    };
+    observation
+        .functions_changed
+        .iter()
+        .map(|change| format!("{} {}", word(change.action), change.name))
+        .collect()
 }

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
-pub(crate) use process::spawn_beside;
+pub(crate) use process::{run_once as drain, spawn_beside};
 pub(crate) use seat::{Occupancy, Seat};
 
 #[derive(Debug, Subcommand)]

@@ -164,7 +164,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
 }
 
 /// Does what is due now, on this thread.
-pub(super) fn run_once(config: &Config) -> Result<Answer, Failure> {
+pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
     take_in_reports(&app, config);
     let drained = worker_on(&app, config).run_once()?;

@@ -1,0 +1,284 @@
+//! Observations: what a hook costs its agent, and how fast a worker empties the queue.
+//!
+//! The floor of a hook is a bare process that opens SQLite, inserts one row durably and exits, timed turn by turn with it.
+//! The model is a server in this process that answers at once, over HTTP on loopback: the worker does everything that it does
+//! with a real one.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use baton_benches::{Timings, machine, release_binary, table};
+use baton_core::{SessionId, Timestamp, Ulid};
+use baton_store::{
+    Durability, NewQueueItem, RawOutput, Store, StoreConfig, StoreError, Threads, Tx, pack_raw,
+};
+use baton_testkit::model_server::ModelServer;
+use baton_testkit::postgres::TestDatabase;
+use serde_json::json;
+
+const TIMES: usize = 200;
+/// How many items are drained, and how large each is.
+const ITEMS: usize = 50_000;
+const ITEM_BYTES: usize = 10_000;
+
+/// Made-up output of so many bytes that compresses about as well as the output of a test run.
+fn output(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 100);
+    let mut number = 7_u64;
+    while text.len() < bytes {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text +=
+            &format!("test store::rows::case_{:06} ... ok ({} us)\n", number >> 44, (number >> 20) & 0xffff);
+    }
+    text.truncate(bytes);
+    text
+}
+
+fn report(number: usize, bytes: usize) -> Vec<u8> {
+    json!({
+        "session_id": "bench-chat", "cwd": "/tmp", "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_input": { "command": "cargo test" }, "tool_use_id": format!("toolu_{number}"),
+        "tool_response": { "stdout": output(bytes), "stderr": "", "interrupted": false },
+    })
+    .to_string()
+    .into_bytes()
+}
+
+fn start(command: &mut Command, input: &[u8]) -> (Instant, Child) {
+    let started = Instant::now();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a process");
+    child.stdin.take().expect("its input").write_all(input).expect("it reads");
+    (started, child)
+}
+
+fn time(command: &mut Command, input: &[u8]) -> Duration {
+    let (started, mut child) = start(command, input);
+    assert!(child.wait().expect("it ends").success());
+    started.elapsed()
+}
+
+struct Place {
+    baton: std::path::PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { baton: release_binary("baton"), folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn hook(&self) -> Command {
+        let mut command = Command::new(&self.baton);
+        command.args(["hook", "post-tool-use"]).env_clear().env("HOME", self.folder.path());
+        command.env("BATON_DATA_DIR", self.folder.path().join("data")).current_dir(self.folder.path());
+        command
+    }
+}
+
+/// Keeps a core busy until it is dropped.
+struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = over.clone();
+        std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        Self(over)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn hooks() {
+    let place = Place::new();
+    let floor = release_binary("floor");
+    let floor_file = place.folder.path().join("floor.db");
+    let mut number = 0;
+    let mut hook = |bytes: usize| {
+        number += 1;
+        time(&mut place.hook(), &report(number, bytes))
+    };
+    let floored = || time(Command::new(&floor).arg(&floor_file), b"");
+    hook(10_000);
+    let mut rows = Vec::new();
+    let mut measure = |name: &str, bytes: usize, times: usize| {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..times {
+            theirs.push(floored());
+            ours.push(hook(bytes));
+        }
+        let (ours, theirs) = (Timings::new(ours), Timings::new(theirs));
+        rows.push(vec![
+            name.to_owned(),
+            format!("{:.2}", ours.percentile_ms(50)),
+            format!("{:.2}", ours.percentile_ms(95)),
+            format!("{:.2}", theirs.percentile_ms(50)),
+            format!("{:.2}×", ours.percentile_ms(50) / theirs.percentile_ms(50)),
+        ]);
+    };
+    measure("10 KB of output", 10_000, TIMES);
+    {
+        let _busy = Busy::start();
+        measure("10 KB, while another core is busy", 10_000, TIMES);
+    }
+    measure("1 MB of output", 1_000_000, 50);
+    measure("50 MB of output", 50_000_000, 3);
+    table(
+        "`baton hook post-tool-use`, whole process",
+        &["", "p50 ms", "p95 ms", "floor p50 ms", "to the floor"],
+        &rows,
+    );
+    let at_once: Vec<Duration> = (0..10)
+        .flat_map(|round| {
+            let inputs: Vec<Vec<u8>> =
+                (0..32).map(|number| report(1_000_000 + round * 32 + number, 10_000)).collect();
+            std::thread::scope(|scope| {
+                let running: Vec<_> =
+                    inputs.iter().map(|input| scope.spawn(|| time(&mut place.hook(), input))).collect();
+                running.into_iter().map(|thread| thread.join().expect("a hook")).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    let count = count(&place.folder.path().join("data/baton.db"), "1 = 1");
+    println!("\nstored: {count} of {} reports", 1 + 2 * TIMES + 50 + 3 + 320);
+    let at_once = Timings::new(at_once);
+    println!(
+        "32 hooks at once, ten times: p50 {:.1} ms, slowest {:.1} ms",
+        at_once.percentile_ms(50),
+        at_once.percentile_ms(100)
+    );
+}
+
+fn count(database: &Path, condition: &str) -> i64 {
+    let connection = rusqlite::Connection::open(database).expect("the database");
+    let sql = format!("SELECT count(*) FROM pending_queue WHERE {condition}");
+    connection.query_row(&sql, [], |row| row.get(0)).expect("a count")
+}
+
+/// Fills the queue of a store.
+fn fill(store: &Store, items: usize) {
+    let raw = json!({
+        "tool_input": { "command": "cargo test" },
+        "tool_response": { "stdout": output(ITEM_BYTES), "stderr": "" },
+    });
+    let packed = pack_raw(raw.to_string().as_bytes()).expect("packed");
+    let now = Timestamp::from_millis(1_760_000_000_000);
+    for batch in 0..items.div_ceil(1_000) {
+        let packed = packed.clone();
+        let work = move |tx: &mut dyn Tx| {
+            for number in 0..1_000.min(items - batch * 1_000) {
+                tx.enqueue(&NewQueueItem {
+                    session_id: SessionId::new(Ulid(1 + (number % 50) as u128)),
+                    venture: "bench".parse().expect("a venture"),
+                    repo: "owner/repo".parse().expect("a repository"),
+                    tool_name: "Bash".into(),
+                    tool_use_id: None,
+                    files_touched: Vec::new(),
+                    raw: RawOutput::Row(packed.clone()),
+                    raw_bytes: ITEM_BYTES as u64,
+                    run_at: now,
+                    created_at: now,
+                })?;
+            }
+            Ok(())
+        };
+        store.write_blocking::<(), StoreError, _>(Durability::Lazy, work).expect("items");
+    }
+}
+
+fn open_count(store: &Store) -> u64 {
+    let stats = store.read(|tx: &mut dyn Tx| tx.queue_stats()).wait();
+    let stats = stats.map_err(|error: StoreError| error).expect("counts");
+    assert_eq!(stats.error, 0, "items were given up");
+    stats.raw + stats.processing
+}
+
+/// The most memory that a process had, in MB.
+fn peak_memory(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes: f64 =
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default();
+    kilobytes / 1_024.0
+}
+
+fn drain(name: &str, database_url: Option<&str>, compressor: &str, items: usize) -> Vec<String> {
+    let place = Place::new();
+    let data = place.folder.path().join("data");
+    let config = match database_url {
+        Some(url) => {
+            StoreConfig::Postgres { url: url.to_owned(), threads: Threads::Background, connections: 2 }
+        }
+        None => StoreConfig::Sqlite { path: data.join("baton.db"), threads: Threads::Background },
+    };
+    let store = Store::open(&config).expect("a store");
+    fill(&store, items);
+    let model = ModelServer::start();
+    let mut command = Command::new(&place.baton);
+    command.args(["worker", "run"]).env_clear().env("HOME", place.folder.path());
+    command.env("BATON_DATA_DIR", &data).env("BATON_COMPRESSOR", compressor);
+    command.env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "bench");
+    command.env("BATON_WORKER_CONCURRENCY", "8");
+    if let Some(url) = database_url {
+        command.env("BATON_DATABASE_URL", url);
+    }
+    let started = Instant::now();
+    let mut worker = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a worker");
+    while open_count(&store) > 0 {
+        model.forget();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let took = started.elapsed();
+    let memory = peak_memory(worker.id());
+    worker.kill().expect("it ends");
+    worker.wait().expect("it ended");
+    vec![
+        name.to_owned(),
+        items.to_string(),
+        format!("{:.0}", items as f64 / took.as_secs_f64()),
+        format!("{memory:.1}"),
+    ]
+}
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    machine();
+    if wants("hooks") {
+        hooks();
+    }
+    if wants("drain") {
+        let mut rows = vec![
+            drain("SQLite, a model that answers at once", None, "anthropic", ITEMS),
+            drain("SQLite, offline", None, "offline", 10_000),
+        ];
+        match std::env::var("BATON_BENCH_POSTGRES_URL") {
+            Ok(server) => {
+                let database = TestDatabase::create_on(&server);
+                let name = "PostgreSQL, a model that answers at once";
+                rows.push(drain(name, Some(&database.url), "anthropic", ITEMS));
+            }
+            Err(_) => println!("\nno PostgreSQL: run scripts/bench"),
+        }
+        table(
+            "Emptying the queue, items of 10 KB, 8 at a time",
+            &["", "items", "observations/s", "peak memory of the worker, MB"],
+            &rows,
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! The ends of a chat: what is handed over, and what is saved before it forgets.
+
+use baton_core::{EndReason, SessionStatus};
+use baton_testkit::contract::read;
+use serde_json::{Value, json};
+
+use crate::observing::{CHAT, bash, edit, report, with_model};
+use crate::stage::{HOUR, MINUTE, NOW, Stage, ok, who};
+
+fn handoffs(stage: &Stage) -> Vec<Value> {
+    let listed = ok(&stage.call("handoff.list", json!({ "venture": "v" })));
+    listed["handoffs"].as_array().unwrap().clone()
+}
+
+fn latest(stage: &Stage) -> Value {
+    let id = handoffs(stage)[0]["id"].clone();
+    ok(&stage.call("handoff.show", json!({ "handoff_id": id })))["handoff"].clone()
+}
+
+#[test]
+fn the_end_hands_over_what_was_observed() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        stage.clock.set(NOW.plus(MINUTE));
+        stage.hooked("post-tool-use", bash("cargo test", "test result: ok. 3 passed; 0 failed"));
+        assert_eq!(stage.work(), 2);
+        stage.hooked("post-tool-use", edit("src/late.rs"));
+        let session = stage.only_session();
+        stage.clock.set(NOW.plus(2 * MINUTE));
+        stage.hooked("session-end", json!({ "reason": "prompt_input_exit" }));
+
+        let ended = stage.session(session.id);
+        assert_eq!((ended.status, ended.end_reason), (SessionStatus::Ended, Some(EndReason::Manual)));
+        assert_eq!(ended.ended_at, Some(NOW.plus(2 * MINUTE)));
+        let handoff = latest(&stage);
+        assert_eq!(handoff["session_id"], session.id.to_string());
+        assert_eq!((&handoff["ends_session"], &handoff["from_agent"]), (&true.into(), &"claude-code".into()));
+        let payload = &handoff["payload"];
+        let titles: Vec<Value> =
+            stage.observations().iter().rev().map(|seen| seen["title"].clone()).collect();
+        assert_eq!(payload["work_completed"], json!(titles), "oldest first");
+        assert_eq!(titles.len(), 2);
+        let files = payload["key_files"].as_array().unwrap();
+        assert!(files.contains(&"src/lib.rs".into()), "{payload}");
+        assert_eq!((&payload["still_waiting"], &payload["observations"]), (&1.into(), &2.into()));
+        assert_eq!(payload["last_prompt"], "Make it fast");
+        assert_eq!(payload["reason"], "prompt_input_exit");
+        assert!(!handoff["summary"].as_str().unwrap().is_empty());
+
+        let next = ok(&stage.call("session.start", who("next")));
+        assert_eq!(next["last_handoff"]["id"], handoff["id"]);
+        // What still waited is understood and summed up later; the handoff stands.
+        assert_eq!((stage.work(), stage.sum_up()), (1, 1));
+        let id = session.id;
+        assert_eq!(read(&stage.store, move |tx| tx.summary(id)).unwrap().observations, 3);
+        assert_eq!(handoffs(&stage).len(), 1);
+    }
+}
+
+#[test]
+fn what_nobody_understood_yet_is_handed_over_by_its_name() {
+    for stage in Stage::each() {
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        stage.hooked("session-end", json!({}));
+        let handoff = latest(&stage);
+        assert_eq!(
+            (&handoff["payload"]["still_waiting"], &handoff["payload"]["observations"]),
+            (&1.into(), &0.into())
+        );
+        assert!(handoff["summary"].as_str().unwrap().contains("src/lib.rs"), "{handoff}");
+        assert!(stage.active().is_empty());
+    }
+}
+
+#[test]
+fn an_end_after_the_summary_takes_it_over() {
+    for stage in Stage::each_with(with_model) {
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        stage.hooked("stop", json!({}));
+        assert_eq!((stage.work(), stage.sum_up()), (1, 1));
+        stage.hooked("session-end", json!({}));
+        let handoff = latest(&stage);
+        assert_eq!(handoff["summary"], "1 things were done.");
+        assert_eq!(handoff["payload"]["key_decisions"], json!(["Use cookies"]));
+        assert_eq!(handoff["payload"]["still_waiting"], 0);
+    }
+}
+
+#[test]
+fn an_empty_session_ends_without_hiding_what_was_handed_over_before() {
+    for stage in Stage::each() {
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        stage.hooked("session-end", json!({}));
+        let before = latest(&stage);
+        for fields in [json!({}), json!({ "prompt": "Hello?" })] {
+            ok(&stage.hook("session-start", json!({})));
+            let session = stage.only_session().id;
+            if fields["prompt"].is_string() {
+                stage.hooked("user-prompt-submit", fields);
+            }
+            stage.hooked("session-end", json!({ "reason": "clear" }));
+            let ended = stage.session(session);
+            assert_eq!((ended.status, ended.end_reason), (SessionStatus::Ended, Some(EndReason::Manual)));
+        }
+        assert_eq!(handoffs(&stage).len(), 1);
+        let next = ok(&stage.call("session.start", who("next")));
+        assert_eq!(next["last_handoff"]["id"], before["id"]);
+    }
+}
+
+#[test]
+fn an_end_that_is_reported_twice_with_its_key_is_one_end() {
+    for stage in Stage::each() {
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        for _ in 0..2 {
+            ok(&stage.keyed("end", "hook.report", report("session-end", json!({}))));
+        }
+        assert_eq!(handoffs(&stage).len(), 1);
+        stage.hooked("session-end", json!({}));
+        assert_eq!(
+            (handoffs(&stage).len(), stage.active().len()),
+            (1, 0),
+            "a chat that is over has nothing to say"
+        );
+    }
+}
+
+fn saved(stage: &Stage, chat: &str) -> Value {
+    ok(&stage.call("checkpoint.load", json!({ "sessionId": chat, "venture": "v" })))
+}
+
+#[test]
+fn before_a_chat_forgets_what_it_was_about_is_saved() {
+    for stage in Stage::each_with(with_model) {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast", "branch": "feature" }));
+        stage.hooked("user-prompt-submit", json!({ "prompt": "And <private>quietly</private> safe" }));
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        stage.hooked("post-tool-use", bash("cargo test", "ok"));
+        stage.hooked("stop", json!({}));
+        assert_eq!((stage.work(), stage.sum_up()), (2, 1));
+        stage.hooked("post-tool-use", bash("cargo bench", "ok"));
+        stage.clock.set(NOW.plus(HOUR / 2));
+        stage.hooked("pre-compact", json!({ "trigger": "auto", "custom_instructions": "Keep the numbers" }));
+
+        let loaded = saved(&stage, CHAT);
+        let context = &loaded["context"];
+        assert_eq!(context["prompts"], json!(["Make it fast", "And [private] safe"]));
+        assert_eq!(context["goal"], "Make it fast");
+        assert_eq!(context["decisions"], json!(["Use cookies"]));
+        assert_eq!(
+            (&context["summary"], &context["key_files"]),
+            (&"2 things were done.".into(), &json!(["src/lib.rs"]))
+        );
+        assert_eq!(
+            (&context["instructions"], &context["trigger"]),
+            (&"Keep the numbers".into(), &"auto".into())
+        );
+        assert_eq!((&context["branch"], &context["cwd"]), (&"feature".into(), &"/home/dev/shop".into()));
+        assert_eq!(context["not_yet_understood"], 1);
+        let expected: Vec<(Value, Value)> = stage
+            .observations()
+            .iter()
+            .rev()
+            .map(|seen| (seen["id"].clone(), seen["title"].clone()))
+            .collect();
+        let observed = context["observations"].as_array().unwrap();
+        let observed: Vec<(Value, Value)> =
+            observed.iter().map(|seen| (seen["id"].clone(), seen["title"].clone())).collect();
+        assert_eq!((observed.len(), observed), (2, expected), "oldest first");
+        let session = stage.only_session();
+        assert_eq!(loaded["metadata"]["repo"].as_str().unwrap_or("o/r"), "o/r");
+        assert_eq!(session.last_heartbeat_at, NOW.plus(HOUR / 2), "the chat goes on");
+    }
+}
+
+#[test]
+fn a_chat_that_forgets_again_has_a_checkpoint_more() {
+    for stage in Stage::each() {
+        stage.hooked("pre-compact", json!({ "trigger": "manual" }));
+        let first = saved(&stage, CHAT);
+        assert_eq!(first["context"]["trigger"], "manual", "also of an empty chat");
+        assert_eq!(first["context"]["observations"], Value::Null);
+        stage.hooked("user-prompt-submit", json!({ "prompt": "More" }));
+        stage.hooked("pre-compact", json!({ "trigger": "auto" }));
+        let second = saved(&stage, CHAT);
+        assert_ne!(second["checkpointId"], first["checkpointId"]);
+        assert_eq!(second["context"]["prompts"], json!(["More"]));
+        let listed = ok(&stage.call("checkpoint.list", json!({ "sessionId": CHAT, "venture": "v" })));
+        assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_chat_whose_id_names_no_workflow_is_saved_all_the_same() {
+    for stage in Stage::each() {
+        let awkward = "chat~{1}/x?";
+        stage.hooked("pre-compact", json!({ "session_id": awkward }));
+        stage.hooked("pre-compact", json!({ "session_id": null, "trigger": "auto" }));
+        let listed = ok(&stage.call("checkpoint.workflows", json!({ "venture": "v" })));
+        assert_eq!(listed["workflows"].as_array().unwrap().len(), 2, "{listed}");
+    }
+}

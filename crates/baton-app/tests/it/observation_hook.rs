@@ -1,0 +1,316 @@
+//! Hooks: which session an event belongs to, who works where, what is kept and what is refused.
+
+use baton_core::SessionStatus;
+use baton_core::observation::HookEvent;
+use baton_testkit::contract::read;
+use serde_json::{Value, json};
+
+use crate::observing::{CHAT, bash, edit, report};
+use crate::stage::{HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, refused, who};
+
+/// What an event must say beside who and where.
+fn needed(event: HookEvent) -> Value {
+    match event {
+        HookEvent::UserPromptSubmit => json!({ "prompt": "Make it fast" }),
+        HookEvent::PostToolUse => bash("ls", "a b"),
+        _ => json!({}),
+    }
+}
+
+#[test]
+fn every_event_finds_the_session_of_its_chat_or_starts_one() {
+    for stage in Stage::each() {
+        for event in HookEvent::ALL {
+            let fields = || {
+                let mut fields = needed(event);
+                fields["session_id"] = event.as_str().into();
+                fields
+            };
+            let of_chat = || {
+                let mut found = stage.active();
+                found.retain(|session| {
+                    session.tuple.client_session_id.as_ref().is_some_and(|id| id.as_str() == event.as_str())
+                });
+                found
+            };
+            ok(&stage.hook(event.as_str(), fields()));
+            let first = of_chat();
+            if event == HookEvent::SessionEnd {
+                assert!(first.is_empty(), "it is over: {first:?}");
+                continue;
+            }
+            ok(&stage.hook(event.as_str(), fields()));
+            assert_eq!(first.len(), 1, "{event:?}");
+            assert_eq!(of_chat()[0].id, first[0].id, "{event:?}");
+        }
+        assert_eq!(stage.active().len(), 5);
+    }
+}
+
+#[test]
+fn chats_are_apart_and_each_goes_on_with_its_own_session() {
+    for stage in Stage::each() {
+        stage.hooked("post-tool-use", bash("one", ""));
+        let first = stage.only_session();
+        let mut other = bash("two", "");
+        other["session_id"] = "chat-2".into();
+        assert_eq!(ok(&stage.hook("post-tool-use", other)), json!({}));
+        let second = stage.active().remove(0);
+        assert_ne!(first.id, second.id);
+        assert_eq!(second.tuple.client_session_id.unwrap().as_str(), "chat-2");
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Go on" }));
+        assert_eq!(stage.prompts(first.id), ["Go on"]);
+        assert_eq!(stage.prompts(second.id), Vec::<String>::new());
+
+        stage.hooked("session-end", json!({ "reason": "exit" }));
+        assert_eq!(stage.session(first.id).status, SessionStatus::Ended);
+        stage.hooked("stop", json!({}));
+        let third = stage.active().remove(0);
+        assert!(third.id != first.id && third.id != second.id, "a chat that was over begins anew");
+        assert_eq!(third.tuple.client_session_id.unwrap().as_str(), CHAT);
+        assert_eq!(stage.session(first.id).status, SessionStatus::Ended, "what is over stays over");
+    }
+}
+
+#[test]
+fn a_chat_that_was_silent_for_long_begins_anew() {
+    for stage in Stage::each() {
+        stage.hooked("stop", json!({}));
+        let first = stage.only_session().id;
+        stage.clock.set(NOW.plus(45 * MINUTE));
+        stage.hooked("stop", json!({}));
+        assert_eq!(stage.only_session().id, first);
+        stage.clock.set(NOW.plus(90 * MINUTE + MILLISECOND));
+        stage.hooked("stop", json!({}));
+        assert_ne!(stage.only_session().id, first);
+        assert_eq!(stage.session(first).status, SessionStatus::Abandoned);
+    }
+}
+
+#[test]
+fn a_used_tool_is_a_sign_of_life_and_tells_where_things_stand() {
+    for stage in Stage::each() {
+        ok(&stage.hook("session-start", json!({ "branch": "main", "host": "desk" })));
+        stage.clock.set(NOW.plus(40 * MINUTE));
+        let mut used = edit("src/lib.rs");
+        used["branch"] = "feature".into();
+        stage.hooked("post-tool-use", used);
+        let session = stage.only_session();
+        assert_eq!(session.last_heartbeat_at, NOW.plus(40 * MINUTE));
+        assert_eq!(session.facts.branch.as_deref(), Some("feature"));
+        assert_eq!(session.facts.host.as_deref(), Some("desk"), "what is not said anew stays");
+        stage.clock.set(NOW.plus(80 * MINUTE));
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        assert_eq!(stage.only_session().id, session.id, "tools kept it alive");
+    }
+}
+
+#[test]
+fn the_agent_is_named_after_its_client() {
+    for stage in Stage::each() {
+        for (number, (fields, agent, client)) in [
+            (json!({}), "claude-code", "claude-code"),
+            (json!({ "transcript_path": null }), "claude-code", "claude-code"),
+            (json!({ "transcript_path": "/home/dev/.codex/sessions/r.jsonl" }), "codex", "codex"),
+            (json!({ "transcript_path": "/home/dev/.gemini/tmp/r.json" }), "gemini", "gemini"),
+            (json!({ "transcript_path": "/home/dev/.cursor/r.json" }), "cursor", "cursor"),
+            (json!({ "client": "codex" }), "codex", "codex"),
+            (json!({ "agent": "reviewer" }), "reviewer", "claude-code"),
+            (json!({ "agent": "reviewer", "client": "codex" }), "reviewer", "codex"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut fields = fields;
+            fields["session_id"] = format!("chat-{number}").into();
+            ok(&stage.hook("stop", fields.clone()));
+            let session = stage.active().remove(0);
+            assert_eq!(session.tuple.agent.as_str(), agent, "{fields}");
+            assert_eq!(session.facts.client.as_deref(), Some(client), "{fields}");
+        }
+    }
+}
+
+#[test]
+fn the_repository_is_named_after_the_folder_when_nobody_says_it() {
+    for stage in Stage::each() {
+        for (folder, repo) in [
+            ("/home/dev/shop", "local/shop"),
+            ("/home/dev/My Shop/", "local/My-Shop"),
+            ("C:\\work\\shop.rs", "local/shop.rs"),
+            ("/home/dev/naïve☕", "local/na-ve-"),
+        ] {
+            let report = json!({ "event": "stop", "session_id": folder.len().to_string(), "cwd": folder });
+            ok(&stage.call("hook.report", report));
+            let session = stage.active().remove(0);
+            assert_eq!(session.tuple.repo.as_str(), repo);
+            assert_eq!(session.tuple.venture.as_str(), "local", "the configured one");
+        }
+        let known = stage.active().len();
+        for fields in [json!({}), json!({ "cwd": "/" }), json!({ "cwd": "" })] {
+            let mut report = json!({ "event": "stop", "session_id": CHAT });
+            report.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let reply = stage.call("hook.report", report);
+            assert_eq!(reply.status, 400, "{}", reply.body);
+            refused(&reply, "invalid_request");
+        }
+        assert_eq!(stage.active().len(), known, "nothing was stored");
+    }
+}
+
+#[test]
+fn a_session_that_begins_learns_what_was_handed_over() {
+    for stage in Stage::each() {
+        assert_eq!(
+            ok(&stage.hook("session-start", json!({ "source": "startup" }))),
+            json!({}),
+            "nothing to tell"
+        );
+        let id = stage.only_session().id;
+        let end = json!({
+            "session_id": id, "summary": "Login works",
+            "payload": { "blockers": ["no key"], "next_actions": ["write tests"] },
+        });
+        let handoff = ok(&stage.call("session.end", end))["handoff_id"].clone();
+        let told = ok(&stage.hook("session-start", json!({ "source": "startup" })));
+        let output = &told["hookSpecificOutput"];
+        assert_eq!(output["hookEventName"], "SessionStart");
+        let text = output["additionalContext"].as_str().unwrap();
+        for part in ["Login works", "no key", "write tests", handoff.as_str().unwrap()] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(text.contains(&stage.only_session().id.to_string()), "{text}");
+        let again = ok(&stage.hook("session-start", json!({ "source": "resume" })));
+        assert_eq!(again, told, "the same inputs give the same bytes");
+        ok(&stage.call("session.start", who("other-agent")));
+        let told = ok(&stage.hook("session-start", json!({})));
+        let text = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        assert!(text.contains("Also at work in o/r: other-agent"), "{text}");
+    }
+}
+
+#[test]
+fn prompts_are_kept_as_far_as_they_are_bearable() {
+    for stage in Stage::each() {
+        let long = "接".repeat(10_001);
+        let prompts = ["Make it fast", " \n\t\0", "", "nul \0 inside \u{1b}[31m", &long, "接力棒 👩‍💻"];
+        for prompt in prompts {
+            stage.hooked("user-prompt-submit", json!({ "prompt": prompt }));
+        }
+        let kept = stage.prompts(stage.only_session().id);
+        let cut = "接".repeat(10_000);
+        assert_eq!(kept, ["Make it fast", "nul  inside \u{1b}[31m", &cut, "接力棒 👩‍💻"]);
+    }
+}
+
+#[test]
+fn what_says_too_little_is_refused_and_leaves_nothing() {
+    for stage in Stage::each() {
+        for (event, fields, field) in [
+            ("post-tool-use", json!({}), "tool_name"),
+            ("post-tool-use", json!({ "tool_name": "" }), "tool_name"),
+            ("post-tool-use", json!({ "tool_name": null, "tool_response": "x" }), "tool_name"),
+            ("post-tool-use", json!({ "tool_name": 7 }), "tool_name"),
+            ("user-prompt-submit", json!({}), "prompt"),
+            ("user-prompt-submit", json!({ "prompt": ["a"] }), "prompt"),
+            ("stop", json!({ "session_id": "has space" }), "session_id"),
+            ("stop", json!({ "session_id": "" }), "session_id"),
+            ("stop", json!({ "repo": "no slash" }), "repo"),
+            ("stop", json!({ "agent": "" }), "agent"),
+            ("notification", json!({}), "event"),
+        ] {
+            let reply = stage.hook(event, fields.clone());
+            assert_eq!(reply.status, 400, "{event} {fields}: {}", reply.body);
+            let body = refused(&reply, "invalid_request");
+            assert!(body["message"].as_str().unwrap().contains(field), "{body}");
+        }
+        let reply = stage.call("hook.report", json!({ "session_id": CHAT, "repo": "o/r" }));
+        assert_eq!(reply.status, 400, "{}", reply.body);
+        assert!(stage.active().is_empty());
+        assert_eq!(stage.queue(), [0; 4]);
+        assert_eq!(read(&stage.store, |tx| tx.summaries_wake_at()), None);
+    }
+}
+
+#[test]
+fn a_report_with_a_key_has_one_effect() {
+    for stage in Stage::each() {
+        let used = |said: &str| report("post-tool-use", bash("ls", said));
+        let first = stage.keyed("k", "hook.report", used("a"));
+        let again = stage.keyed("k", "hook.report", used("a"));
+        assert_eq!((ok(&first), &again.body, again.replayed), (json!({}), &first.body, true));
+        assert_eq!(stage.queue(), [1, 0, 0, 0]);
+        let other = stage.keyed("k", "hook.report", used("b"));
+        refused(&other, "idempotency_mismatch");
+        assert_eq!(stage.queue(), [1, 0, 0, 0], "another report under the same key is refused");
+        stage.hooked("post-tool-use", bash("ls", "a"));
+        assert_eq!(stage.queue(), [2, 0, 0, 0], "without a key each counts");
+        let prompt = || report("user-prompt-submit", json!({ "prompt": "Go" }));
+        for _ in 0..2 {
+            ok(&stage.keyed("p", "hook.report", prompt()));
+        }
+        assert_eq!(stage.prompts(stage.only_session().id), ["Go"]);
+    }
+}
+
+#[test]
+fn a_report_with_a_key_may_hold_any_number() {
+    for stage in Stage::each() {
+        let used = |id: i64| {
+            let said = json!({ "id": id, "at_ns": 1_768_644_000_123_456_789_u64, "ratio": 0.1 });
+            report("post-tool-use", json!({ "tool_name": "mcp__tickets__get", "tool_response": said }))
+        };
+        let id = 9_007_199_254_740_993;
+        let first = stage.keyed("k", "hook.report", used(id));
+        assert_eq!(ok(&first), json!({}));
+        assert!(stage.keyed("k", "hook.report", used(id)).replayed);
+        refused(&stage.keyed("k", "hook.report", used(id + 2)), "idempotency_mismatch");
+        assert_eq!((stage.queue(), stage.work()), ([1, 0, 0, 0], 1));
+        let show = json!({ "observation_id": stage.observations()[0]["id"], "raw": true });
+        assert_eq!(ok(&stage.call("observation.show", show))["tool_response"]["id"], id);
+    }
+}
+
+#[test]
+fn a_use_that_is_reported_twice_is_queued_once() {
+    for stage in Stage::each() {
+        let used = |id: &str, chat: &str| {
+            let mut used = bash("ls", "a");
+            used["tool_use_id"] = id.into();
+            used["session_id"] = chat.into();
+            used
+        };
+        for _ in 0..2 {
+            assert_eq!(ok(&stage.hook("post-tool-use", used("toolu_1", CHAT))), json!({}));
+        }
+        assert_eq!(stage.queue(), [1, 0, 0, 0]);
+        stage.work();
+        ok(&stage.hook("post-tool-use", used("toolu_1", CHAT)));
+        assert_eq!(stage.queue(), [0, 0, 1, 0]);
+        ok(&stage.hook("post-tool-use", used("toolu_1", "chat-2")));
+        ok(&stage.hook("post-tool-use", used("toolu_2", CHAT)));
+        assert_eq!(stage.queue(), [2, 0, 1, 0]);
+    }
+}
+
+#[test]
+fn stop_asks_for_a_summary_which_is_made_once_tools_are_understood() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        stage.hooked("post-tool-use", edit("src/lib.rs"));
+        stage.hooked("stop", json!({}));
+        let id = stage.only_session().id;
+        let summary = || read(&stage.store, move |tx| tx.summary(id));
+        assert_eq!((stage.sum_up(), summary()), (0, None), "a tool use still waits");
+        assert_eq!(stage.work(), 1);
+        stage.clock.set(NOW.plus(MINUTE));
+        assert_eq!(stage.sum_up(), 1);
+        let made = summary().unwrap();
+        assert_eq!((made.observations, made.made_at), (1, NOW.plus(MINUTE)));
+        assert_eq!(made.summary.key_files, ["src/lib.rs"]);
+        stage.clock.set(NOW.plus(HOUR / 2));
+        stage.hooked("stop", json!({}));
+        assert_eq!((stage.sum_up(), summary()), (0, Some(made)), "there is nothing new to say");
+        assert_eq!(stage.only_session().id, id, "a stop does not end the chat");
+    }
+}

@@ -1,0 +1,128 @@
+//! A command that a shell ran: its words, what it printed and how it ended, whichever agent's shell it was.
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::text::{clean, one_line};
+
+/// A command and how it ended.
+pub(super) struct Run {
+    pub(super) command: String,
+    /// What the agent said it was for.
+    pub(super) purpose: Option<String>,
+    pub(super) output: String,
+    pub(super) status: Option<i64>,
+    pub(super) interrupted: bool,
+    pub(super) background: bool,
+}
+
+impl Run {
+    pub(super) fn of(call: &Call<'_>) -> Self {
+        let command = match call.input.get("command").or_else(|| call.input.get("cmd")) {
+            Some(Value::String(command)) => command.clone(),
+            // `["bash", "-lc", "the command"]`, or a program and its arguments.
+            Some(Value::Array(words)) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                match words.as_slice() {
+                    [shell, flag, script] if shell.ends_with("sh") && flag.starts_with('-') => {
+                        (*script).to_owned()
+                    }
+                    _ => words.join(" "),
+                }
+            }
+            _ => String::new(),
+        };
+        let (output, wrapper) = unpack(call);
+        let (output, status) = exit_status(&output, call.response, wrapper.as_ref());
+        let task = wrapper.as_ref().and_then(|wrapper| wrapper.get("description")).and_then(Value::as_str);
+        let purpose = call.asked(&["description", "justification"]).or(task);
+        Self {
+            command: clean(&command).into_owned(),
+            purpose: purpose.map(|purpose| one_line(&clean(purpose), 160)),
+            output,
+            status,
+            interrupted: call.response.get("interrupted").and_then(Value::as_bool) == Some(true),
+            background: call.response.get("backgroundTaskId").is_some(),
+        }
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        self.status.is_some_and(|status| status != 0) || self.interrupted
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        self.output.trim().is_empty()
+    }
+}
+
+/// The output, out of the object that Codex or a background task wraps it in.
+fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
+    let wrapped = match call.response {
+        Value::String(text) if text.trim_start().starts_with("{\"output\"") => {
+            serde_json::from_str::<Value>(text).ok()
+        }
+        Value::Object(members) if members.contains_key("output") => Some(call.response.clone()),
+        Value::Object(members) => members.get("task").cloned(),
+        _ => None,
+    };
+    match wrapped.as_ref().and_then(|wrapped| wrapped.get("output")).and_then(Value::as_str) {
+        Some(output) => (clean(output).into_owned(), wrapped),
+        None => (call.output(), None),
+    }
+}
+
+/// The status a command ended with, and its output without the lines that say so.
+fn exit_status(output: &str, response: &Value, wrapper: Option<&Value>) -> (String, Option<i64>) {
+    let known = ["exit_code", "exitCode", "returnCode", "return_code", "code"].iter().find_map(|name| {
+        let inside = wrapper.and_then(|wrapper| wrapper.get("metadata")).and_then(|data| data.get(name));
+        let places = [response.get(name), wrapper.and_then(|wrapper| wrapper.get(name)), inside];
+        places.into_iter().flatten().find_map(Value::as_i64)
+    });
+    let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
+    let marks = ["Exit code ", "Exit code: ", "Process exited with code "];
+    let said =
+        marks.iter().find_map(|mark| first.strip_prefix(mark)).and_then(|code| code.trim().parse().ok());
+    let Some(status) = said else { return (output.to_owned(), known) };
+    // Codex: `Wall time: 0.1 seconds` and `Output:` before the output itself.
+    let rest = match rest.split_once("Output:\n") {
+        Some((head, output)) if head.starts_with("Wall time") => output,
+        _ => rest,
+    };
+    (rest.trim_start_matches('\n').to_owned(), Some(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_core::observation::ToolUse;
+    use serde_json::json;
+
+    fn run(tool: &str, tool_input: Value, tool_response: Value) -> Run {
+        Run::of(&Call::new(&ToolUse { tool_name: tool.into(), tool_input, tool_response, cwd: None }))
+    }
+
+    #[test]
+    fn the_status_is_found_wherever_it_is() {
+        let command = json!({ "command": ["bash", "-lc", "make all"] });
+        let wrapped = json!("{\"output\":\"boom\\n\",\"metadata\":{\"exit_code\":2}}");
+        let codex = run("shell", command.clone(), wrapped);
+        assert_eq!(
+            (codex.command.as_str(), codex.output.as_str(), codex.status),
+            ("make all", "boom\n", Some(2))
+        );
+        let newer = run("shell", command, json!("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nhello\n"));
+        assert_eq!((newer.output.as_str(), newer.status), ("hello\n", Some(0)));
+        let claude = run(
+            "Bash",
+            json!({ "command": "x" }),
+            json!({ "content": "Exit code 127\nnot found", "is_error": true }),
+        );
+        assert_eq!((claude.output.as_str(), claude.status), ("not found", Some(127)));
+        let fine = run(
+            "Bash",
+            json!({ "command": "x" }),
+            json!({ "stdout": "a", "stderr": "b", "interrupted": false }),
+        );
+        assert_eq!((fine.output.as_str(), fine.status, fine.failed()), ("a\nb", None, false));
+    }
+}

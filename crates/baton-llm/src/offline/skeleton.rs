@@ -1,0 +1,170 @@
+//! What is left of a large source when the bodies of its functions are taken out: enough to see what it defines, and a
+//! fraction of the time to parse.
+//!
+//! Bodies are told by their indentation, which holds for any source that a formatter has seen. Where it does not, fewer
+//! definitions are found.
+
+use std::borrow::Cow;
+
+use super::language::Language;
+
+/// Sources up to this size are parsed whole.
+const WHOLE_BYTES: usize = 32 * 1024;
+/// A line longer than this was written by a machine.
+const MAX_LINE_BYTES: usize = 4_000;
+
+/// A source as it is parsed.
+pub(super) struct Source<'a> {
+    /// What is parsed.
+    pub(super) text: Cow<'a, str>,
+    /// The whole.
+    pub(super) whole: &'a str,
+    /// For every line of `text`, where that line starts and ends in `whole`, and its number there. Nothing when both are
+    /// the same.
+    lines: Option<Vec<Line>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    start: usize,
+    end: usize,
+    number: usize,
+}
+
+impl<'a> Source<'a> {
+    /// Takes a source; nothing when no person wrote it.
+    pub(super) fn of(language: Language, whole: &'a str) -> Option<Self> {
+        if whole.len() <= WHOLE_BYTES && whole.lines().all(|line| line.len() <= MAX_LINE_BYTES) {
+            return Some(Self { text: Cow::Borrowed(whole), whole, lines: None });
+        }
+        let mut text = String::with_capacity(whole.len() / 3);
+        let mut lines = Vec::new();
+        let mut headers: Vec<Header> = Vec::new();
+        let mut start = 0;
+        for (number, with_end) in whole.split_inclusive('\n').enumerate() {
+            let line = with_end.trim_end_matches(['\n', '\r']);
+            let place = Line { start, end: start + line.len(), number };
+            start += with_end.len();
+            if line.len() > MAX_LINE_BYTES {
+                return None;
+            }
+            let bare = line.trim_start();
+            if bare.is_empty() || bare.starts_with("//") || bare.starts_with('*') {
+                continue;
+            }
+            let indent = indent_of(line);
+            let same = pop_deeper(&mut headers, indent);
+            if headers.last().is_none_or(|header| header.is_open) {
+                // A line that only goes on with a header is of its kind.
+                let continues = bare.starts_with(['{', ')', '}', ']']) || bare.starts_with("where");
+                let is_open = if continues { same.unwrap_or(false) } else { is_container(language, bare) };
+                headers.push(Header { indent, is_open, has_body: false });
+                text.push_str(line);
+                text.push('\n');
+                lines.push(place);
+            } else if language == Language::Python
+                && let Some(header) = headers.last_mut()
+                && !std::mem::replace(&mut header.has_body, true)
+            {
+                // A function of Python needs something in it.
+                text.push_str(line.get(..line.len() - bare.len()).unwrap_or_default());
+                text.push_str("pass\n");
+                lines.push(place);
+            }
+        }
+        Some(Self { text: Cow::Owned(text), whole, lines: Some(lines) })
+    }
+
+    /// The number of a line of `text` in the whole, and where what spans from it to another begins and ends there.
+    pub(super) fn place(
+        &self,
+        node: &tree_sitter::Node<'_>,
+        language: Language,
+    ) -> (usize, std::ops::Range<usize>) {
+        let (first, last) = (node.start_position().row, node.end_position().row);
+        let Some(lines) = &self.lines else { return (first, node.byte_range()) };
+        let (Some(start), Some(end)) = (lines.get(first), lines.get(last)) else { return (first, 0..0) };
+        // The last line of Python's text is a stand-in: its body goes on to the next line that was kept.
+        let end = match lines.get(last + 1) {
+            Some(next) if language == Language::Python => next.start,
+            None if language == Language::Python => self.whole.len(),
+            _ => end.end,
+        };
+        (start.number, start.start..end)
+    }
+}
+
+struct Header {
+    indent: usize,
+    /// What is inside is kept.
+    is_open: bool,
+    has_body: bool,
+}
+
+/// Leaves the headers around a line of this indentation; answers whether one of the same indentation was open.
+fn pop_deeper(headers: &mut Vec<Header>, indent: usize) -> Option<bool> {
+    let mut same = None;
+    while let Some(last) = headers.last().filter(|header| header.indent >= indent) {
+        same = (last.indent == indent).then_some(last.is_open);
+        headers.pop();
+    }
+    same
+}
+
+fn indent_of(line: &str) -> usize {
+    line.bytes()
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .map(|byte| if byte == b'\t' { 4 } else { 1 })
+        .sum()
+}
+
+/// Tells whether a line begins something that has functions in it.
+fn is_container(language: Language, line: &str) -> bool {
+    let mut words = line
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .filter(|word| !word.is_empty())
+        .take(6);
+    match language {
+        Language::Rust => words.any(|word| matches!(word, "impl" | "trait" | "mod")),
+        Language::Go => {
+            line.ends_with('(') && words.next().is_some_and(|word| matches!(word, "type" | "const" | "var"))
+        }
+        Language::Python => {
+            words.next().is_some_and(|word| matches!(word, "class" | "if" | "else" | "try" | "except"))
+        }
+        Language::Java => words.any(|word| matches!(word, "class" | "interface" | "enum" | "record")),
+        Language::TypeScript | Language::Tsx | Language::JavaScript => {
+            words.any(|word| matches!(word, "class" | "namespace" | "module"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skeleton(language: Language, start: &str) -> String {
+        // What follows makes it large and leaves nothing behind.
+        let whole = format!("{start}\n{}", "    // filler filler filler filler\n".repeat(2_000));
+        Source::of(language, &whole).unwrap().text.into_owned()
+    }
+
+    #[test]
+    fn bodies_go_and_definitions_stay() {
+        let rust = "impl A\nwhere\n    A: B,\n{\n    fn one(&self) {\n        work();\n    }\n}\nfn two(\n    x: u8,\n) -> u8 {\n    x\n}";
+        assert_eq!(
+            skeleton(Language::Rust, rust),
+            "impl A\nwhere\n    A: B,\n{\n    fn one(&self) {\n    }\n}\nfn two(\n) -> u8 {\n}\n"
+        );
+        let python = "class A:\n    def one(self):\n        x()\n        y()\n    def two(self): pass\n\ndef f():\n    z()";
+        assert_eq!(
+            skeleton(Language::Python, python),
+            "class A:\n    def one(self):\n        pass\n    def two(self): pass\ndef f():\n    pass\n"
+        );
+    }
+
+    #[test]
+    fn what_a_machine_wrote_is_no_source() {
+        assert!(Source::of(Language::JavaScript, &"a".repeat(5_000)).is_none());
+    }
+}

@@ -1,0 +1,210 @@
+//! Tools that change, show and find files.
+
+use serde_json::json;
+
+use super::{detail, functions, observe};
+
+const GO: &str = "package http\n\nimport \"net\"\n\n// Serve serves.\nfunc Serve(l net.Listener) error {\n\treturn serve(l)\n}\n\nfunc serve(l net.Listener) error {\n\treturn nil\n}\n";
+
+#[test]
+fn an_edit_names_what_it_changes() {
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/src/http.go", "old_string": "\treturn nil\n", "new_string": "\t// The listener is closed by whoever opened it.\n\treturn acceptLoop(l)\n", "replace_all": false }),
+        json!({ "filePath": "/home/dev/app/src/http.go", "oldString": "\treturn nil\n", "newString": "", "originalFile": GO, "structuredPatch": [{
+            "oldStart": 10, "oldLines": 3, "newStart": 10, "newLines": 4,
+            "lines": [" func serve(l net.Listener) error {", "-\treturn nil", "+\t// The listener is closed by whoever opened it.", "+\treturn acceptLoop(l)", " }"]
+        }] }),
+    );
+    assert_eq!(seen.title, "Modify serve in src/http.go");
+    assert_eq!(
+        seen.summary,
+        "Change to src/http.go (+2 -1 lines at line 11) modifies serve. Says: \"The listener is closed by whoever opened it\"."
+    );
+    assert_eq!(
+        detail(&seen),
+        "- return nil\n+ // The listener is closed by whoever opened it.\n+ return acceptLoop(l)"
+    );
+    assert_eq!(seen.files_touched, ["src/http.go"]);
+    assert_eq!(functions(&seen), ["modified serve"]);
+}
+
+#[test]
+fn functions_come_and_go() {
+    let edit = |old: &str, new: &str| {
+        observe(
+            "Edit",
+            json!({ "file_path": "/home/dev/app/src/http.go", "old_string": old, "new_string": new }),
+            json!({ "filePath": "/home/dev/app/src/http.go", "originalFile": GO }),
+        )
+    };
+    let added = edit(
+        "import \"net\"\n",
+        "import \"net\"\n\nfunc parseHeader(text string) (string, error) {\n\treturn text, nil\n}\n",
+    );
+    assert_eq!(
+        (added.title.as_str(), functions(&added)),
+        ("Add parseHeader to src/http.go", vec!["new parseHeader".to_owned()])
+    );
+    let renamed = edit("func serve(", "func accept(");
+    assert_eq!(renamed.title, "Replace serve by accept in src/http.go");
+    assert_eq!(functions(&renamed), ["new accept", "deleted serve"]);
+    let imports = edit("import \"net\"\n", "import \"net/http\"\n");
+    assert_eq!(imports.title, "Edit src/http.go (imports): +1 -1 lines");
+}
+
+#[test]
+fn pieces_without_the_file_are_compared_as_pieces() {
+    let seen = observe(
+        "MultiEdit",
+        json!({ "file_path": "/home/dev/app/a.py", "edits": [
+            { "old_string": "def one():\n    pass\n", "new_string": "def one():\n    return 1\n" },
+            { "old_string": "", "new_string": "def two():\n    return 2\n" },
+        ] }),
+        json!("ok"),
+    );
+    assert_eq!(functions(&seen), ["modified one", "new two"]);
+    assert_eq!(seen.title, "Add two and modify one in a.py");
+}
+
+#[test]
+fn a_write_creates_or_replaces() {
+    let content = "export class Store {\n  save(): void {}\n}\nexport const load = () => 1;\n";
+    let created = observe(
+        "Write",
+        json!({ "file_path": "/home/dev/app/src/store.ts", "content": content }),
+        json!({ "type": "create", "filePath": "/home/dev/app/src/store.ts", "content": content, "structuredPatch": [], "originalFile": null }),
+    );
+    assert_eq!(created.title, "Create src/store.ts with Store.save and 2 more");
+    assert_eq!(functions(&created), ["new Store.save", "new load"]);
+    assert_eq!(created.summary, "Change to src/store.ts (new, 4 lines) adds Store.save, load, Store.");
+    let updated = observe(
+        "Write",
+        json!({ "file_path": "/home/dev/app/src/store.ts", "content": content.replace("1;", "2;") }),
+        json!({ "type": "update", "filePath": "/home/dev/app/src/store.ts", "content": content.replace("1;", "2;"), "originalFile": content }),
+    );
+    assert_eq!(
+        (updated.title.as_str(), functions(&updated)),
+        ("Modify load in src/store.ts", vec!["modified load".to_owned()])
+    );
+}
+
+#[test]
+fn a_patch_of_codex_changes_several_files() {
+    let patch = "*** Begin Patch\n*** Update File: src/lib.rs\n@@\n fn keep() {}\n-fn old() {}\n+fn new() { work() }\n*** Add File: docs/new.md\n+# Title\n*** Delete File: gone.txt\n*** End Patch";
+    let seen = observe(
+        "shell",
+        json!({ "command": ["apply_patch", patch] }),
+        json!("{\"output\":\"Success\",\"metadata\":{\"exit_code\":0}}"),
+    );
+    assert_eq!(seen.title, "Change 3 files: lib.rs, new.md, gone.txt");
+    assert_eq!(seen.files_touched, ["src/lib.rs", "docs/new.md", "gone.txt"]);
+    assert_eq!(functions(&seen), ["new new", "deleted old"]);
+    assert_eq!(observe("apply_patch", json!({ "input": patch }), json!("ok")).files_touched.len(), 3);
+}
+
+#[test]
+fn an_edit_that_failed_touched_nothing() {
+    let seen = observe(
+        "Edit",
+        json!({ "file_path": "/home/dev/app/a.rs", "old_string": "x", "new_string": "y" }),
+        json!({ "content": "<tool_use_error>String to replace not found in file.\nString: x</tool_use_error>", "is_error": true }),
+    );
+    assert_eq!(seen.title, "Edit a.rs: failed, String to replace not found in file");
+    assert!(seen.files_touched.is_empty() && seen.functions_changed.is_empty());
+}
+
+#[test]
+fn a_file_that_was_read_is_outlined() {
+    let source: String = (1..60).map(|i| format!("impl Store {{\n    pub fn save_{i}(&self, input_value: &InputValue) -> SavedRow {{ self.write_row(input_value) }}\n}}\n\n")).collect();
+    let content = format!("pub struct Store;\n\nfn free_function() {{}}\n\n{source}");
+    let seen = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/src/store.rs" }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/src/store.rs", "content": content, "numLines": 241, "startLine": 1, "totalLines": 241 } }),
+    );
+    assert_eq!(seen.title, "Read src/store.rs: Store and 60 more");
+    assert_eq!(seen.summary, "Read all 240 lines of src/store.rs: 60 functions, 1 type.");
+    let detail = detail(&seen);
+    assert!(
+        detail
+            .starts_with("Types: Store:1\nFunctions: free_function:3\nStore methods: save_1:6, save_2:10, "),
+        "{detail}"
+    );
+    assert!(detail.contains("InputValue") && detail.contains("write_row"), "{detail}");
+    assert!(seen.files_touched.is_empty());
+    assert!((seen.title.len() + seen.summary.len() + detail.len()) * 10 <= content.len());
+}
+
+#[test]
+fn a_part_of_a_text_is_told_by_its_headings() {
+    let content = format!(
+        "     1→# Guide\n     2→\n     3→## Install\n     4→Run `make_install` in scripts/setup.sh.\n{}",
+        (5..80).map(|line| format!("    {line}→Some words that fill the page.\n")).collect::<String>()
+    );
+    let seen = observe("Read", json!({ "file_path": "/home/dev/app/docs/guide.md" }), json!(content));
+    assert_eq!(seen.title, "Read docs/guide.md: Guide");
+    let detail = detail(&seen);
+    assert!(
+        detail.contains("Sections: Install")
+            && detail.contains("scripts/setup.sh")
+            && detail.contains("make_install"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn a_search_says_where_the_hits_are() {
+    let content = "/home/dev/app/src/a.rs:12:    handle_request(x);\n/home/dev/app/src/a.rs-13-    next();\n/home/dev/app/src/b.rs:3:fn handle_request() {\n";
+    let seen = observe(
+        "Grep",
+        json!({ "pattern": "handle_request", "path": "/home/dev/app/src", "output_mode": "content", "-n": true }),
+        json!({ "mode": "content", "numFiles": 0, "filenames": [], "content": content, "numLines": 3 }),
+    );
+    assert_eq!(seen.title, "Search for 'handle_request' in src: 2 hits in 2 files");
+    assert_eq!(detail(&seen), "src/:\na.rs:\n12: handle_request(x);\nb.rs:\n3: fn handle_request() {");
+    let none = observe(
+        "Grep",
+        json!({ "pattern": "nothing" }),
+        json!({ "mode": "content", "content": "No matches found", "filenames": [] }),
+    );
+    assert_eq!(none.title, "Search for 'nothing': no hits");
+    let files = observe(
+        "Grep",
+        json!({ "pattern": "x", "path": "/home/dev/app" }),
+        json!({ "mode": "files_with_matches", "numFiles": 2, "filenames": ["/home/dev/app/src/a.rs", "/home/dev/app/src/b.rs"] }),
+    );
+    assert_eq!((files.title.as_str(), detail(&files)), ("Search for 'x': 2 files", "src/: a.rs, b.rs"));
+}
+
+#[test]
+fn many_hits_are_told_by_their_lines() {
+    let content: String = (1..300)
+        .map(|line| {
+            format!(
+                "src/module_{}.rs:{line}:    let some_value = other_call_{}(argument);\n",
+                line % 5,
+                line % 9
+            )
+        })
+        .collect();
+    let seen =
+        observe("Grep", json!({ "pattern": "some_value" }), json!({ "mode": "content", "content": content }));
+    assert_eq!(seen.title, "Search for 'some_value': 299 hits in 5 files");
+    let detail = detail(&seen);
+    assert!(detail.contains("module_1.rs: 1, 6, 11, 16"), "{detail}");
+    assert!((seen.title.len() + seen.summary.len() + detail.len()) * 10 <= content.len());
+}
+
+#[test]
+fn files_are_listed_by_folder() {
+    let seen = observe(
+        "Glob",
+        json!({ "pattern": "**/*.rs" }),
+        json!({ "filenames": ["/home/dev/app/src/a.rs", "/home/dev/app/src/b.rs", "/home/dev/app/build.rs"], "numFiles": 3, "truncated": false }),
+    );
+    assert_eq!(
+        (seen.title.as_str(), detail(&seen)),
+        ("List files matching '**/*.rs': 3 entries", "src/: a.rs, b.rs\nbuild.rs")
+    );
+}

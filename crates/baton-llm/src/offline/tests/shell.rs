@@ -1,0 +1,225 @@
+//! Commands: runners of tests, linters, git, and anything else.
+
+use serde_json::json;
+
+use super::{detail, observe};
+use baton_core::observation::CompressedObservation;
+
+fn bash(command: &str, stdout: &str) -> CompressedObservation {
+    let response = json!({ "stdout": stdout, "stderr": "", "interrupted": false, "isImage": false });
+    observe("Bash", json!({ "command": command }), response)
+}
+
+fn failing(command: &str, output: &str) -> CompressedObservation {
+    observe(
+        "Bash",
+        json!({ "command": command }),
+        json!({ "content": format!("Exit code 1\n{output}"), "is_error": true }),
+    )
+}
+
+#[test]
+fn cargo_test() {
+    let output = "running 3 tests\ntest store::saves ... ok\ntest store::loads ... FAILED\ntest store::lists ... ok\n\nfailures:\n\n---- store::loads stdout ----\nthread 'store::loads' (12) panicked at crates/store/src/lib.rs:42:9:\nassertion `left == right` failed\n  left: 1\n right: 2\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured\n\nerror: test failed, to rerun pass `-p app-store --lib`\n";
+    let seen = failing("cd /home/dev/app && cargo test -p app-store 2>&1 | tail -50", output);
+    assert_eq!(seen.title, "Run cargo test -p app-store: 1 of 3 failed");
+    assert!(seen.summary.contains("exit code 1. cargo-test: 2 passed, 1 failed."), "{}", seen.summary);
+    let detail = detail(&seen);
+    assert!(
+        detail.starts_with(
+            "Failed: store::loads (crates/store/src/lib.rs:42): assertion `left == right` failed"
+        ),
+        "{detail}"
+    );
+    assert!(detail.contains("left: 1"), "{detail}");
+    assert!(detail.contains("error: test failed, to rerun pass `-p app-store --lib`"), "{detail}");
+    assert!(seen.files_touched.is_empty());
+}
+
+#[test]
+fn cargo_test_that_passes_names_what_passed() {
+    let output = "running 2 tests\ntest store::saves ... ok\ntest store::loads ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
+    let seen = bash("cargo test", output);
+    assert_eq!(seen.title, "Run cargo test: 2 passed");
+    assert_eq!(detail(&seen), "Passed: store::saves, store::loads");
+}
+
+#[test]
+fn pytest() {
+    let output = "FAILED tests/test_api.py::test_login - AssertionError: assert 401 == 200\n==== 1 failed, 12 passed in 0.52s ====\n";
+    let seen = failing("python -m pytest -q tests", output);
+    assert_eq!(seen.title, "Run python -m pytest tests: 1 of 13 failed");
+    assert!(
+        detail(&seen).contains("tests/test_api.py::test_login: AssertionError: assert 401 == 200"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn jest_and_vitest() {
+    let output = "FAIL src/app.test.ts\n  ● login › rejects a bad password\n\n    expect(received).toBe(expected)\n\nTest Suites: 1 failed, 3 passed, 4 total\nTests:       1 failed, 10 passed, 11 total\n";
+    let seen = failing("npm test", output);
+    assert_eq!(seen.title, "Run npm test: 1 of 11 failed");
+    assert!(detail(&seen).contains("Failed: login › rejects a bad password (src/app.test.ts)"), "{seen:?}");
+}
+
+#[test]
+fn go_test() {
+    let output = "ok  \texample.com/app/agent\t(cached)\n--- FAIL: TestHooks (0.00s)\n    hooks_test.go:465: Hooks() returned 6 hooks, want 5\n    hooks_test.go:470: Hooks()[1] = end, want stop\nFAIL\nFAIL\texample.com/app/hooks\t0.33s\n";
+    let seen = failing("mise run test", output);
+    assert_eq!(seen.title, "Run mise run test: 1 failed");
+    let detail = detail(&seen);
+    assert!(
+        detail.contains("Failed: TestHooks (hooks_test.go:465): Hooks() returned 6 hooks, want 5"),
+        "{detail}"
+    );
+    assert!(detail.contains("hooks_test.go:470: Hooks()[1] = end, want stop"), "{detail}");
+    let passes =
+        bash("go test ./...", "ok  \texample.com/app/agent\t(cached)\nok  \texample.com/app/hooks\t0.33s\n");
+    assert_eq!((passes.title.as_str(), passes.detail), ("Run go test ./...: 2 packages ok", None));
+}
+
+#[test]
+fn a_test_that_fails_behind_a_pipe_did_not_succeed() {
+    let seen = bash("go test ./... | tail -3", "--- FAIL: TestHooks (0.00s)\nFAIL\texample.com/app\t0.3s\n");
+    assert_eq!(seen.title, "Run go test ./...: 1 failed");
+    assert!(seen.summary.contains("` ran. go-test: 1 failed."), "{}", seen.summary);
+}
+
+#[test]
+fn linters_and_compilers() {
+    let clean = observe(
+        "Bash",
+        json!({ "command": "mise run fmt && mise run lint 2>&1", "description": "Run formatter and linter" }),
+        json!({ "stdout": "[lint] $ golangci-lint run ./...\n0 issues.\n[fmt] $ gofmt -w .", "stderr": "" }),
+    );
+    assert_eq!((clean.title.as_str(), clean.detail), ("Run mise run fmt and mise run lint: no issues", None));
+    assert!(
+        clean
+            .summary
+            .starts_with("Run formatter and linter: `mise run fmt && mise run lint 2>&1` succeeded.")
+    );
+    let lint = failing(
+        "golangci-lint run",
+        "cmd/list/data.go:685:2: declared and not used: repo (typecheck)\n1 issues:\n* typecheck: 1\n",
+    );
+    assert_eq!(lint.title, "Run golangci-lint run: 1 issue");
+    assert!(
+        lint.summary
+            .ends_with("First error: cmd/list/data.go:685:2: declared and not used: repo (typecheck)"),
+        "{lint:?}"
+    );
+    let types = failing(
+        "npx tsc --noEmit",
+        "src/a.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.\n",
+    );
+    assert_eq!(types.title, "Run npx tsc: 1 error");
+    assert!(detail(&types).contains("TS2322 (src/a.ts:3): Type 'string' is not assignable"), "{types:?}");
+    let build = bash("go build ./...", "");
+    assert_eq!(build.title, "Run go build ./...: ok");
+    assert!(build.summary.ends_with("succeeded without output."));
+    let ruff = failing("ruff check src", "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n");
+    assert_eq!(ruff.title, "Run ruff check src: 1 error");
+    let mypy = failing(
+        "mypy src",
+        "src/a.py:3: error: Incompatible types in assignment  [assignment]\nFound 1 error in 1 file (checked 3 source files)\n",
+    );
+    assert_eq!(mypy.title, "Run mypy src: 1 error");
+}
+
+#[test]
+fn git() {
+    let commit = bash(
+        "git add -A && git commit -m \"$(cat <<'EOF'\nstore: keep the lease's token\n\nWhy.\nEOF\n)\"",
+        "[main 1a2b3c4] store: keep the lease's token\n 2 files changed, 10 insertions(+)\n",
+    );
+    assert_eq!(commit.title, "Commit 'store: keep the lease's token'");
+    assert!(commit.summary.contains("Commit 1a2b3c4 on main."), "{}", commit.summary);
+    let status = bash("git status --short --branch", "## main...origin/main\n M src/a.rs\n?? src/b.rs\n");
+    assert_eq!(status.title, "Check git status on main: 2 changed files");
+    assert!(status.summary.ends_with("Changed: src/a.rs, src/b.rs.") && status.detail.is_none());
+    let diff = bash(
+        "git diff main",
+        "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,3 @@ func (s *Store) Save(ctx\n same\n-old\n+newName := makeThing()\n",
+    );
+    assert_eq!(diff.title, "Review git diff main: 1 file, +1 -1");
+    assert!(detail(&diff).contains("x.go +1 -1: Save\nNames: newName, makeThing"), "{diff:?}");
+    let log = bash("git log --oneline -2", "1234567 First thing\n89abcde Second thing\n");
+    assert!(log.title.ends_with(": 2 commits") && detail(&log).contains("First thing"), "{log:?}");
+    let push = bash("git push origin main", "To github.com:x/y.git\n   123..456  main -> main\n");
+    assert_eq!(push.title, "Push to origin main: done");
+}
+
+#[test]
+fn searches_and_files_in_a_shell() {
+    let hits: String =
+        (1..40).map(|line| format!("src/a.rs:{line}:    call_{line}(parse_header);\n")).collect();
+    let search = bash("rg -n parse_header src", &hits);
+    assert_eq!(search.title, "Search for 'parse_header' in src: 39 hits");
+    let file = bash("cat src/a.rs", "fn one() {}\nfn two() {}\n");
+    assert_eq!(file.title, "Read src/a.rs: one and 1 more");
+    let part = bash("sed -n '10,12p' src/a.rs", "fn one() {\n}\nfn two() {}\n");
+    assert_eq!(part.title, "Read src/a.rs lines 10-12: one and 1 more");
+    assert!(detail(&part).contains("one:10, two:12"), "{part:?}");
+}
+
+#[test]
+fn any_other_command() {
+    let seen = observe(
+        "Bash",
+        json!({ "command": "./scripts/deploy.sh staging", "description": "Deploy to staging" }),
+        json!({ "content": "Exit code 2\n\u{1b}[31mError: missing DEPLOY_KEY\u{1b}[0m\n", "is_error": true }),
+    );
+    assert_eq!(seen.title, "Deploy to staging: exit 2");
+    assert_eq!(
+        seen.summary,
+        "`./scripts/deploy.sh staging` ended with exit code 2. First error: Error: missing DEPLOY_KEY"
+    );
+    let remove = bash("rm -rf build old.txt && mv a.txt b.txt", "");
+    assert_eq!(remove.title, "Delete path build and old.txt and move a.txt to b.txt");
+    assert_eq!(remove.files_touched, ["build", "old.txt", "a.txt", "b.txt"]);
+    assert!(failing("rm old.txt", "rm: cannot remove").files_touched.is_empty());
+    let interrupted = observe(
+        "Bash",
+        json!({ "command": "sleep 100" }),
+        json!({ "stdout": "", "stderr": "", "interrupted": true }),
+    );
+    assert_eq!(interrupted.title, "Run sleep 100: interrupted");
+}
+
+#[test]
+fn codex_shell() {
+    let response = json!(
+        "{\"output\":\"src/a.rs\\nsrc/b.rs\\n\",\"metadata\":{\"exit_code\":0,\"duration_seconds\":0.1}}"
+    );
+    let seen = observe("shell", json!({ "command": ["bash", "-lc", "ls src"] }), response);
+    assert_eq!((seen.title.as_str(), detail(&seen)), ("List folder src", "src/a.rs\nsrc/b.rs"));
+}
+
+#[test]
+fn json_is_told_by_its_members() {
+    let output = "[{\"number\":169,\"title\":\"Consolidate state\",\"url\":\"https://x/169\",\"body\":\"Renames `stepCount`.\\nThe rest stays.\"},{\"number\":170,\"title\":\"Next\"}]";
+    let long = output.replace("The rest stays.", &"The rest stays. ".repeat(40));
+    let seen = observe(
+        "Bash",
+        json!({ "command": "gh pr list", "description": "Find pull requests" }),
+        json!({ "stdout": long }),
+    );
+    assert_eq!(seen.title, "Find pull requests");
+    let detail = detail(&seen);
+    assert!(
+        detail.starts_with("2 entries with: body, number, title\nnumber 169, title Consolidate state"),
+        "{detail}"
+    );
+    assert!(detail.contains("number 170, title Next") && !detail.contains("nThe"), "{detail}");
+}
+
+#[test]
+fn a_large_output_becomes_ten_times_smaller() {
+    let lines: String = (0..400)
+        .map(|line| format!("2026-01-02 INFO handled request_{line} for user_{} in {line} ms\n", line % 7))
+        .collect();
+    let seen = bash("./serve", &lines);
+    let size = seen.title.len() + seen.summary.len() + detail(&seen).len();
+    assert!(size * 10 <= lines.len(), "{size} of {}", lines.len());
+}

@@ -1,0 +1,195 @@
+//! What a run of tests, a linter or a compiler came to: counts, what failed, and its errors.
+
+use baton_core::task::qa::{QaFailure, QaRun, read_log};
+
+use super::lines::error_lines;
+use super::run::Run;
+use super::text::{counted, one_line};
+
+/// How much of an output is read for verdicts: its end, where the counts are.
+const MAX_LOG_BYTES: usize = 400_000;
+/// How many errors are kept of the first and of the last.
+const FIRST_ERRORS: usize = 4;
+const LAST_ERRORS: usize = 2;
+
+/// What a run came to.
+#[derive(Default)]
+pub(super) struct Verdict {
+    /// For a title: `2 of 14 failed`.
+    pub(super) outcome: Option<String>,
+    /// For a summary: `pytest: 12 passed, 2 failed.`
+    pub(super) sentence: Option<String>,
+    /// What failed: test, place, message.
+    pub(super) failures: Vec<String>,
+    /// Lines that tell of errors, beyond those of failures.
+    pub(super) errors: Vec<String>,
+    /// Tests that passed by name.
+    pub(super) passed: Vec<String>,
+    /// Nothing failed, and something said so.
+    pub(super) is_clean: bool,
+}
+
+impl Verdict {
+    /// Reads the output of a command that checks something or that failed.
+    pub(super) fn of(run: &Run) -> Self {
+        let start = run.output.ceil_char_boundary(run.output.len().saturating_sub(MAX_LOG_BYTES));
+        let log = run.output.get(start..).unwrap_or_default();
+        let runs = read_log(log).runs;
+        let (packages, failed_packages) = go_packages(log);
+        let issues = lint_issues(log);
+        let failing = runs.iter().find(|run| !run.is_clean());
+        let is_clean = !run.failed() && failing.is_none() && failed_packages == 0 && issues.unwrap_or(0) == 0;
+        let passed = runs.iter().map(|run| run.passed).max().unwrap_or(0);
+        let outcome = if let Some(failing) = failing {
+            Some(count_failures(failing))
+        } else if failed_packages > 0 {
+            Some(format!("{failed_packages} of {packages} packages failed"))
+        } else if let Some(issues) = issues.filter(|issues| *issues > 0) {
+            Some(counted(issues, "issue"))
+        } else if !is_clean {
+            None
+        } else if passed > 0 {
+            Some(format!("{passed} passed"))
+        } else if packages > 0 {
+            Some(format!("{} ok", counted(packages, "package")))
+        } else if issues.is_some() {
+            Some("no issues".to_owned())
+        } else {
+            runs.first().map(|_| "clean".to_owned())
+        };
+        let failures: Vec<String> = runs.iter().flat_map(|run| &run.failures).map(tell_failure).collect();
+        let errors = if is_clean { Vec::new() } else { own_errors(log, &runs) };
+        Self {
+            sentence: (passed > 0 || failing.is_some())
+                .then(|| runs.iter().map(tell).collect::<Vec<_>>().join(" ")),
+            is_clean: is_clean && outcome.is_some(),
+            passed: if passed > 0 { passed_tests(log) } else { Vec::new() },
+            outcome,
+            failures,
+            errors,
+        }
+    }
+
+    /// The first errors and the last: causes, and what it came to.
+    pub(super) fn first_and_last_errors(&self) -> Vec<&str> {
+        let lines = &self.errors;
+        let last = lines.len().saturating_sub(LAST_ERRORS).max(FIRST_ERRORS);
+        lines.iter().take(FIRST_ERRORS).chain(lines.iter().skip(last)).map(String::as_str).collect()
+    }
+}
+
+fn count_failures(run: &QaRun) -> String {
+    let all = run.passed + run.failed;
+    match (run.failed, run.errors) {
+        (0, errors) => counted(usize::try_from(errors).unwrap_or(usize::MAX), "error"),
+        (failed, _) if run.passed > 0 => format!("{failed} of {all} failed"),
+        (failed, _) => format!("{failed} failed"),
+    }
+}
+
+fn tell(run: &QaRun) -> String {
+    let counts: Vec<String> = [
+        (run.passed, "passed"),
+        (run.failed, "failed"),
+        (run.skipped, "skipped"),
+        (run.errors, "errors"),
+        (run.warnings, "warnings"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{count} {word}"))
+    .collect();
+    if counts.is_empty() {
+        format!("{}: clean.", run.tool)
+    } else {
+        format!("{}: {}.", run.tool, counts.join(", "))
+    }
+}
+
+fn tell_failure(failure: &QaFailure) -> String {
+    let place = match (&failure.file, failure.line) {
+        (Some(file), Some(line)) => format!(" ({file}:{line})"),
+        (Some(file), None) if !failure.name.contains(file.as_str()) => format!(" ({file})"),
+        _ => String::new(),
+    };
+    let message =
+        failure.message.as_deref().map(|message| format!(": {}", one_line(message, 160))).unwrap_or_default();
+    format!("{}{place}{message}", failure.name)
+}
+
+/// Lines that tell of errors and are not the failures over again; what a test asserted comes first.
+fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
+    let known = |line: &str| {
+        let is_verdict =
+            line.starts_with("--- FAIL") || line.starts_with("FAILED ") || line.ends_with("... FAILED");
+        line == "FAIL"
+            || is_verdict
+                && runs.iter().flat_map(|run| &run.failures).any(|failure| line.contains(&failure.name))
+    };
+    let said = |line: &str| {
+        runs.iter()
+            .flat_map(|run| &run.failures)
+            .filter_map(|failure| failure.message.as_deref())
+            .any(|message| line.contains(message))
+    };
+    let asserted = log.lines().map(str::trim).filter(|line| is_assertion(line)).take(20);
+    let mut errors: Vec<String> = Vec::new();
+    for line in asserted.chain(error_lines(log)) {
+        if !known(line) && !said(line) && !errors.iter().any(|error| error == line) {
+            errors.push(line.to_owned());
+        }
+    }
+    errors
+}
+
+/// `sum_test.go:12: got 3, want 4`, and what pytest and Rust's assertions print.
+fn is_assertion(line: &str) -> bool {
+    let place = line.split(": ").next().unwrap_or_default();
+    let go = place
+        .split_once("_test.go:")
+        .is_some_and(|(file, number)| !file.contains(' ') && number.parse::<u32>().is_ok());
+    go || line.starts_with("E   ")
+        || line.starts_with("assertion `")
+        || line.starts_with("left: ")
+        || line.starts_with("right: ")
+}
+
+/// How many packages `go test` named, and how many of them failed.
+fn go_packages(log: &str) -> (usize, usize) {
+    let (mut passed, mut failed) = (0, 0);
+    for (verdict, rest) in log.lines().filter_map(|line| line.split_once('\t')) {
+        match verdict.trim_end() {
+            "ok" if !rest.is_empty() => passed += 1,
+            "FAIL" if !rest.is_empty() => failed += 1,
+            _ => {}
+        }
+    }
+    (passed + failed, failed)
+}
+
+/// `0 issues.`, `12 issues:`, as golangci-lint ends.
+fn lint_issues(log: &str) -> Option<usize> {
+    log.lines().rev().take(60).find_map(|line| {
+        let bare = line.trim();
+        let bare =
+            bare.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(bare, |(_, rest)| rest);
+        let (number, rest) = bare.split_once(' ')?;
+        matches!(rest, "issues." | "issues:" | "issue." | "issue:").then(|| number.parse().ok()).flatten()
+    })
+}
+
+/// The tests that passed, where the runner names them.
+fn passed_tests(log: &str) -> Vec<String> {
+    let name = |line: &str| -> Option<String> {
+        let line = line.trim_end();
+        if let Some(rest) = line.strip_prefix("--- PASS: ") {
+            return rest.split(' ').next().map(str::to_owned);
+        }
+        if let Some(rest) = line.strip_prefix("test ") {
+            return rest.strip_suffix(" ... ok").map(str::to_owned);
+        }
+        let (test, _) = line.split_once(" PASSED")?;
+        test.contains("::").then(|| test.to_owned())
+    };
+    log.lines().filter_map(name).take(200).collect()
+}

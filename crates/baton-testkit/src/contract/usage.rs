@@ -1,0 +1,55 @@
+//! What models counted: it adds up by day and model.
+
+use baton_store::{DailyUsage, Spent, Store};
+
+use super::store::{TestStore, read, write};
+
+fn usage(day: &str, compressor: &str, model: &str, counts: [u64; 3]) -> DailyUsage {
+    let [calls, tokens_in, tokens_out] = counts;
+    DailyUsage {
+        day: day.into(),
+        compressor: compressor.into(),
+        model: model.into(),
+        calls,
+        tokens_in,
+        tokens_out,
+        // Any number will do, as long as it adds up too.
+        micro_usd: tokens_in + 5 * tokens_out,
+    }
+}
+
+fn add(store: &Store, added: &DailyUsage) {
+    let added = added.clone();
+    write(store, move |tx| tx.add_usage(&added));
+}
+
+/// What a model counts on a day adds up; days, providers and models are apart, the newest day first.
+pub fn it_adds_up_by_day_and_model(store: &TestStore) {
+    let spent_on = |day: &'static str| read(store, move |tx| tx.spent_on(day));
+    assert_eq!((read(store, |tx| tx.usage(10)), spent_on("2026-01-17")), (vec![], Spent::default()));
+    for added in [
+        usage("2026-01-17", "anthropic", "haiku", [1, 100, 10]),
+        usage("2026-01-17", "anthropic", "haiku", [2, 1 << 40, 5]),
+        usage("2026-01-17", "anthropic", "Haiku", [1, 7, 0]),
+        usage("2026-01-17", "openai", "haiku", [1, 3, 4]),
+        usage("2026-01-18", "anthropic", "haiku", [1, 1, 1]),
+        usage("2025-12-31", "anthropic", "haiku", [9, 9, 9]),
+    ] {
+        add(store, &added);
+    }
+    let today = [
+        usage("2026-01-17", "anthropic", "haiku", [3, (1 << 40) + 100, 15]),
+        usage("2026-01-17", "anthropic", "Haiku", [1, 7, 0]),
+        usage("2026-01-17", "openai", "haiku", [1, 3, 4]),
+    ];
+    let listed = read(store, |tx| tx.usage(10));
+    let days: Vec<&str> = listed.iter().map(|row| row.day.as_str()).collect();
+    assert_eq!(days, ["2026-01-18", "2026-01-17", "2026-01-17", "2026-01-17", "2025-12-31"]);
+    assert!(today.iter().all(|row| listed.contains(row)), "{listed:?}");
+    assert_eq!(read(store, |tx| tx.usage(2)), listed[..2]);
+    let tokens_in = (1 << 40) + 100 + 7 + 3;
+    let expected = Spent { tokens: tokens_in + 15 + 4, micro_usd: tokens_in + 5 * (15 + 4) };
+    assert_eq!(spent_on("2026-01-17"), expected);
+    assert_eq!(spent_on("2026-01-18"), Spent { tokens: 2, micro_usd: 6 });
+    assert_eq!(spent_on("2026-01-19"), Spent::default());
+}
