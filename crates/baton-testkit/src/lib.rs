@@ -8,3 +8,4 @@ pub mod crash;
 pub mod crash_saves;
 pub mod model_server;
 pub mod postgres;
+pub mod processes;

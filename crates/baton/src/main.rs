@@ -16,6 +16,7 @@ mod keys;
 mod logging;
 mod observations;
 mod output;
+mod stop_signal;
 mod verbs;
 
 use std::process::ExitCode;

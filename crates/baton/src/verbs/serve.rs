@@ -9,7 +9,6 @@ use baton_server::{Server, ServerConfig};
 use baton_store::Threads;
 use clap::Args;
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::open_app;
 use crate::cli::VERSION;
@@ -17,6 +16,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, note, warn};
+use crate::stop_signal::StopSignal;
 use crate::verbs::worker::spawn_beside;
 
 #[derive(Debug, Args)]
@@ -49,11 +49,12 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         requests_per_minute: config.rate_limit_per_minute,
         version: VERSION.to_owned(),
     };
+    let no_runtime = |error: std::io::Error| {
+        Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}"))
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
+    let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let team = if args.no_worker { None } else { Some(spawn_beside(&app, config)?) };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}")))?;
     let failed = |error: baton_server::ServeError| {
         Failure::new(Exit::Failure, "serve_failed", error.to_string())
             .hint("choose another address with --listen, or stop what listens there")
@@ -70,8 +71,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         note(&format!("baton listens on http://{address}"));
         let sweeper = tokio::spawn(clean_up_every_minute(app));
         let stopped = tokio::select! {
-            stopped = server.run(stop_signal()) => stopped,
-            () = grace() => Ok(()),
+            stopped = server.run(stop.clone().heard()) => stopped,
+            () = grace(stop) => Ok(()),
         };
         sweeper.abort();
         stopped.map_err(failed)
@@ -84,22 +85,9 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
 }
 
 /// Is over some time after the process was asked to stop: clients that never finish what they send are left behind.
-async fn grace() {
-    stop_signal().await;
+async fn grace(stop: StopSignal) {
+    stop.heard().await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-}
-
-/// Waits until the process is asked to stop.
-pub(crate) async fn stop_signal() {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }
 
 /// Gives up silent sessions, drops old logs and expired keys: every minute, by one process of all that share the store.

@@ -38,3 +38,7 @@ mod task_refusals;
 mod task_relay;
 mod text_http;
 mod tokens_http;
+mod worker_api;
+mod worker_lifecycle;
+mod worker_work;
+mod workplace;

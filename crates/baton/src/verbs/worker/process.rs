@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process, setsid};
 use serde_json::{Value, json};
 
 use super::client::health;
-use super::seat::{Occupancy, Seat};
+use super::seat::{Occupancy, Seat, socket_of};
 use crate::backend::{open_app, store_config};
 use crate::cli::VERSION;
 use crate::config::Config;
@@ -25,13 +26,15 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::HookSpill;
 use crate::output::{Answer, Failure, note};
-use crate::verbs::serve::stop_signal;
+use crate::stop_signal::StopSignal;
 
 /// How long a start waits for the worker to answer, and a stop for it to leave.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often an idle worker asks itself whether it is still needed.
 const IDLE_LOOK: Duration = Duration::from_secs(5);
+/// How long clients may take to finish what they send once the worker stops.
+const GRACE: Duration = Duration::from_secs(1);
 const CLEANUP_EVERY: Duration = Duration::from_secs(60);
 
 fn failed(message: impl Into<String>) -> Failure {
@@ -41,6 +44,7 @@ fn failed(message: impl Into<String>) -> Failure {
 /// Starts a worker in the background, and waits until it answers.
 pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
+    socket_of(&folder)?;
     if let Occupancy::Taken(_) = Seat::occupancy(&config.data_dir) {
         return answered(config, Instant::now() + PATIENCE, "worker already runs");
     }
@@ -49,6 +53,7 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
     let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
+    let begun_at = output.metadata().map_err(unwritable)?.len();
     let program = std::env::current_exe().map_err(|error| failed(format!("this program: {error}")))?;
     let mut child = Command::new(program)
         .args(["worker", "run", "--detached", "--data-dir"])
@@ -67,14 +72,22 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
             // One that found the seat taken leaves in peace: another start was first.
             && Seat::occupancy(&config.data_dir) == Occupancy::Free
         {
-            let last = std::fs::read_to_string(&log).unwrap_or_default();
-            let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-            return Err(failed(format!("the worker ended at once ({status}): {last}"))
+            let why = last_words(&log, begun_at);
+            return Err(failed(format!("the worker ended at once ({status}): {why}"))
                 .hint(format!("{} has more", log.display())));
         }
         std::thread::sleep(LOOK_EVERY);
     }
     Err(failed("the worker does not answer").hint(format!("{} may say why", log.display())))
+}
+
+/// What a process that ended wrote to its log as the reason: its error, or else its last line.
+fn last_words(log: &Path, from: u64) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(text.get(usize::try_from(from).unwrap_or(0)..).unwrap_or_default());
+    let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
+    let error = lines().find_map(|line| line.strip_prefix("error: "));
+    error.or_else(|| lines().next()).unwrap_or("it said nothing").to_owned()
 }
 
 /// Waits until the worker of this folder answers, and tells about it.
@@ -177,6 +190,14 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         // fails.
         let _ = setsid();
     }
+    let no_runtime = |error: std::io::Error| failed(format!("the async runtime: {error}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(no_runtime)?;
+    // Before anybody can know whom to stop.
+    let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let Some(seat) = Seat::take(&config.data_dir)? else {
         if detached {
             return Ok(Answer::silent());
@@ -189,11 +210,6 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     let team = spawn_beside(&app, config)?;
     let used = team.handle.clone();
     let clock = app.clone();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| failed(format!("the async runtime: {error}")))?;
     let served = runtime.block_on(async {
         let server = LocalServer::bind(app.clone(), seat.socket(), VERSION, move || used.touch(clock.now()))
             .map_err(|error| failed(error.to_string()))?;
@@ -202,17 +218,17 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         }
         let cleaner = tokio::spawn(clean_up_now_and_then(app.clone()));
         let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
-        let watching = app.clone();
+        let (watching, asked) = (app.clone(), stop.clone());
         let leave = async move {
             tokio::select! {
-                () = stop_signal() => {}
+                () = asked.heard() => {}
                 () = until_idle(&watching, &handle, idle) => tracing::info!("nobody needed the worker; leaving"),
             }
         };
         let stopped = tokio::select! {
             stopped = server.run(leave) => stopped.map_err(|error| failed(error.to_string())),
             // Clients that never finish what they send are left behind.
-            () = async { stop_signal().await; tokio::time::sleep(Duration::from_secs(1)).await } => Ok(()),
+            () = async { stop.heard().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
         cleaner.abort();
         stopped

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,18 +39,7 @@ impl Seat {
     /// Takes the seat; none when it is taken.
     pub(crate) fn take(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let folder = DataDir::open(data_dir)?;
-        let socket = folder.worker_socket();
-        if socket.as_os_str().len() > MAX_SOCKET_PATH {
-            return Err(Failure::new(
-                Exit::Usage,
-                "invalid_config",
-                format!(
-                    "{} is longer than the {MAX_SOCKET_PATH} bytes that the path of a socket may have",
-                    socket.display()
-                ),
-            )
-            .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"));
-        }
+        let socket = socket_of(&folder)?;
         let Some(lock) =
             try_lock(&folder.worker_lock()).map_err(|error| failed(&folder.worker_lock(), &error))?
         else {
@@ -58,7 +47,7 @@ impl Seat {
         };
         let seat = Self { _lock: lock, pid: folder.worker_pid(), socket };
         // What a predecessor left behind: nobody listens there, for the seat was free.
-        remove(&seat.socket).map_err(|error| failed(&seat.socket, &error))?;
+        remove_socket(&seat.socket).map_err(|error| failed(&seat.socket, &error))?;
         let pid = format!("{}\n", std::process::id());
         write_durably(&seat.pid, pid.as_bytes()).map_err(|error| failed(&seat.pid, &error))?;
         Ok(Some(seat))
@@ -90,12 +79,26 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        for path in [&self.socket, &self.pid] {
-            if let Err(error) = remove(path) {
+        for (path, removed) in [(&self.socket, remove_socket(&self.socket)), (&self.pid, remove(&self.pid))] {
+            if let Err(error) = removed {
                 tracing::warn!(%error, path = %path.display(), "a file of the worker stays behind");
             }
         }
     }
+}
+
+/// Where the worker of a folder listens.
+pub(super) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
+    let socket = folder.worker_socket();
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH {
+        return Ok(socket);
+    }
+    let message = format!(
+        "{} is longer than the {MAX_SOCKET_PATH} bytes that the path of a socket may have",
+        socket.display()
+    );
+    Err(Failure::new(Exit::Usage, "invalid_config", message)
+        .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
 
 /// Locks a file of our own; none when another process has it locked. Whoever only looks has it for a moment too, so that
@@ -112,6 +115,16 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
         }
     }
     Ok(None)
+}
+
+/// Removes a socket; anything else in its place is not ours to remove.
+fn remove_socket(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => remove(path),
+        Ok(_) => Err(io::Error::other("something that is no socket is in its place")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn remove(path: &Path) -> io::Result<()> {
