@@ -1,5 +1,5 @@
 //! Real processes seen from outside: signals, who is still there, requests over a Unix socket, waiting for what others do.
-#![expect(clippy::panic, clippy::expect_used, reason = "a test that waits in vain must fail loudly")]
+#![expect(clippy::expect_used, reason = "a test that waits in vain must fail loudly")]
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

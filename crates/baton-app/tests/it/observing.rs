@@ -61,7 +61,7 @@ pub(crate) fn report(event: &str, more: Value) -> Value {
         "event": event, "session_id": CHAT, "cwd": "/home/dev/shop", "venture": "v", "repo": "o/r",
         "transcript_path": "/home/dev/.claude/projects/shop/chat-1.jsonl", "permission_mode": "default",
     });
-    let more = more.as_object().cloned().expect("fields");
+    let more = more.as_object().cloned().unwrap();
     report.as_object_mut().unwrap().extend(more);
     report
 }

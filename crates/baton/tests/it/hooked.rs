@@ -151,7 +151,7 @@ impl Hooked {
 
 /// Adds fields to an object, or replaces them.
 pub(crate) fn merged(mut object: Value, more: Value) -> Value {
-    let Value::Object(more) = more else { panic!("fields are needed") };
+    let more = more.as_object().cloned().unwrap();
     object.as_object_mut().unwrap().extend(more);
     object
 }
