@@ -144,7 +144,8 @@ fn keep_diff(
             size / MEBIBYTE
         ));
     }
-    draft.keep(name, "diff", &diff.patch, Compress::Always)
+    draft.scan().patch(&diff.patch);
+    draft.keep_known(name, "diff", &diff.patch, Compress::Always)
 }
 
 fn list(paths: &[String]) -> String {

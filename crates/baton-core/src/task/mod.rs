@@ -23,8 +23,8 @@ mod ttl;
 pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
 pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
 pub use context::{
-    Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision, QaResults, Revision,
-    Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
+    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
+    QaResults, Revision, Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
 };
 pub use coordination::{Acquisition, RoleState, RoleStatus, no_snapshot};
 pub use drift::{
