@@ -121,6 +121,39 @@ fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
 }
 
 #[test]
+fn objects_that_no_context_needs_go_with_the_context_that_did() {
+    let checkout = Checkout::implemented();
+    let packs = || fs::read_dir(checkout.path(".agent-output/.objects/objects/pack")).unwrap().count();
+    let of_first = packs();
+    for (verb, task) in
+        [("purge-context", "TASK-0831"), ("complete", "TASK-0832"), ("sweep-contexts", "TASK-0833")]
+    {
+        let file = format!("tasks/{task}-other.task.yaml");
+        let text = fs::read_to_string(checkout.path("tasks/TASK-0824-settings.task.yaml")).unwrap();
+        let before = fs::read_to_string(checkout.path("src/main.rs")).unwrap();
+        checkout.write(&file, &text.replace("Faster settings", task));
+        checkout.task(&["init-context", task]);
+        checkout.task(&["update-agent", task, "--agent", "implementer", "--status", "in_progress"]);
+        checkout.write("src/main.rs", &format!("// only {task} needs this\n"));
+        checkout.task(&["snapshot-worktree", task, "--agent", "implementer"]);
+        assert!(packs() > of_first, "{verb}");
+        checkout.write("src/main.rs", &before);
+        fs::remove_file(checkout.path(&file)).unwrap();
+        match verb {
+            "complete" => checkout.task(&[verb, task, "--force"]),
+            "sweep-contexts" => checkout.task(&[verb, "--ttl", "0s"]),
+            _ => checkout.task(&[verb, task]),
+        };
+        assert_eq!(packs(), of_first, "{verb}");
+    }
+    checkout.task(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    checkout.write("src/main.rs", "fn main() {}\n");
+    let error = checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!(error["details"]["differences"][0]["kind"], "reset", "{error}");
+    assert_eq!(error["details"]["differences"][1]["path"], "src/main.rs", "{error}");
+}
+
+#[test]
 fn a_repository_before_its_first_commit_and_a_detached_one() {
     let checkout = Checkout::unborn();
     assert_eq!(checkout.task(&["init-context", TASK])["base_commit"], Value::Null);
