@@ -1,8 +1,6 @@
 //! What `baton task` refuses on a real repository: secrets, bad input, no git. Nothing is half written.
 
 use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -128,49 +126,4 @@ fn a_folder_that_only_looks_like_a_repository_is_none() {
     let checkout = Checkout::implemented();
     fs::remove_file(checkout.path(".git/HEAD")).unwrap();
     checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
-}
-
-#[test]
-fn kill_during_a_verb_leaves_the_old_context_or_the_new_one() {
-    let checkout = Checkout::begun();
-    checkout.update("implementer", "in_progress");
-    checkout.write("qa.log", "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
-    let verbs: [&[&str]; 3] = [
-        &["snapshot-worktree", TASK, "--agent", "implementer"],
-        &["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"],
-        &["update-agent", TASK, "--agent", "implementer", "--status", "in_progress", "--session-id", "s1"],
-    ];
-    let mut before = checkout.context();
-    let (mut written, mut killed) = (0, 0);
-    for round in 0..45_u64 {
-        checkout.write("src/main.rs", &format!("fn main() {{ round({round}) }}\n"));
-        let mut child = checkout
-            .home
-            .command()
-            .arg("task")
-            .args(verbs[usize::try_from(round).unwrap() % verbs.len()])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(2 * round));
-        let was_running = child.try_wait().unwrap().is_none();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let now = checkout.context();
-        let count = |context: &serde_json::Value| context["audit"]["update_count"].as_u64().unwrap();
-        let steps = count(&now) - count(&before);
-        assert!(steps == 1 || (steps == 0 && now == before), "round {round}");
-        for path in now["snapshots"].as_array().unwrap().iter().map(|snapshot| &snapshot["diff_from_base"]) {
-            assert!(checkout.path(path.as_str().unwrap()).is_file(), "round {round}: {path}");
-        }
-        written += steps;
-        killed += u64::from(was_running);
-        before = now;
-    }
-    assert!(written > 0 && killed > 0, "{written} written, {killed} killed");
-    // Whatever was left lying about is in nobody's way.
-    checkout.snapshot("implementer");
-    checkout.update("implementer", "done");
-    checkout.update("reviewer", "in_progress");
 }
