@@ -43,9 +43,17 @@ pub(crate) fn no_context(id: &TaskId) -> Fault {
         .hint(format!("make one with baton task init-context {id}; baton task list shows what there is"))
 }
 
-/// Takes the lock over everything below `.agent-output/`, making that folder if need be.
+/// Takes the lock over everything below `.agent-output/`, making that folder if need be. A new one is ignored by git:
+/// diffs and logs belong into no commit.
 pub(crate) fn lock(place: &TaskPlace) -> Result<StoreLock, Fault> {
-    make_folder(&place.output())?;
+    let folder = place.output();
+    let is_new = folder.symlink_metadata().is_err();
+    make_folder(&folder)?;
+    if is_new {
+        let mut batch = Batch::new(&folder);
+        batch.add(".gitignore", b"*\n")?;
+        batch.commit()?;
+    }
     StoreLock::take(&place.output(), place.lock_timeout)
 }
 

@@ -67,13 +67,16 @@ pub(crate) fn remove(place: &TaskPlace, folder: &Path, now: Timestamp) -> Result
 /// Removes the objects of snapshots that no context needs any more. Only whoever holds the lock may.
 pub(crate) fn drop_objects(place: &TaskPlace, now: Timestamp) {
     let folder = place.output().join(OBJECTS_FOLDER);
-    let dropped = match live(place) {
-        none if none.is_empty() => remove(place, &folder, now).map(|_| ()),
-        ids if folder.is_dir() => keep_objects_of(place, &ids),
-        _ => Ok(()),
-    };
-    if let Err(fault) = dropped {
-        tracing::warn!(error = %fault.message, "objects of snapshots could not be removed; the next sweep tries again");
+    let ids = live(place);
+    if ids.is_empty() {
+        if let Err(fault) = remove(place, &folder, now) {
+            tracing::warn!(error = %fault.message, "objects of snapshots could not be removed; the next sweep tries again");
+        }
+    } else if folder.is_dir()
+        && let Err(fault) = keep_objects_of(place, &ids)
+    {
+        // Without git, as an example: that they stay harms nobody.
+        tracing::info!(error = %fault.message, "objects of snapshots were not looked through; the next sweep tries again");
     }
 }
 

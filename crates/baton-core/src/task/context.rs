@@ -120,7 +120,7 @@ pub struct TaskSnapshot {
 pub struct ValidationBaseline {
     /// The commands to run.
     pub commands: Vec<String>,
-    /// Where those commands came from: `task`, `area` or `repository`.
+    /// Where those commands came from: `task`, `area` or `repository`; `none` when there are none.
     pub commands_from: String,
     /// How they went at first.
     pub initial_results: QaResults,

@@ -36,7 +36,8 @@ pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
 pub use scope::{
-    ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, expand, scope_hash, scope_patterns, shorten,
+    ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, counted, expand, scope_hash, scope_patterns,
+    shorten,
 };
 pub use section::{Section, sections, slug};
 pub use snapshot::{

@@ -94,7 +94,11 @@ fn people_read_what_happened() {
     let finished = checkout.home.run(&["task", "verify-worktree", TASK, "--expected-agent", "implementer"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (5, ""));
     assert!(finished.stderr.contains("src/main.rs: expected SHA"), "{}", finished.stderr);
-    assert!(finished.stderr.contains("next: undo it"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("next: undo it or keep it, and say which: baton task resolve-drift"),
+        "{}",
+        finished.stderr
+    );
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
         "--status",
         "in_progress",
     ]);
-    assert!(warned.stderr.contains("1 other tasks have a context"), "{warned:?}");
+    assert!(warned.stderr.contains("1 other task has a context"), "{warned:?}");
     checkout.task(&["purge-context", "TASK-0825"]);
     assert!(checkout.path(".agent-output/.objects").is_dir());
     checkout.task(&["purge-context", TASK]);
