@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(6, "0006_turns"),
     migration!(7, "0007_tokens"),
     migration!(8, "0008_checkpoints"),
+    migration!(9, "0009_placeholder"),
 ];
 
 /// The schema version that this binary reads and writes.
