@@ -8,6 +8,7 @@ use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, Sho
 use crate::maintenance::Cleanup;
 use crate::operation::{AnyOperation, operation};
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use crate::task::{ListTasks, RecordTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
 
 /// Gives every operation.
@@ -32,6 +33,8 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ExplainContext>(),
         operation::<DeleteCheckpoint>(),
         operation::<ListWorkflows>(),
+        operation::<RecordTask>(),
+        operation::<ListTasks>(),
         operation::<CreateToken>(),
         operation::<ListTokens>(),
         operation::<RevokeToken>(),

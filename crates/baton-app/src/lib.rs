@@ -19,6 +19,7 @@ mod prepare;
 mod request_log;
 pub mod session;
 mod settings;
+pub mod task;
 pub mod token;
 mod transact;
 

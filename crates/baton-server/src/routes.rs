@@ -6,6 +6,7 @@ use baton_app::checkpoint::{
 };
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::task::{ListTasks, RecordTask};
 use baton_app::{AnyOperation, operation};
 
 /// The method of a route.
@@ -74,5 +75,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/checkpoints/{checkpointId}", operation::<LoadCheckpoint>()),
         delete("/api/checkpoints/{checkpointId}", operation::<DeleteCheckpoint>()),
         get("/api/workflows", operation::<ListWorkflows>()),
+        get("/api/tasks", operation::<ListTasks>()),
+        post("/api/tasks", operation::<RecordTask>()),
     ]
 }

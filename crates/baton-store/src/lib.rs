@@ -31,8 +31,8 @@ pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;
 pub use rows::{
     CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem, QueueClaim,
-    QueueItem, QueueRows, RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, TokenRows,
-    TurnRows, WorkflowFilter, WorkflowRows,
+    QueueItem, QueueRows, RequestRows, SeriesMember, SessionFilter, SessionRows, StoredFrame, TaskFilter,
+    TaskRows, TokenRows, TurnRows, WorkflowFilter, WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -32,6 +32,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(7, "0007_tokens"),
     migration!(8, "0008_checkpoints"),
     migration!(9, "0009_placeholder"),
+    migration!(10, "0010_tasks"),
 ];
 
 /// The schema version that this binary reads and writes.

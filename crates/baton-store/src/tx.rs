@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::rows::{
-    CheckpointRows, HandoffRows, KeyRows, QueueRows, RequestRows, SessionRows, TokenRows, TurnRows,
+    CheckpointRows, HandoffRows, KeyRows, QueueRows, RequestRows, SessionRows, TaskRows, TokenRows, TurnRows,
     WorkflowRows,
 };
 
@@ -28,6 +28,7 @@ pub trait Tx:
     + RequestRows
     + QueueRows
     + TokenRows
+    + TaskRows
     + TurnRows
 {
     /// Runs a part of the work that can be undone by itself while the rest is kept.

@@ -14,6 +14,7 @@ mod glob;
 mod name;
 mod normalize;
 pub mod qa;
+mod record;
 mod scope;
 mod section;
 mod snapshot;
@@ -35,6 +36,7 @@ pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, chec
 pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
+pub use record::{TaskRecord, TaskStatus};
 pub use scope::{
     ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, counted, expand, scope_hash, scope_patterns,
     shorten,

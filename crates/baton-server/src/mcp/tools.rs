@@ -8,6 +8,7 @@ use baton_app::checkpoint::{
 };
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::task::ListTasks;
 use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -46,6 +47,7 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("workflow_explain", operation::<ExplainContext>()),
         tool("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
         tool("workflow_list", operation::<ListWorkflows>()),
+        tool("tasks_everywhere", operation::<ListTasks>()),
     ]
 }
 

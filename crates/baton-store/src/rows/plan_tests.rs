@@ -8,7 +8,7 @@ use crate::frame::Encoding;
 use crate::page::Page;
 use crate::rows::{
     CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, RequestRows, SessionFilter,
-    SessionRows, WorkflowFilter, WorkflowRows,
+    SessionRows, TaskFilter, TaskRows, WorkflowFilter, WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
@@ -149,6 +149,16 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
     rows.replace_frame(id, &Frame { encoding, key_id: None, hash, size_bytes: 0, body }).unwrap();
 }
 
+/// Asks for everything that the index of tasks may be asked for.
+pub(crate) fn ask_for_tasks(rows: &mut impl TaskRows) {
+    let venture: Venture = "v".parse().unwrap();
+    rows.delete_task(&venture, "h", "/c", &"TASK-1".parse().unwrap()).unwrap();
+    let all = TaskFilter { venture, repo: None, status: None, offset: 2, limit: 10 };
+    let repo = Some("o/r".parse().unwrap());
+    rows.tasks(&TaskFilter { repo, ..all.clone() }).unwrap();
+    rows.tasks(&all).unwrap();
+}
+
 mod sqlite {
     use rusqlite::Connection;
 
@@ -169,6 +179,7 @@ mod sqlite {
         let mut planner = Planner { postgres: false, explain, plans: Vec::new() };
         ask_everything(&mut planner);
         ask_for_checkpoints(&mut planner);
+        ask_for_tasks(&mut planner);
         for (sql, plan) in planner.plans {
             let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
             assert!(!plan.is_empty() && !scans, "{sql}\n{plan:#?}");
@@ -202,6 +213,7 @@ mod postgres {
         let mut planner = Planner { postgres: true, explain, plans: Vec::new() };
         ask_everything(&mut planner);
         ask_for_checkpoints(&mut planner);
+        ask_for_tasks(&mut planner);
         for (sql, plan) in planner.plans {
             assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{sql}\n{plan:#?}");
         }

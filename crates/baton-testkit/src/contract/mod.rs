@@ -20,6 +20,7 @@ pub mod request;
 pub mod session;
 pub mod session_list;
 mod store;
+pub mod task;
 pub mod token;
 pub mod transaction;
 pub mod turn;
@@ -81,6 +82,12 @@ macro_rules! store_contract {
                 lists_newest_first,
                 revokes_once,
                 an_id_is_given_once,
+            }
+            task {
+                reads_back_every_field,
+                the_younger_record_stays,
+                lists_filter_and_order,
+                a_forgotten_task_is_gone_alone,
             }
             turn {
                 a_job_is_taken_on_when_it_is_due,
@@ -177,6 +184,7 @@ mod tests {
             ("idempotency", include_str!("idempotency.rs")),
             ("request", include_str!("request.rs")),
             ("queue", include_str!("queue.rs")),
+            ("task", include_str!("task.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),

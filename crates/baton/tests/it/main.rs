@@ -26,6 +26,7 @@ mod snapshots;
 mod task_cli;
 mod task_crash;
 mod task_drift;
+mod task_index;
 mod task_mcp;
 mod task_race;
 mod task_refusals;

@@ -583,9 +583,12 @@ fn every_face_answers_the_same() {
 fn every_operation_has_every_face() {
     let over_http: BTreeSet<&str> = routes().iter().map(|route| route.operation.name()).collect();
     let over_mcp: BTreeSet<&str> = tools().iter().map(|tool| tool.operation.name()).collect();
-    assert_eq!(over_http, over_mcp);
+    // Where a task stands is recorded by the verbs on tasks themselves, wherever the store is.
+    let by_verbs = BTreeSet::from(["task.record"]);
+    assert_eq!(over_http.difference(&over_mcp).copied().collect::<BTreeSet<_>>(), by_verbs);
+    assert!(over_mcp.is_subset(&over_http));
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    for name in over_http {
+    for name in over_mcp {
         let (noun, verb) = name.split_once('.').unwrap();
         let verb = verb.replace('_', "-");
         let help = home.run(&[noun, &verb, "--help"]);

@@ -1,10 +1,12 @@
-//! `baton task …`: works on the checkout it is called in, without a store or a server.
+//! `baton task …`: works on the checkout it is called in, and needs no store and no server. A store that is there learns
+//! where the tasks stand.
 
 mod args;
 mod checkout;
 mod demo;
 mod describe;
 mod git_tree;
+mod index;
 mod tools;
 
 use std::io::Read;
@@ -32,8 +34,13 @@ use crate::output::{Answer, Failure, warn};
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failure> {
+    if let TaskCommand::List(args) = &command
+        && args.everywhere
+    {
+        return index::everywhere(args, config);
+    }
     let checkout = Checkout::open(config)?;
-    let verb = Verb { checkout: &checkout };
+    let verb = Verb { checkout: &checkout, config };
     match command {
         TaskCommand::InitContext(args) => verb.answer::<InitContext>(
             json!({ "task_id": args.task, "base_commit": args.base_commit, "truncate": args.truncate,
@@ -116,6 +123,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
 
 struct Verb<'a> {
     checkout: &'a Checkout,
+    config: &'a Config,
 }
 
 impl Verb<'_> {
@@ -127,7 +135,12 @@ impl Verb<'_> {
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
         }
-        let data = operation::<O>().call(&self.checkout.place, params).map_err(|mut fault| {
+        let result = operation::<O>().call(&self.checkout.place, params.clone());
+        let recorded = index::record(self.config, &self.checkout.place, operation::<O>(), &params, &result);
+        if let Err(failure) = recorded {
+            warn(&format!("the store does not know of it: {}", failure.message));
+        }
+        let data = result.map_err(|mut fault| {
             if fault.code == ErrorCode::InvalidRequest && fault.hint.is_none() {
                 let verb = O::NAME.trim_start_matches("task.").replace('_', "-");
                 fault.hint = Some(format!("baton task {verb} --help says what it takes"));

@@ -8,6 +8,7 @@ use baton_task::{AnyTaskOperation, Effect, catalog};
 use serde_json::{Map, Value};
 
 use super::checkout::{actor, place};
+use super::index::record;
 use crate::checkout::find_root;
 use crate::config::Config;
 
@@ -23,13 +24,19 @@ pub(crate) fn local_tools(config: &Config) -> Vec<LocalTool> {
     let root = std::env::current_dir().ok().as_deref().and_then(find_root);
     root.map_or_else(Vec::new, |root| {
         let actor = actor(config);
-        catalog().into_iter().map(|operation| tool(operation, &root, &actor)).collect()
+        let config = Arc::new(config.clone());
+        catalog().into_iter().map(|operation| tool(operation, &root, &actor, &config)).collect()
     })
 }
 
-fn tool(operation: &'static dyn AnyTaskOperation, root: &Path, actor: &str) -> LocalTool {
+fn tool(
+    operation: &'static dyn AnyTaskOperation,
+    root: &Path,
+    actor: &str,
+    config: &Arc<Config>,
+) -> LocalTool {
     let name = operation.name().replace('.', "_");
-    let (root, actor) = (root.to_owned(), actor.to_owned());
+    let (root, actor, config) = (root.to_owned(), actor.to_owned(), Arc::clone(config));
     LocalTool {
         hints: LocalHints {
             reads: operation.effect() == Effect::Read,
@@ -41,7 +48,14 @@ fn tool(operation: &'static dyn AnyTaskOperation, root: &Path, actor: &str) -> L
         input_schema: operation.params_schema(),
         output_schema: fitting(operation.output_schema()),
         // Each call finds the checkout anew: HEAD moves while the server runs.
-        call: Arc::new(move |arguments| operation.call(&place(&root, &actor), Value::Object(arguments))),
+        call: Arc::new(move |arguments| {
+            let (place, params) = (place(&root, &actor), Value::Object(arguments));
+            let result = operation.call(&place, params.clone());
+            if let Err(failure) = record(&config, &place, operation, &params, &result) {
+                tracing::warn!(error = %failure.message, "the store does not know of a task");
+            }
+            result
+        }),
     }
 }
 
