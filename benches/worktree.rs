@@ -17,6 +17,8 @@ struct Scene {
     untracked: usize,
     rounds: usize,
     attributes: Option<&'static str>,
+    /// Whether objects are in a pack, as after a clone, or each in a file, as after a first commit.
+    packed: bool,
 }
 
 const SCENES: &[Scene] = &[
@@ -27,6 +29,7 @@ const SCENES: &[Scene] = &[
         untracked: 1,
         rounds: 100,
         attributes: None,
+        packed: false,
     },
     Scene {
         name: "20,000 files, 100 changed, 20 untracked",
@@ -35,6 +38,7 @@ const SCENES: &[Scene] = &[
         untracked: 20,
         rounds: 31,
         attributes: None,
+        packed: false,
     },
     Scene {
         name: "20,000 files with `* text=auto`, 100 changed, 20 untracked",
@@ -43,6 +47,16 @@ const SCENES: &[Scene] = &[
         untracked: 20,
         rounds: 31,
         attributes: Some("* text=auto\n"),
+        packed: false,
+    },
+    Scene {
+        name: "20,000 files with `* text=auto` in a pack, 100 changed, 20 untracked",
+        files: 20_000,
+        changed: 100,
+        untracked: 20,
+        rounds: 31,
+        attributes: Some("* text=auto\n"),
+        packed: true,
     },
     Scene {
         name: "100,000 files, 100 changed, 20 untracked",
@@ -51,6 +65,7 @@ const SCENES: &[Scene] = &[
         untracked: 20,
         rounds: 11,
         attributes: None,
+        packed: false,
     },
 ];
 
@@ -82,6 +97,9 @@ fn build(scene: &Scene, root: &Path) {
     }
     run(root, &["add", "--all"]);
     run(root, &["commit", "--quiet", "-m", "all"]);
+    if scene.packed {
+        run(root, &["repack", "-a", "-d", "--quiet"]);
+    }
     for number in 0..scene.untracked {
         fs::write(root.join(format!("untracked{number}.rs")), content(number, 9)).expect("a file");
     }

@@ -12,6 +12,7 @@ use crate::observation::{
 };
 use crate::operation::{AnyOperation, operation};
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use crate::task::{ListTasks, RecordTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
 
 /// Gives every operation.
@@ -46,6 +47,8 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<SummarizeSession>(),
         operation::<WorkerHealth>(),
         operation::<ReadContext>(),
+        operation::<RecordTask>(),
+        operation::<ListTasks>(),
         operation::<CreateToken>(),
         operation::<ListTokens>(),
         operation::<RevokeToken>(),

@@ -20,6 +20,7 @@ mod prepare;
 mod request_log;
 pub mod session;
 mod settings;
+pub mod task;
 pub mod token;
 mod transact;
 

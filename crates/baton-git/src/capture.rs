@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::attributes::{ATTRIBUTES, file_may_convert, may_convert};
+use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
 use crate::moment::Moment;
@@ -13,7 +13,7 @@ use crate::path::{RepoPath, is_within, quoted};
 use crate::program::Invocation;
 use crate::repository::Repository;
 use crate::snapshot::{Snapshot, StagedChange, TreeFile};
-use crate::stat_cache::StatCache;
+use crate::stat_cache::{KnownContent, StatCache};
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::{TreeInput, build};
 use crate::vault::Vault;
@@ -84,12 +84,18 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
     let index = Index::read(repository, vault.folder())?;
     let tracked_items = tracked_items(&index, vault.excluded());
     let mut look = Look::new(repository, &index, &cache);
-    look.trust_index = !may_convert(repository, &index);
+    look.conversion = Conversion::possible(repository, &index);
     // Where nothing is converted, whether a tracked file changed is found out here alone.
-    let quiet = if look.trust_index { index.quiet_copy(vault.folder())? } else { None };
+    let quiet = match look.conversion {
+        Conversion::None => index.quiet_copy(vault.folder())?,
+        Conversion::LineEndings | Conversion::Any => None,
+    };
     let (status, tracked) = std::thread::scope(|scope| {
         let quiet = quiet.as_ref().map(tempfile::NamedTempFile::path);
         let status = scope.spawn(move || Status::ask(repository, vault.excluded(), quiet));
+        if look.conversion == Conversion::LineEndings && cache.len() < tracked_items.len() / 2 {
+            look.stored_sizes = stored_sizes(repository, &index);
+        }
         let tracked = look.at(&tracked_items);
         (status.join(), tracked)
     });
@@ -103,18 +109,22 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
         untracked_paths.iter().map(|path| Item { path, entry: None }).collect();
     let untracked = look.at(&untracked_items)?;
     let attributed = [tracked.attributed.as_slice(), &untracked.attributed].concat();
-    if look.trust_index && converts(repository, &attributed) {
+    let conversion = look.conversion.max(conversion_in(repository, &attributed));
+    if conversion > look.conversion {
         // A file of attributes that nobody tracks.
-        look.trust_index = false;
+        look.conversion = conversion;
         tracked = look.at(&tracked_items)?;
         status = Status::ask(repository, vault.excluded(), None)?;
     } else if quiet.is_some() {
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
     let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
-    remember(vault, &cache, now, &view);
+    remember(vault, &cache, now, &view, conversion);
 
-    let patch_ids = if look.trust_index { HashMap::new() } else { patch_ids(repository, vault, &view)? };
+    let patch_ids = match conversion {
+        Conversion::None => HashMap::new(),
+        Conversion::LineEndings | Conversion::Any => patch_ids(repository, vault, &view, conversion)?,
+    };
     let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
     let patch = (!patch_ids.is_empty()).then(|| build(vault.object_format(), view.inputs(&patch_ids)));
     let not_checked_out = view.not_checked_out(vault);
@@ -170,13 +180,38 @@ fn unstaged<'a>(items: &[Item<'a>], sight: &Sight) -> BTreeMap<&'a [u8], Unstage
     items.iter().zip(&sight.found).filter_map(change).collect()
 }
 
-/// Whether a file of attributes in one of the folders may convert.
-fn converts(repository: &Repository, folders: &[Vec<u8>]) -> bool {
+/// What files of attributes in some folders may ask for.
+fn conversion_in(repository: &Repository, folders: &[Vec<u8>]) -> Conversion {
     let distinct: HashSet<&Vec<u8>> = folders.iter().collect();
-    distinct.into_iter().any(|folder| {
+    let by_folder = distinct.into_iter().map(|folder| {
         let folder = RepoPath::new(folder.as_slice());
-        file_may_convert(&repository.root().join(folder.as_path()).join(ATTRIBUTES))
-    })
+        Conversion::by_file(&repository.root().join(folder.as_path()).join(ATTRIBUTES))
+    });
+    by_folder.max().unwrap_or(Conversion::None)
+}
+
+/// How large the objects of tracked files are, if git can tell that faster than the files are read: it can where
+/// objects are packed. Only a help: what is not known is read.
+fn stored_sizes(repository: &Repository, index: &Index) -> HashMap<ObjectId, u64> {
+    let files = index.entries().iter().filter(|entry| entry.stage == 0 && entry.mode.is_file());
+    let ids: Vec<ObjectId> = files.map(|entry| entry.id).collect();
+    // As git itself estimates it: ids are spread evenly over the folders.
+    let loose =
+        std::fs::read_dir(repository.common_dir().join("objects/17")).map_or(0, |list| list.count() * 256);
+    if ids.len() < repository.git().limits().files_worth_a_call
+        || loose > ids.len() / 8
+        || repository.configuration().is_partial_clone()
+    {
+        return HashMap::new();
+    }
+    let input: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    let arguments = ["--batch-check=%(objectsize)", "--buffer"];
+    let Ok(output) = repository.call("cat-file").arguments(arguments).input(input.into_bytes()).output()
+    else {
+        return HashMap::new();
+    };
+    let sizes = output.split(|byte| *byte == b'\n').map(|line| std::str::from_utf8(line).ok()?.parse().ok());
+    ids.into_iter().zip(sizes).filter_map(|(id, size)| Some((id, size?))).collect()
 }
 
 /// What git calls untracked, in the order of paths; repositories without the slash at their end.
@@ -239,9 +274,12 @@ fn merged<'a>(
 }
 
 /// Remembers what was read, if it settled before the reading began.
-fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>) {
-    let worth =
-        |file: &FoundFile| file.source != Source::Index && file.stat.changed_at.is_settled_before(now);
+fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>, conversion: Conversion) {
+    // Where files are converted, whether the index speaks of a file's own bytes had to be asked for.
+    let known = |file: &FoundFile| {
+        file.source == Source::Index && (conversion == Conversion::None || !file.mode.is_file())
+    };
+    let worth = |file: &FoundFile| !known(file) && file.stat.changed_at.is_settled_before(now);
     let files = || {
         view.found.iter().filter_map(|(item, found)| match found {
             Found::File(file) if worth(file) => Some((item.path, file)),
@@ -250,7 +288,8 @@ fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>) {
     };
     let unchanged = files().all(|(_, file)| file.source == Source::Cache) && files().count() == cache.len();
     if !unchanged {
-        let entries = files().map(|(path, file)| (path, file.stat, file.id));
+        let known = |file: &FoundFile| KnownContent { id: file.id, without_returns: file.without_returns };
+        let entries = files().map(|(path, file)| (path, file.stat, known(file)));
         StatCache::save(&vault.stat_cache(), vault.object_format(), entries);
     }
 }
@@ -260,6 +299,7 @@ fn patch_ids<'a>(
     repository: &Repository,
     vault: &Vault,
     view: &View<'a>,
+    conversion: Conversion,
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
     let mut ids = HashMap::new();
     let mut asked = Vec::new();
@@ -278,6 +318,7 @@ fn patch_ids<'a>(
             {
                 ids.insert(item.path, entry.id);
             }
+            _ if conversion == Conversion::LineEndings && file.without_returns => {}
             _ => asked.push((item.path, file)),
         }
     }

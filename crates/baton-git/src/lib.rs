@@ -51,6 +51,7 @@ mod snapshot;
 mod stash;
 mod stat_cache;
 mod status;
+mod sweep;
 mod tree;
 mod vault;
 mod verification;

@@ -201,7 +201,8 @@ pub(crate) fn packed_ids(folder: &Path, format: ObjectFormat) -> io::Result<Hash
     Ok(ids)
 }
 
-fn index_ids(bytes: &[u8], format: ObjectFormat) -> Option<Vec<ObjectId>> {
+/// The ids in the index of a pack; none if it cannot be read.
+pub(crate) fn index_ids(bytes: &[u8], format: ObjectFormat) -> Option<Vec<ObjectId>> {
     let names = bytes.strip_prefix(b"\xfftOc\0\0\0\x02")?.get(256 * 4..)?;
     let count = u32::from_be_bytes(*bytes.get(8 + 255 * 4..)?.first_chunk::<4>()?) as usize;
     let names = names.get(..count.checked_mul(format.id_length())?)?;

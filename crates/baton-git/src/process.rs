@@ -196,7 +196,8 @@ fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Process
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { time: Duration::from_secs(20), output_bytes: 1 << 24 };
+    const LIMITS: Limits =
+        Limits { time: Duration::from_secs(20), output_bytes: 1 << 24, files_worth_a_call: 0 };
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("/bin/sh");

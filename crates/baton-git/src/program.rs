@@ -24,11 +24,13 @@ pub struct Limits {
     pub time: Duration,
     /// After this it is ended.
     pub output_bytes: u64,
+    /// Fewer files than this are read rather than asked about.
+    pub files_worth_a_call: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(120), output_bytes: 1 << 30 }
+        Self { time: Duration::from_secs(120), output_bytes: 1 << 30, files_worth_a_call: 500 }
     }
 }
 
@@ -113,6 +115,10 @@ impl Git {
         let Inner { program, environment, .. } = &*self.inner;
         let inner = Inner { program: program.clone(), environment: environment.clone(), limits };
         Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.inner.limits
     }
 
     pub(crate) fn variable(&self, wanted: &str) -> Option<&OsStr> {

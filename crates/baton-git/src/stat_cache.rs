@@ -13,8 +13,8 @@ use flate2::Crc;
 use crate::moment::Moment;
 use crate::object::{ObjectFormat, ObjectId};
 
-const MAGIC: &[u8; 8] = b"batonst1";
-const FIXED: usize = 4 + 8 * 3 + 12 * 2 + 4 * 3;
+const MAGIC: &[u8; 8] = b"batonst2";
+const FIXED: usize = 4 + 8 * 3 + 12 * 2 + 4 * 3 + 1;
 
 /// The status information of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,20 @@ pub(crate) struct FileStat {
     pub(crate) group: u32,
 }
 
+/// What is known of the content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KnownContent {
+    /// The id of its raw bytes.
+    pub(crate) id: ObjectId,
+    /// Whether it is known to hold no carriage return.
+    pub(crate) without_returns: bool,
+}
+
 /// Which content files had, by path and status information, in the order of paths.
 #[derive(Debug, Default)]
 pub(crate) struct StatCache {
     bytes: Vec<u8>,
-    entries: Vec<(Range<usize>, FileStat, ObjectId)>,
+    entries: Vec<(Range<usize>, FileStat, KnownContent)>,
 }
 
 impl StatCache {
@@ -65,13 +74,14 @@ impl StatCache {
             let mut moment = || Moment { seconds: take(8).cast_signed(), nanoseconds: take(4) as u32 };
             let (changed_at, modified_at) = (moment(), moment());
             let (mode, user, group) = (take(4) as u32, take(4) as u32, take(4) as u32);
+            let without_returns = take(1) == 1;
             let id_at = at + FIXED;
             let path_at = id_at + format.id_length();
             let id = ObjectId::from_bytes(format, body.get(id_at..path_at)?)?;
             body.get(path_at..path_at + length)?;
             let stat = FileStat { device, inode, size, changed_at, modified_at, mode, user, group };
             at = path_at + length;
-            entries.push((path_at..at, stat, id));
+            entries.push((path_at..at, stat, KnownContent { id, without_returns }));
         }
         Some(Self { bytes, entries })
     }
@@ -89,10 +99,10 @@ impl StatCache {
     pub(crate) fn save<'a>(
         file: &Path,
         format: ObjectFormat,
-        entries: impl Iterator<Item = (&'a [u8], FileStat, ObjectId)>,
+        entries: impl Iterator<Item = (&'a [u8], FileStat, KnownContent)>,
     ) {
         let mut bytes = [MAGIC.as_slice(), &[format.id_length() as u8]].concat();
-        for (path, stat, id) in entries {
+        for (path, stat, known) in entries {
             bytes.extend_from_slice(&(path.len() as u32).to_le_bytes());
             for value in [stat.device, stat.inode, stat.size] {
                 bytes.extend_from_slice(&value.to_le_bytes());
@@ -104,7 +114,8 @@ impl StatCache {
             for value in [stat.mode, stat.user, stat.group] {
                 bytes.extend_from_slice(&value.to_le_bytes());
             }
-            bytes.extend_from_slice(id.as_bytes());
+            bytes.push(u8::from(known.without_returns));
+            bytes.extend_from_slice(known.id.as_bytes());
             bytes.extend_from_slice(path);
         }
         bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
@@ -133,7 +144,7 @@ pub(crate) struct CacheCursor<'a> {
 
 impl CacheCursor<'_> {
     /// The content of a file, if it was read with the same status information. Paths must come in order.
-    pub(crate) fn find(&mut self, path: &[u8], stat: &FileStat) -> Option<ObjectId> {
+    pub(crate) fn find(&mut self, path: &[u8], stat: &FileStat) -> Option<KnownContent> {
         let StatCache { bytes, entries } = self.cache;
         if !self.started {
             self.at = entries.partition_point(|(range, _, _)| bytes[range.clone()] < *path);
@@ -142,8 +153,8 @@ impl CacheCursor<'_> {
         while entries.get(self.at).is_some_and(|(range, _, _)| bytes[range.clone()] < *path) {
             self.at += 1;
         }
-        let (range, known, id) = entries.get(self.at)?;
-        (bytes[range.clone()] == *path && known == stat).then_some(*id)
+        let (range, then, known) = entries.get(self.at)?;
+        (bytes[range.clone()] == *path && then == stat).then_some(*known)
     }
 }
 
@@ -170,7 +181,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cache");
         let format = ObjectFormat::Sha1;
-        let id = |text: &str| format.id_of("blob", text.as_bytes());
+        let id = |text: &str| KnownContent {
+            id: format.id_of("blob", text.as_bytes()),
+            without_returns: text == "a",
+        };
         let entries: [(&[u8], _, _); 3] =
             [(b"a", stat(1), id("a")), (b"b/c", stat(2), id("c")), (b"z\xff", stat(3), id("z"))];
         StatCache::save(&file, format, entries.into_iter());

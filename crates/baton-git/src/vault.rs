@@ -5,11 +5,12 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::GitError;
 use crate::object::{ObjectFormat, ObjectId};
@@ -17,6 +18,7 @@ use crate::pack::{NewObject, PackError, packed_ids, write_pack};
 use crate::path::{RepoPath, quoted};
 use crate::program::{Git, Invocation};
 use crate::repository::Repository;
+use crate::sweep::mark_used;
 
 /// Where objects of snapshots are kept.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct Vault {
     borrowed: OsString,
     object_format: ObjectFormat,
     excluded: Vec<RepoPath>,
+    /// Held as long as the vault is used, so that nobody sweeps it.
+    in_use: Arc<File>,
 }
 
 impl Vault {
@@ -49,7 +53,12 @@ impl Vault {
             .into_iter()
             .map(|path| RepoPath::new(path.as_bytes().strip_suffix(b"/").unwrap_or(path.as_bytes())))
             .collect();
-        Ok(Self { git: repository.git().clone(), folder, borrowed, object_format, excluded })
+        let in_use = Arc::new(mark_used(&folder)?);
+        Ok(Self { git: repository.git().clone(), folder, borrowed, object_format, excluded, in_use })
+    }
+
+    pub(crate) fn in_use(&self) -> &File {
+        &self.in_use
     }
 
     /// The folder.

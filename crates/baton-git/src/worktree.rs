@@ -3,6 +3,7 @@
 //! Folders are opened one by one without following links, so a tracked file is never found through a link that took
 //! the place of its folder. A file is read only if neither the index nor the cache can speak for it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use crate::attributes::ATTRIBUTES;
+use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexEntry, IndexStat};
 use crate::moment::Moment;
@@ -21,7 +22,7 @@ use crate::nested::{Occupant, occupant};
 use crate::object::{FileMode, ObjectHasher, ObjectId};
 use crate::path::RepoPath;
 use crate::repository::Repository;
-use crate::stat_cache::{CacheCursor, FileStat, StatCache};
+use crate::stat_cache::{CacheCursor, FileStat, KnownContent, StatCache};
 
 /// A path to look at, with what the index says about it if it is tracked.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,8 @@ pub(crate) struct FoundFile {
     pub(crate) mode: FileMode,
     /// The id of its raw bytes.
     pub(crate) id: ObjectId,
+    /// Whether it is known to hold no carriage return.
+    pub(crate) without_returns: bool,
     pub(crate) stat: FileStat,
     /// How the id is known.
     pub(crate) source: Source,
@@ -64,13 +67,14 @@ pub(crate) enum Source {
 }
 
 /// How to look.
-#[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) index: &'a Index,
     pub(crate) cache: &'a StatCache,
-    /// Whether the ids of the index are those of raw bytes.
-    pub(crate) trust_index: bool,
+    /// What git may do to a file before it stores it: whether the ids of the index are those of raw bytes.
+    pub(crate) conversion: Conversion,
+    /// How large git's objects are, as far as that was asked.
+    pub(crate) stored_sizes: HashMap<ObjectId, u64>,
     settings: Settings,
 }
 
@@ -105,7 +109,19 @@ impl<'a> Look<'a> {
             symlinks: flag("core.symlinks").unwrap_or(true),
             sparse: flag("core.sparsecheckout").unwrap_or(false),
         };
-        Self { repository, index, cache, trust_index: false, settings }
+        let (conversion, stored_sizes) = (Conversion::Any, HashMap::new());
+        Self { repository, index, cache, conversion, stored_sizes, settings }
+    }
+
+    /// Whether git stored the file of an entry as it is, given that the file is still what git saw.
+    fn is_stored_raw(&self, entry: &IndexEntry, kind: FileType, size: u64) -> bool {
+        kind == FileType::Symlink
+            || match self.conversion {
+                Conversion::None => true,
+                // Of what is as large as before nothing was taken out.
+                Conversion::LineEndings => self.stored_sizes.get(&entry.id) == Some(&size),
+                Conversion::Any => false,
+            }
     }
 
     /// Looks at all items, which are in the order of their paths.
@@ -178,19 +194,20 @@ impl<'a> Look<'a> {
             let settled =
                 || self.index.written_at.is_some_and(|at| file_stat.changed_at.is_settled_before(at));
             let known = match item.entry {
-                Some(entry) if same_stat && (self.trust_index || kind == FileType::Symlink) && settled() => {
-                    Some((entry.id, Source::Index))
+                Some(entry) if same_stat && self.is_stored_raw(entry, kind, file_stat.size) && settled() => {
+                    Some((KnownContent { id: entry.id, without_returns: false }, Source::Index))
                 }
-                _ => cursor.find(item.path, &file_stat).map(|id| (id, Source::Cache)),
+                _ => cursor.find(item.path, &file_stat).map(|known| (known, Source::Cache)),
             };
-            let (id, source) = match known {
+            let (KnownContent { id, without_returns }, source) = match known {
                 Some(known) => known,
                 None => match self.read(folder, name, kind, &stat, buffer).map_err(unreadable)? {
-                    Some(id) => (id, Source::Read),
+                    Some(known) => (known, Source::Read),
                     None => continue,
                 },
             };
-            return Ok(Found::File(FoundFile { mode, id, stat: file_stat, source, same_stat }));
+            let stat = file_stat;
+            return Ok(Found::File(FoundFile { mode, id, without_returns, stat, source, same_stat }));
         }
         Err(GitError::Changing { path: RepoPath::new(item.path) })
     }
@@ -235,25 +252,34 @@ impl<'a> Look<'a> {
         kind: FileType,
         stat: &Stat,
         buffer: &mut Vec<u8>,
-    ) -> Result<Option<ObjectId>, Errno> {
+    ) -> Result<Option<KnownContent>, Errno> {
         let format = self.repository.object_format();
         let vanished = |error| matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL);
         if kind == FileType::Symlink {
             return match readlinkat(folder, name, Vec::new()) {
-                Ok(target) => Ok(Some(format.id_of("blob", target.as_bytes()))),
+                Ok(target) => {
+                    let id = format.id_of("blob", target.as_bytes());
+                    Ok(Some(KnownContent { id, without_returns: false }))
+                }
                 Err(error) if vanished(error) => Ok(None),
                 Err(error) => Err(error),
             };
         }
         let size = file_stat(stat).size;
         let mut hasher = ObjectHasher::new(format, "blob", size);
+        let mut without_returns = true;
+        let mut take = |piece: &[u8]| {
+            hasher.update(piece);
+            without_returns &= !piece.contains(&b'\r');
+        };
         let read = match open_file(folder, name) {
-            Ok(file) => read_pieces(file, size, buffer, &mut |piece| hasher.update(piece)),
+            Ok(file) => read_pieces(file, size, buffer, &mut take),
             Err(error) if vanished(error) => return Ok(None),
             Err(error) => return Err(error),
         };
         let after = read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        Ok(after.filter(|after| file_stat(after) == file_stat(stat)).map(|_| hasher.finish()))
+        let same = after.is_some_and(|after| file_stat(&after) == file_stat(stat));
+        Ok(same.then(|| KnownContent { id: hasher.finish(), without_returns }))
     }
 }
 

@@ -10,6 +10,7 @@ use baton_app::observation::{
     SummarizeSession, WorkerHealth,
 };
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::task::{ListTasks, RecordTask};
 use baton_app::{AnyOperation, operation};
 
 /// The method of a route.
@@ -88,5 +89,7 @@ pub fn routes() -> Vec<Route> {
         post("/api/summarize", operation::<SummarizeSession>()),
         get("/api/health", operation::<WorkerHealth>()),
         get("/api/context", operation::<ReadContext>()),
+        get("/api/tasks", operation::<ListTasks>()),
+        post("/api/tasks", operation::<RecordTask>()),
     ]
 }

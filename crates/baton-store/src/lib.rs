@@ -36,7 +36,7 @@ pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
     ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput,
     RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary, SummaryClaim,
-    SummaryRows, TokenRows, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
+    SummaryRows, TaskFilter, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(8, "0008_checkpoints"),
     migration!(9, "0009_session_indexes"),
     migration!(10, "0010_observations"),
+    migration!(11, "0011_tasks"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::rows::{
     CheckpointRows, HandoffRows, KeyRows, ObservationRows, QueueRows, RequestRows, SessionRows, SummaryRows,
-    TokenRows, TurnRows, UsageRows, WorkflowRows,
+    TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
 };
 
 /// Whether the writes of a piece of work are kept.
@@ -31,6 +31,7 @@ pub trait Tx:
     + SummaryRows
     + UsageRows
     + TokenRows
+    + TaskRows
     + TurnRows
 {
     /// Runs a part of the work that can be undone by itself while the rest is kept.

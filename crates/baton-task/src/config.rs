@@ -167,6 +167,15 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_example_can_be_read() {
+        let text = include_str!("../../../docs/task-context.md");
+        let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let config = read(Some(example), None).unwrap();
+        let sections: usize = config.citations.iter().map(|rule| rule.sections.len()).sum();
+        assert_eq!((config.citations.len(), sections), (15, 26));
+    }
+
+    #[test]
     fn nothing_is_fine_and_nonsense_is_not() {
         let empty = read(None, None).unwrap();
         assert!(empty.sources.is_empty() && empty.pipeline.is_none());

@@ -12,7 +12,7 @@ use crate::artifact::{Compress, encode};
 use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder};
 use crate::lock::StoreLock;
 use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
-use crate::secrets::{self, SecretScan};
+use crate::secrets::{Insisting, SecretScan};
 
 /// Reads a task's context; `None` when there is none.
 pub(crate) fn read_context(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskContext>, Fault> {
@@ -43,9 +43,17 @@ pub(crate) fn no_context(id: &TaskId) -> Fault {
         .hint(format!("make one with baton task init-context {id}; baton task list shows what there is"))
 }
 
-/// Takes the lock over everything below `.agent-output/`, making that folder if need be.
+/// Takes the lock over everything below `.agent-output/`, making that folder if need be. A new one is ignored by git:
+/// diffs and logs belong into no commit.
 pub(crate) fn lock(place: &TaskPlace) -> Result<StoreLock, Fault> {
-    make_folder(&place.output())?;
+    let folder = place.output();
+    let is_new = folder.symlink_metadata().is_err();
+    make_folder(&folder)?;
+    if is_new {
+        let mut batch = Batch::new(&folder);
+        batch.add(".gitignore", b"*\n")?;
+        batch.commit()?;
+    }
     StoreLock::take(&place.output(), place.lock_timeout)
 }
 
@@ -158,7 +166,7 @@ impl<'a> Draft<'a> {
         self.keep_known(name, extension, bytes, compress)
     }
 
-    /// The same for what was looked through when it was written first.
+    /// The same for what was looked through already.
     pub(crate) fn keep_known(
         &mut self,
         name: &str,
@@ -188,11 +196,9 @@ impl<'a> Draft<'a> {
 
     /// The same, and goes on holding the lock.
     pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, StoreLock), Fault> {
-        let findings = std::mem::take(&mut self.scan).verdict(self.force_secrets)?;
-        if let Some(warning) = secrets::record(&mut self.context, findings, self.verb, self.now, &self.actor)
-        {
-            self.warnings.push(warning);
-        }
+        let by = Insisting { verb: self.verb, actor: &self.actor, now: self.now };
+        let scan = std::mem::take(&mut self.scan);
+        self.warnings.extend(scan.settle(&mut self.context, self.force_secrets, &by)?);
         let head = self.place.tree().head().ok().and_then(|head| head.commit);
         self.context.stamp(self.verb, self.now, &self.actor, head);
         let document = self.context.to_document()?;

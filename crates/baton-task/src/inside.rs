@@ -27,7 +27,7 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     let full = root.join(&path);
     let missing = || {
         Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
-            .hint("paths are relative to the root of the checkout")
+            .hint(format!("it was looked for at {}", full.display()))
     };
     let real = full.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),

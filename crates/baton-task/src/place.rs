@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use baton_core::secrets::contains_secret;
 use baton_core::task::TaskId;
-use baton_core::{Fault, Timestamp};
+use baton_core::{ErrorCode, Fault, Timestamp};
 
 use crate::tree::WorkingTree;
 
@@ -81,11 +82,18 @@ impl TaskPlace {
     pub(crate) fn actor(&self, given: Option<&str>) -> Result<String, Fault> {
         let actor = given.unwrap_or(&self.actor).trim();
         let fits = (1..=128).contains(&actor.chars().count()) && !actor.chars().any(char::is_control);
-        if fits {
-            Ok(actor.to_owned())
-        } else {
-            Err(Fault::invalid("actor", "must be 1 to 128 printable characters"))
+        if !fits {
+            return Err(Fault::invalid("actor", "must be 1 to 128 printable characters"));
         }
+        // A name is no place for a secret, so nobody can insist on one.
+        if contains_secret(actor) {
+            return Err(Fault::new(
+                ErrorCode::SecretFound,
+                "potential secret detected (actor); nothing was written",
+            )
+            .hint("name who acts, not how they sign in"));
+        }
+        Ok(actor.to_owned())
     }
 }
 

@@ -1,8 +1,9 @@
-//! Nothing with a credential in it is written unless somebody insists, and then that is on record.
+//! Nothing with a credential in it is written unless somebody insists, and then that is on record. What somebody
+//! insisted on once is not asked about again: a secret of a test stays in the diff of every later snapshot.
 
-use baton_core::secrets::{scan_bytes, scan_json};
-use baton_core::task::{ForcedSecret, TaskContext};
-use baton_core::{ErrorCode, Fault, Timestamp};
+use baton_core::secrets::{Finding, scan_bytes};
+use baton_core::task::{AcceptedSecret, ForcedSecret, TaskContext};
+use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 use serde_json::{Value, json};
 
 /// How many findings a message names.
@@ -11,63 +12,234 @@ const NAMED: usize = 10;
 /// What is about to be written, looked through piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct SecretScan {
-    findings: Vec<String>,
+    found: Vec<Found>,
+}
+
+/// A finding: which rule and where; never what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    accepted: AcceptedSecret,
+    place: String,
+}
+
+impl Found {
+    fn new(finding: &Finding, bytes: &[u8], path: &str, place: String) -> Self {
+        let rule = finding.rule.id();
+        let secret = bytes.get(finding.start..finding.end).unwrap_or_default();
+        let identity = [rule.as_bytes(), path.as_bytes(), secret].join(&0);
+        let mut fingerprint = Sha256Hash::of(&identity).to_string();
+        fingerprint.truncate(16);
+        Self { accepted: AcceptedSecret { rule: rule.into(), path: path.to_owned(), fingerprint }, place }
+    }
 }
 
 impl SecretScan {
-    /// Looks through bytes that will be kept as `place`.
-    pub(crate) fn bytes(&mut self, place: &str, bytes: &[u8]) {
+    /// Looks through bytes that will be kept as `path`.
+    pub(crate) fn bytes(&mut self, path: &str, bytes: &[u8]) {
         for finding in scan_bytes(bytes) {
-            let before = bytes.get(..finding.start).unwrap_or_default();
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-            self.findings.push(format!("{} at {place}:{line}", finding.rule.id()));
+            let line = lines_before(bytes, finding.start) + 1;
+            self.add(Found::new(&finding, bytes, path, format!("{path}:{line}")));
         }
     }
 
-    /// Looks through every text of a value that will be kept as `place`.
-    pub(crate) fn value(&mut self, place: &str, value: &Value) {
-        for finding in scan_json(value) {
-            let path =
-                if finding.path == "$" { place.to_owned() } else { format!("{place}.{}", finding.path) };
-            self.findings.push(format!("{} at {path}:{}", finding.rule.id(), finding.line));
+    /// Looks through a patch. What is found there is found in a file, and named by it.
+    pub(crate) fn patch(&mut self, patch: &[u8]) {
+        let findings = scan_bytes(patch);
+        if findings.is_empty() {
+            return;
+        }
+        let mut at = PatchPlace::default();
+        let mut rest = findings.as_slice();
+        let mut start = 0;
+        for line in patch.split_inclusive(|byte| *byte == b'\n') {
+            at.pass(line);
+            while let [finding, later @ ..] = rest
+                && finding.start < start + line.len()
+            {
+                self.add(Found::new(finding, patch, &at.path, at.to_string()));
+                rest = later;
+            }
+            start += line.len();
         }
     }
 
-    /// Refuses what was found, or returns it when somebody insists.
-    pub(crate) fn verdict(self, force: bool) -> Result<Vec<String>, Fault> {
-        if self.findings.is_empty() || force {
-            return Ok(self.findings);
+    /// Looks through every text of a value that will be kept as `path`.
+    pub(crate) fn value(&mut self, path: &str, value: &Value) {
+        match value {
+            Value::String(text) => self.bytes(path, text.as_bytes()),
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(at, item)| self.value(&format!("{path}[{at}]"), item));
+            }
+            Value::Object(members) => {
+                members.iter().for_each(|(name, item)| self.value(&format!("{path}.{name}"), item));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        let count = self.findings.len();
-        let named: Vec<&String> = self.findings.iter().take(NAMED).collect();
-        let list = named.iter().map(|text| text.as_str()).collect::<Vec<_>>().join(", ");
-        let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
-        let message = format!("potential secret detected ({list}{more}); nothing was written");
-        Err(Fault::new(ErrorCode::SecretFound, message)
-            .hint("take it out, or use --force-secrets if it is none; that is recorded")
-            .details(json!({ "findings": named, "count": count })))
+    }
+
+    fn add(&mut self, found: Found) {
+        if !self.found.contains(&found) {
+            self.found.push(found);
+        }
+    }
+
+    /// Refuses what was found, unless it was accepted before or somebody insists; then that is put on record. Gives what
+    /// to say about it.
+    pub(crate) fn settle(self, context: &mut TaskContext, force: bool, by: &Insisting<'_>) -> Settled {
+        let known = &context.audit.accepted_secrets;
+        let (accepted, new): (Vec<Found>, Vec<Found>) =
+            self.found.into_iter().partition(|found| known.contains(&found.accepted));
+        if !accepted.is_empty() {
+            tracing::info!(task = %context.task_id, verb = by.verb, count = accepted.len(), "secret findings were accepted before");
+        }
+        if new.is_empty() {
+            return Ok(None);
+        }
+        let findings: Vec<String> =
+            new.iter().map(|found| format!("{} at {}", found.accepted.rule, found.place)).collect();
+        if !force {
+            return Err(refusal(&findings));
+        }
+        tracing::warn!(task = %context.task_id, verb = by.verb, count = findings.len(), "secret findings were overruled");
+        let warning = format!(
+            "{} secret findings were overruled and recorded: {}",
+            findings.len(),
+            findings.join(", ")
+        );
+        for found in new {
+            if !context.audit.accepted_secrets.contains(&found.accepted) {
+                context.audit.accepted_secrets.push(found.accepted);
+            }
+        }
+        context.audit.forced_secrets.push(ForcedSecret {
+            forced_at: by.now,
+            forced_by: by.actor.to_owned(),
+            verb: by.verb.to_owned(),
+            findings,
+        });
+        Ok(Some(warning))
     }
 }
 
-/// Puts overruled findings on record, and says so.
-pub(crate) fn record(
-    context: &mut TaskContext,
-    findings: Vec<String>,
-    verb: &str,
-    now: Timestamp,
-    by: &str,
-) -> Option<String> {
-    if findings.is_empty() {
-        return None;
+/// What to say about findings, or why nothing is written.
+pub(crate) type Settled = Result<Option<String>, Fault>;
+
+/// Who writes what, and when.
+pub(crate) struct Insisting<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) actor: &'a str,
+    pub(crate) now: Timestamp,
+}
+
+fn refusal(findings: &[String]) -> Fault {
+    let count = findings.len();
+    let named: Vec<&str> = findings.iter().take(NAMED).map(String::as_str).collect();
+    let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+    let message = format!("potential secret detected ({}{more}); nothing was written", named.join(", "));
+    Fault::new(ErrorCode::SecretFound, message)
+        .hint("take it out, or use --force-secrets if it is none; that is recorded, and the same is not asked again")
+        .details(json!({ "findings": named, "count": count }))
+}
+
+fn lines_before(bytes: &[u8], end: usize) -> usize {
+    bytes.iter().take(end).filter(|byte| **byte == b'\n').count()
+}
+
+/// Where in the files of a patch a line of it belongs.
+#[derive(Debug, Default)]
+struct PatchPlace {
+    path: String,
+    /// The number of the next line in the later file; none before the first hunk.
+    next: Option<u64>,
+    removed: bool,
+    line: Option<u64>,
+}
+
+impl PatchPlace {
+    /// Takes the next line of the patch. In a hunk no line begins with a letter, so a header is always one.
+    fn pass(&mut self, line: &[u8]) {
+        if let Some(header) = line.strip_prefix(b"diff ") {
+            let header = String::from_utf8_lossy(header.trim_ascii_end()).into_owned();
+            let path = header.rsplit_once(" b/").or_else(|| header.rsplit_once(" \"b/"));
+            let path = path.map_or(header.as_str(), |(_, path)| path.trim_end_matches('"'));
+            *self = Self { path: path.to_owned(), ..Self::default() };
+            return;
+        }
+        if line.starts_with(b"@@ ") {
+            self.next = first_line(line);
+        }
+        self.removed = line.starts_with(b"-");
+        self.line = self.next;
+        if line.starts_with(b"+") || line.starts_with(b" ") {
+            self.next = self.next.map(|next| next + 1);
+        }
     }
-    tracing::warn!(task = %context.task_id, verb, count = findings.len(), "secret findings were overruled");
-    let warning =
-        format!("{} secret findings were overruled and recorded: {}", findings.len(), findings.join(", "));
-    context.audit.forced_secrets.push(ForcedSecret {
-        forced_at: now,
-        forced_by: by.to_owned(),
-        verb: verb.to_owned(),
-        findings,
-    });
-    Some(warning)
+}
+
+impl std::fmt::Display for PatchPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.line, self.removed) {
+            (Some(line), false) => write!(f, "{}:{line}", self.path),
+            (Some(line), true) => write!(f, "{}:{line} (a removed line)", self.path),
+            (None, _) => f.write_str(&self.path),
+        }
+    }
+}
+
+/// The first line of the later file in `@@ -1,2 +3,4 @@`.
+fn first_line(hunk: &[u8]) -> Option<u64> {
+    let text =
+        std::str::from_utf8(hunk).ok().or_else(|| hunk.utf8_chunks().next().map(|chunk| chunk.valid()))?;
+    let after = text.split(" +").nth(1)?;
+    after.split([',', ' ']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Put together here, so that this file holds none.
+    fn key(last: char) -> String {
+        format!("AKIA{}{last}", "IOSFODNN7EXAMPL")
+    }
+
+    fn places(scan: &SecretScan) -> Vec<&str> {
+        scan.found.iter().map(|found| found.place.as_str()).collect()
+    }
+
+    #[test]
+    fn a_finding_in_a_patch_is_named_by_file_and_line() {
+        let (one, two, three) = (key('Q'), key('R'), key('S'));
+        let patch = format!(
+            "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n\
+             @@ -3,3 +7,3 @@ fn x() {{\n same\n-let k = \"{one}\";\n+let k = \"{two}\";\n same\n\
+             diff --git \"a/\\303\\244\" \"b/\\303\\244\"\nnew file mode 100644\n--- /dev/null\n+++ \"b/\\303\\244\"\n\
+             @@ -0,0 +1 @@\n+{three}\n"
+        );
+        let mut scan = SecretScan::default();
+        scan.patch(patch.as_bytes());
+        assert_eq!(places(&scan), ["src/a.rs:8 (a removed line)", "src/a.rs:8", "\\303\\244:1"]);
+        assert!(scan.found.iter().all(|found| !format!("{found:?}").contains("IOSFODNN")));
+    }
+
+    #[test]
+    fn the_same_finding_has_the_same_fingerprint_wherever_it_stands_in_its_file() {
+        let (one, two) = (key('Q'), key('R'));
+        let print = |path: &str, text: &str| {
+            let mut scan = SecretScan::default();
+            scan.bytes(path, text.as_bytes());
+            scan.found.into_iter().map(|found| found.accepted.fingerprint).collect::<Vec<_>>()
+        };
+        assert_eq!(print("a", &one), print("a", &format!("moved\n\n{one}")));
+        assert_ne!(print("a", &one), print("b", &one));
+        assert_ne!(print("a", &one), print("a", &two));
+        assert_eq!(print("a", &one)[0].len(), 16);
+    }
+
+    #[test]
+    fn texts_of_a_value_are_named_by_their_path() {
+        let mut scan = SecretScan::default();
+        scan.value("immutable", &json!({ "a": ["x", { "b": format!("one\n{}", key('Q')) }], "c": 1 }));
+        assert_eq!(places(&scan), ["immutable.a[1].b:2"]);
+    }
 }

@@ -9,6 +9,7 @@ use baton_core::task::TaskId;
 use baton_core::{Fault, Timestamp};
 
 use crate::durable::{failed, make_folder, sync_folder};
+use crate::folder::read_context;
 use crate::place::{OBJECTS_FOLDER, TaskPlace};
 
 /// The folder of completed tasks.
@@ -63,13 +64,32 @@ pub(crate) fn remove(place: &TaskPlace, folder: &Path, now: Timestamp) -> Result
     Ok(true)
 }
 
-/// Removes the objects of snapshots when no task has a context any more. Only whoever holds the lock may.
+/// Removes the objects of snapshots that no context needs any more. Only whoever holds the lock may.
 pub(crate) fn drop_objects(place: &TaskPlace, now: Timestamp) {
-    if live(place).is_empty()
-        && let Err(fault) = remove(place, &place.output().join(OBJECTS_FOLDER), now)
+    let folder = place.output().join(OBJECTS_FOLDER);
+    let ids = live(place);
+    if ids.is_empty() {
+        if let Err(fault) = remove(place, &folder, now) {
+            tracing::warn!(error = %fault.message, "objects of snapshots could not be removed; the next sweep tries again");
+        }
+    } else if folder.is_dir()
+        && let Err(fault) = keep_objects_of(place, &ids)
     {
-        tracing::warn!(error = %fault.message, "the objects of snapshots could not be removed; the next sweep tries again");
+        // Without git, as an example: that they stay harms nobody.
+        tracing::info!(error = %fault.message, "objects of snapshots were not looked through; the next sweep tries again");
     }
+}
+
+/// A context that cannot be read may need any object, so then all of them stay.
+fn keep_objects_of(place: &TaskPlace, ids: &[TaskId]) -> Result<(), Fault> {
+    let (mut snapshots, mut trees) = (Vec::new(), Vec::new());
+    for id in ids {
+        let Some(context) = read_context(place, id)? else { continue };
+        trees.extend(context.snapshots.into_iter().map(|snapshot| snapshot.tree));
+        trees.extend(context.drift.events.into_iter().map(|event| event.actual.tree));
+        snapshots.extend(context.coordination.into_values().filter_map(|state| state.worktree_snapshot));
+    }
+    place.tree().keep_only(&snapshots, &trees)
 }
 
 /// Removes what a killed process left in the bin. Only whoever holds the lock may.

@@ -68,4 +68,14 @@ pub trait WorkingTree {
         let changes = if same { Vec::new() } else { self.changes_between(expected, &state)?.changes };
         Ok((state, changes))
     }
+
+    /// Forgets the trees that were taken, but those of `snapshots` and those with the ids `trees`. Only whoever holds the
+    /// lock may ask for it.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be done now; nothing that is needed is gone.
+    fn keep_only(&self, _snapshots: &[WorktreeSnapshot], _trees: &[String]) -> Result<(), Fault> {
+        Ok(())
+    }
 }

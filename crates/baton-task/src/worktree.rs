@@ -2,8 +2,8 @@
 
 use baton_core::task::{
     DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef, TaskContext,
-    TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, file_metadata, files_changed,
-    no_snapshot, normalize_diff, scope_hash,
+    TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, counted, file_metadata,
+    files_changed, no_snapshot, normalize_diff, scope_hash,
 };
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde_json::json;
@@ -76,8 +76,8 @@ fn describe(
         .collect();
     if !out_of_scope.is_empty() {
         draft.warnings.push(format!(
-            "{} changed files are out of scope: {}",
-            out_of_scope.len(),
+            "{} out of scope: {}",
+            counted(out_of_scope.len() as u64, "changed file"),
             list(&out_of_scope)
         ));
     }
@@ -144,7 +144,8 @@ fn keep_diff(
             size / MEBIBYTE
         ));
     }
-    draft.keep(name, "diff", &diff.patch, Compress::Always)
+    draft.scan().patch(&diff.patch);
+    draft.keep_known(name, "diff", &diff.patch, Compress::Always)
 }
 
 fn list(paths: &[String]) -> String {
@@ -215,7 +216,7 @@ impl Verified {
             lines.join("\n")
         );
         let hint = if recorded {
-            format!("undo it, or go on from here with baton task resolve-drift {id} --note TEXT")
+            format!("undo it or keep it, and say which: baton task resolve-drift {id} --note TEXT")
         } else {
             "this is not the state that the next role takes over, so nothing was recorded".into()
         };

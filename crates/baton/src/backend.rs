@@ -114,6 +114,12 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
 /// The largest answer of a server: a context of 16 MiB, escaped, and what stands around it.
 const MAX_ANSWER_BYTES: u64 = 128 * 1024 * 1024;
 
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a server may take to answer what is done on the side.
+const IN_PASSING: Duration = Duration::from_secs(2);
+
 /// Where operations run.
 pub(crate) enum Backend {
     /// On the local store.
@@ -133,8 +139,16 @@ impl Backend {
     /// Takes the configured server, or opens the local store.
     pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
         match &config.server {
-            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config)))),
+            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, PATIENCE)))),
             None => Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?))),
+        }
+    }
+
+    /// The same for what is done on the side: nobody waits long for a server that does not answer.
+    pub(crate) fn open_briefly(config: &Config) -> Result<Self, Failure> {
+        match &config.server {
+            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, IN_PASSING)))),
+            None => Self::open(config),
         }
     }
 
@@ -234,13 +248,13 @@ fn call_local<O: Operation>(
 }
 
 impl Remote {
-    fn new(url: &str, config: &Config) -> Self {
+    fn new(url: &str, config: &Config, patience: Duration) -> Self {
         let tls = ureq::tls::TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
             .build();
         let agent = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(30)))
+            .timeout_global(Some(patience))
             .tls_config(tls)
             .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
             .build()

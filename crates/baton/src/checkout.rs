@@ -18,7 +18,12 @@ pub(crate) fn git() -> Result<Git, Fault> {
 /// Names the repository around the working folder; `None` where there is none.
 pub(crate) fn repository_here() -> Result<Option<Repo>, Fault> {
     let Some(root) = std::env::current_dir().ok().as_deref().and_then(find_root) else { return Ok(None) };
-    Repository::name_at(&git()?, &root).map_err(fault)
+    repository_at(&root)
+}
+
+/// Names the repository whose checkout has its root here.
+pub(crate) fn repository_at(root: &Path) -> Result<Option<Repo>, Fault> {
+    Repository::name_at(&git()?, root).map_err(fault)
 }
 
 /// Says what a failure of git means, and what to do about it.

@@ -45,7 +45,7 @@ pub struct ListCheckpointsOutput {
 }
 
 /// Reads `limit` and `offset`.
-pub(super) fn window(limit: Option<i64>, offset: Option<i64>) -> Result<(u32, u32), Fault> {
+pub(crate) fn window(limit: Option<i64>, offset: Option<i64>) -> Result<(u32, u32), Fault> {
     let limit = match limit {
         None => DEFAULT_LIMIT,
         Some(limit) => u32::try_from(limit)

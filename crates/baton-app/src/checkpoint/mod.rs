@@ -23,6 +23,7 @@ mod workflows;
 pub use delete::{DeleteCheckpoint, DeleteCheckpointOutput, DeleteCheckpointParams};
 pub use diff::{DiffCheckpoints, DiffCheckpointsOutput, DiffCheckpointsParams};
 pub use explain::{ExplainContext, ExplainContextOutput, ExplainContextParams};
+pub(crate) use list::window;
 pub use list::{ListCheckpoints, ListCheckpointsOutput, ListCheckpointsParams};
 pub use load::{LoadCheckpoint, LoadCheckpointOutput, LoadCheckpointParams, ViewReport};
 pub use mark_critical::{MarkCritical, MarkCriticalOutput, MarkCriticalParams, MarkStatus};

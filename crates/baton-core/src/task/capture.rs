@@ -30,8 +30,10 @@ pub fn qa_commands(task: &TaskFile, defaults: &QaDefaults) -> (Vec<String>, &'st
         (own, "task")
     } else if !defaults.area.is_empty() {
         (defaults.area.clone(), "area")
-    } else {
+    } else if !defaults.repository.is_empty() {
         (defaults.repository.clone(), "repository")
+    } else {
+        (Vec::new(), "none")
     }
 }
 
@@ -98,8 +100,8 @@ pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
     let task = from.task;
     let item = |text: &str| normalize_multiline(text, Layout::Preserved);
     let description = bounded("description", normalize_multiline(&task.description, Layout::Wrapped));
-    let scope_in = task.scope_in().map(|text| bounded("scope", item(text))).collect();
-    let scope_out = task.scope_out().map(|text| bounded("scope", item(text))).collect();
+    let scope_in = task.scope_in().map(|text| bounded("scope_in", item(text))).collect();
+    let scope_out = task.scope_out().map(|text| bounded("scope_out", item(text))).collect();
     let criteria = &task.acceptance_criteria;
     let acceptance_criteria =
         criteria.iter().map(|text| bounded("acceptance_criteria", item(text))).collect();
@@ -180,10 +182,15 @@ fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<Strin
     }
 }
 
-/// The line that a field of the task file begins at, from 1.
+/// The line that a field of the task file begins at, from 1. `scope_in` may also be spelled as a part of `scope`.
 pub fn line_of(text: &str, field: &str) -> usize {
-    let begins = |line: &str| line.strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with(':'));
-    text.lines().position(begins).map_or(1, |at| at + 1)
+    let line = |field: &str| {
+        let begins =
+            |line: &str| line.strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with(':'));
+        text.lines().position(begins)
+    };
+    let whole = field.split_once('_').map_or(field, |(whole, _)| whole);
+    line(field).or_else(|| line(whole)).map_or(1, |at| at + 1)
 }
 
 fn summarize(immutable: &Immutable, task_path: &str) -> Vec<SummaryLine> {
@@ -258,6 +265,18 @@ mod tests {
         assert_eq!(qa_commands(&bare, &defaults), (vec!["area".into()], "area"));
         let repository = QaDefaults { area: Vec::new(), ..defaults };
         assert_eq!(qa_commands(&bare, &repository), (vec!["repo".into()], "repository"));
+        assert_eq!(qa_commands(&bare, &QaDefaults::default()), (Vec::new(), "none"));
+    }
+
+    #[test]
+    fn a_field_is_found_however_its_file_spells_it() {
+        let line = |text: &str| line_of(text, "scope_in");
+        assert_eq!(line("title: T\nscope:\n  in: [a]\n"), 2);
+        assert_eq!(line("title: T\nscope_out: [b]\nscope_in: [a]\n"), 3);
+        assert_eq!(
+            (line("title: T\n"), line_of("a: 1\nacceptance_criteria:\n", "acceptance_criteria")),
+            (1, 2)
+        );
     }
 
     #[test]

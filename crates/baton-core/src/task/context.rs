@@ -120,7 +120,7 @@ pub struct TaskSnapshot {
 pub struct ValidationBaseline {
     /// The commands to run.
     pub commands: Vec<String>,
-    /// Where those commands came from: `task`, `area` or `repository`.
+    /// Where those commands came from: `task`, `area` or `repository`; `none` when there are none.
     pub commands_from: String,
     /// How they went at first.
     pub initial_results: QaResults,
@@ -213,6 +213,20 @@ pub struct Audit {
     pub update_count: u64,
     /// Every time somebody had a finding of the secret scan overruled.
     pub forced_secrets: Vec<ForcedSecret>,
+    /// The findings that somebody overruled, each once: those are not asked about again.
+    #[serde(default)]
+    pub accepted_secrets: Vec<AcceptedSecret>,
+}
+
+/// A finding of the secret scan that was overruled, so that it can be told from others; never what was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AcceptedSecret {
+    /// The rule.
+    pub rule: String,
+    /// The file or field that it was found in.
+    pub path: String,
+    /// Sixteen digits of a SHA-256 over rule, path and what was found.
+    pub fingerprint: String,
 }
 
 /// A finding of the secret scan that somebody overruled.

@@ -65,6 +65,7 @@ pub(crate) fn sample() -> TaskContext {
             git_head: None,
             update_count: 1,
             forced_secrets: Vec::new(),
+            accepted_secrets: Vec::new(),
         },
     }
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::context::{QaResults, TaskContext};
 use super::name::Role;
+use super::scope::counted;
 use super::snapshot::{SnapshotRef, WorktreeSnapshot};
 use crate::error::{ErrorCode, Fault};
 use crate::time::Timestamp;
@@ -140,13 +141,10 @@ impl TaskContext {
         let events: Vec<_> = self.drift.events.iter().filter(|event| event.resolution.is_none()).collect();
         Err(Fault::new(
             ErrorCode::TaskBlocked,
-            format!(
-                "{id} is blocked: {open} unresolved working-tree {}",
-                if open == 1 { "drift" } else { "drifts" }
-            ),
+            format!("{id} is blocked: {}", counted(open, "unresolved working-tree drift")),
         )
         .hint(format!(
-            "look at it with baton task verify-worktree, then run baton task resolve-drift {id} --note TEXT"
+            "undo or keep what was changed, and say which: baton task resolve-drift {id} --note TEXT; baton task verify-worktree shows it"
         ))
         .details(json!({ "drift_budget": open, "drift": events })))
     }

@@ -14,6 +14,7 @@ mod glob;
 mod name;
 mod normalize;
 pub mod qa;
+mod record;
 mod scope;
 mod section;
 mod snapshot;
@@ -23,8 +24,8 @@ mod ttl;
 pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
 pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
 pub use context::{
-    Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision, QaResults, Revision,
-    Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
+    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
+    QaResults, Revision, Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
 };
 pub use coordination::{Acquisition, RoleState, RoleStatus, no_snapshot};
 pub use drift::{
@@ -35,8 +36,10 @@ pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, chec
 pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
+pub use record::{TaskRecord, TaskStatus};
 pub use scope::{
-    ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, expand, scope_hash, scope_patterns, shorten,
+    ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, counted, expand, scope_hash, scope_patterns,
+    shorten,
 };
 pub use section::{Section, sections, slug};
 pub use snapshot::{

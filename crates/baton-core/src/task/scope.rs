@@ -197,6 +197,11 @@ pub fn shorten(text: &str, max: usize) -> String {
     short
 }
 
+/// Says how many there are of something: `1 drift`, `2 drifts`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

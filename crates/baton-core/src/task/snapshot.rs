@@ -98,7 +98,7 @@ pub struct WorktreeSnapshot {
     pub diff_from_base: String,
     /// The SHA-256 of that diff with LF line ends.
     pub diff_sha: Sha256Hash,
-    /// `git status --porcelain -z`.
+    /// `git status --porcelain=v2 -z`.
     pub status_report: String,
     /// Mode and size of every file that differs from the base, sorted by path.
     pub file_metadata: Vec<FileMetadata>,

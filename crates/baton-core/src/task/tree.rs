@@ -26,7 +26,7 @@ pub struct TreeState {
     pub clean: bool,
     /// The newest stash, if there is one.
     pub stash: Option<String>,
-    /// `git status --porcelain -z`, with what is no UTF-8 written so that no two reports look the same.
+    /// `git status --porcelain=v2 -z`, with what is no UTF-8 written so that no two reports look the same.
     pub status_report: String,
     /// Submodules and repositories inside this one.
     pub submodules: Vec<Submodule>,

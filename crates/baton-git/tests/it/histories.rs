@@ -11,7 +11,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use baton_core::Sha256Hash;
-use baton_git::{Capture, Content, Difference, FileMode, Repository, Snapshot, Vault};
+use baton_git::{Capture, Content, Difference, FileMode, Limits, Repository, Snapshot, Vault};
 
 use crate::oracle::{self, Kind, Tree};
 use crate::sandbox::Sandbox;
@@ -103,6 +103,8 @@ struct Setting {
     executable_bit: bool,
     /// Whether steps may mislead git itself (marks, forged times), so that git's own opinion is worth nothing.
     misleading: bool,
+    /// Whether git is asked about stored sizes, which it otherwise is in large repositories only.
+    asks_sizes: bool,
 }
 
 const PLAIN: Setting = Setting {
@@ -113,6 +115,7 @@ const PLAIN: Setting = Setting {
     attributes: None,
     executable_bit: true,
     misleading: true,
+    asks_sizes: false,
 };
 
 /// How many histories a repository sees before it is thrown away.
@@ -173,7 +176,12 @@ impl<'a> Player<'a> {
         if let Some(attributes) = setting.attributes {
             sandbox.write(".gitattributes", attributes);
         }
-        let repository = sandbox.repository();
+        let repository = if setting.asks_sizes {
+            let limits = Limits { files_worth_a_call: 1, ..Limits::default() };
+            Repository::discover(&sandbox.program().with_limits(limits), &sandbox.root()).unwrap()
+        } else {
+            sandbox.repository()
+        };
         let vault = sandbox.vault_for(&repository);
         let mut player = Self { setting, dice, sandbox, vault, repository, earlier: None };
         for _ in 0..10 {
@@ -191,6 +199,10 @@ impl<'a> Player<'a> {
     fn history(&mut self, note: &mut OnFailure) {
         note.steps.clear();
         self.steps(note, 4);
+        if self.setting.asks_sizes && self.dice.chance(60) {
+            // What was read before is not known any more, so that git is asked again.
+            let _ = fs::remove_file(self.vault.folder().join("stat-cache"));
+        }
         let before = oracle::tree(&self.sandbox, self.setting.executable_bit);
         let expected = self.capture(&before).snapshot().clone();
         note.steps.push("-- snapshot --".into());
@@ -522,6 +534,19 @@ fn histories_with_attributes_and_a_filter() {
         Setting { name: "attributes", histories: 300, configuration, attributes: Some(attributes), ..PLAIN },
         4,
     );
+}
+
+#[test]
+fn histories_with_automatic_line_endings() {
+    let attributes = Some("* text=auto\n*.sh eol=crlf\nimage.bin -text\n");
+    run(Setting { name: "text=auto", histories: 300, attributes, asks_sizes: true, ..PLAIN }, 10);
+}
+
+#[test]
+fn histories_with_automatic_line_endings_that_git_agrees_with() {
+    let attributes = Some("* text=auto\n");
+    let setting = Setting { name: "auto agreement", histories: 150, attributes, asks_sizes: true, ..PLAIN };
+    run(Setting { misleading: false, ..setting }, 11);
 }
 
 #[test]

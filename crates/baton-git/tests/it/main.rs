@@ -11,5 +11,6 @@ mod discovery;
 mod histories;
 mod oracle;
 mod sandbox;
+mod sweeping;
 mod untouched;
 mod verification;

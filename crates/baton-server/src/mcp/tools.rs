@@ -9,6 +9,7 @@ use baton_app::checkpoint::{
 use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
+use baton_app::task::ListTasks;
 use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -50,6 +51,7 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("observation_list", operation::<ListObservations>()),
         tool("observation_show", operation::<ShowObservation>()),
         tool("session_summarize", operation::<SummarizeSession>()),
+        tool("tasks_everywhere", operation::<ListTasks>()),
     ]
 }
 

@@ -8,6 +8,7 @@ mod queue;
 mod request;
 mod session;
 mod summary;
+mod task;
 mod token;
 mod turn;
 mod usage;
@@ -21,6 +22,7 @@ pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRelease, QueueRows, Ra
 pub use request::RequestRows;
 pub use session::{SessionFilter, SessionRows};
 pub use summary::{StoredSummary, SummaryClaim, SummaryRows};
+pub use task::{TaskFilter, TaskRows};
 pub use token::TokenRows;
 pub use turn::TurnRows;
 pub use usage::{DailyUsage, Spent, UsageRows};

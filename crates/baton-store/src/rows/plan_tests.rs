@@ -12,7 +12,7 @@ use crate::page::Page;
 use crate::rows::{
     CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, ObservationFilter,
     ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestRows, SessionFilter, SessionRows,
-    SummaryClaim, SummaryRows, UsageRows, WorkflowFilter, WorkflowRows,
+    SummaryClaim, SummaryRows, TaskFilter, TaskRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
@@ -220,6 +220,16 @@ fn may_sort(sql: &str) -> bool {
     sql.contains("FROM sessions") && of_few_sessions || of_open_items
 }
 
+/// Asks for everything that the index of tasks may be asked for.
+pub(crate) fn ask_for_tasks(rows: &mut impl TaskRows) {
+    let venture: Venture = "v".parse().unwrap();
+    rows.delete_task(&venture, "h", "/c", &"TASK-1".parse().unwrap()).unwrap();
+    let all = TaskFilter { venture, repo: None, status: None, offset: 2, limit: 10 };
+    let repo = Some("o/r".parse().unwrap());
+    rows.tasks(&TaskFilter { repo, ..all.clone() }).unwrap();
+    rows.tasks(&all).unwrap();
+}
+
 mod sqlite {
     use rusqlite::Connection;
 
@@ -248,6 +258,7 @@ mod sqlite {
             ask_everything(planner);
             ask_for_checkpoints(planner);
             ask_for_observations(planner);
+            ask_for_tasks(planner);
         });
         for (sql, plan) in asked {
             let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("USING"));
@@ -312,6 +323,7 @@ mod postgres {
         ask_everything(&mut planner);
         ask_for_checkpoints(&mut planner);
         ask_for_observations(&mut planner);
+        ask_for_tasks(&mut planner);
         for (sql, plan) in planner.plans {
             assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{sql}\n{plan:#?}");
         }

@@ -84,7 +84,9 @@ impl TaskOperation for AttachEvidence {
         }
         draft.scan().bytes(&file.path, bytes);
         let kept = match &excerpt {
-            Some(excerpt) => Some(draft.keep(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?),
+            Some(excerpt) => {
+                Some(draft.keep_known(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?)
+            }
             None => None,
         };
         let evidence = Evidence {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_core::Fault;
-use baton_core::task::{Evidence, Role, RoleState, RoleStatus, TaskContext, TaskId, role_export};
+use baton_core::task::{Evidence, Role, RoleState, RoleStatus, TaskContext, TaskId, counted, role_export};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -126,7 +126,9 @@ pub(crate) fn warnings(place: &TaskPlace, context: &TaskContext) -> Vec<String> 
             .map(|text| format!("a cited standard changed, rebuild the context: {text}")),
     );
     if context.drift.open() > 0 {
-        warnings.push(format!("{} unresolved drifts; see baton task resolve-drift", context.drift.open()));
+        let open = counted(context.drift.open(), "unresolved drift");
+        warnings
+            .push(format!("{open}; settle it with baton task resolve-drift {} --note TEXT", context.task_id));
     }
     for artifact in context.artifacts() {
         if !place.root().join(&artifact.path).is_file() {

@@ -181,6 +181,7 @@ fn new_context(
             git_head: None,
             update_count: 0,
             forced_secrets: Vec::new(),
+            accepted_secrets: Vec::new(),
         },
     })
 }

@@ -72,7 +72,15 @@ impl TaskOperation for RecordQa {
 
     fn run(place: &TaskPlace, params: &RecordQaParams) -> Result<RecordQaOutput, Fault> {
         let bytes = match (&params.from, &params.content) {
-            (Some(path), None) => read_inside(place.root(), "from", path)?.bytes,
+            (Some(path), None) => {
+                let read = read_inside(place.root(), "from", path).map_err(|fault| match fault.code {
+                    ErrorCode::InvalidRequest => {
+                        fault.hint("only files of the checkout are read; pipe any other in with --from -")
+                    }
+                    _ => fault,
+                });
+                read?.bytes
+            }
             (None, Some(content)) => content.clone().into_bytes(),
             _ => return Err(Fault::invalid("from", "give either a path or the content of a log")),
         };

@@ -1,6 +1,6 @@
 //! `task.update_agent`
 
-use baton_core::task::{Acquisition, Role, RoleState, RoleStatus, TaskContext, TaskId};
+use baton_core::task::{Acquisition, Role, RoleState, RoleStatus, TaskContext, TaskId, counted};
 use baton_core::{ClientSessionId, ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,9 +137,11 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<Taken, Fault> {
     if !task_file_is_unchanged(place, &draft.context) {
         draft.warnings.push(format!("{} changed after the context was made", draft.context.task_file));
     }
-    let others = shelf::live(place).into_iter().filter(|other| *other != draft.context.task_id).count();
+    let others =
+        shelf::live(place).into_iter().filter(|other| *other != draft.context.task_id).count() as u64;
     if others > 0 {
-        draft.warnings.push(format!("{others} other tasks have a context in this checkout"));
+        let have = if others == 1 { "has" } else { "have" };
+        draft.warnings.push(format!("{} {have} a context in this checkout", counted(others, "other task")));
     }
     let now = draft.now;
     draft.context.acquire(role, now)?;

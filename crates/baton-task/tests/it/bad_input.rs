@@ -189,16 +189,63 @@ fn secrets_are_not_written_unless_somebody_insists() {
         assert!(said.contains("aws-access-key") && !said.contains(&secret()), "{said}");
         assert_eq!(output(&checkout), before, "{name}: nothing half written");
     }
-    for (name, params) in &calls[1..] {
+    for (name, params) in &calls[1..3] {
         let mut params = params.clone();
         params["force_secrets"] = true.into();
         let answer = checkout.call(name, params);
         assert!(answer["warnings"].to_string().contains("overruled"), "{name}: {answer}");
     }
+    // The finding in qa.log was accepted with the snapshot, which has that file in its diff.
+    for (name, params) in &calls[3..] {
+        checkout.call(name, params.clone());
+    }
     let context = checkout.context();
     let verbs: Vec<&str> = context.audit.forced_secrets.iter().map(|forced| forced.verb.as_str()).collect();
-    assert_eq!(verbs, ["record-qa", "snapshot-worktree", "attach-evidence", "update-agent"]);
+    assert_eq!(verbs, ["record-qa", "snapshot-worktree"]);
     assert!(!serde_json::to_string(&context.audit).unwrap().contains(&secret()));
+}
+
+#[test]
+fn what_was_insisted_on_once_is_not_asked_about_again() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", &format!("let key = \"{}\";\n", secret()));
+    let snapshot = |role: &str| json!({ "task_id": TASK, "agent": role });
+    let fault = checkout.refused("snapshot_worktree", snapshot("implementer"));
+    assert!(fault.message.contains("aws-access-key at src/main.rs"), "{}", fault.message);
+    let mut forced = snapshot("implementer");
+    forced["force_secrets"] = true.into();
+    checkout.call("snapshot_worktree", forced);
+    checkout.call("snapshot_worktree", snapshot("implementer"));
+    checkout.update("implementer", "done");
+    checkout.update("reviewer", "in_progress");
+    checkout.write("src/main.rs", &format!("// moved\nlet key = \"{}\";\n", secret()));
+    let again = checkout.call("snapshot_worktree", snapshot("reviewer"));
+    assert!(!again["warnings"].to_string().contains("overruled"), "{again}");
+    let audit = checkout.context().audit;
+    assert_eq!((audit.forced_secrets.len(), audit.accepted_secrets.len()), (1, 1), "{audit:?}");
+    assert_eq!(audit.accepted_secrets[0].path, "src/main.rs");
+    // Another secret in the same file, and the same one in another file, are new.
+    for (path, text) in [("src/main.rs", secret().replace('Q', "R")), ("src/other.rs", secret())] {
+        let before = checkout.read("src/main.rs");
+        checkout.write(path, &format!("let key = \"{text}\";\n"));
+        assert_eq!(
+            checkout.code("snapshot_worktree", snapshot("reviewer")),
+            ErrorCode::SecretFound,
+            "{path}"
+        );
+        checkout.write("src/main.rs", &String::from_utf8(before).unwrap());
+    }
+}
+
+#[test]
+fn an_actor_is_no_place_for_a_secret() {
+    let checkout = Checkout::begun();
+    for force in [false, true] {
+        let params = json!({ "task_id": TASK, "agent": "reviewer", "finding": "x", "actor": secret(), "force_secrets": force });
+        let fault = checkout.refused("mark_blocked", params);
+        assert!(fault.code == ErrorCode::SecretFound && !fault.message.contains(&secret()), "{fault:?}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ fn init_freezes_the_task_and_lists_its_sources() {
     let answer = checkout.call("init_context", json!({ "task_id": TASK, "actor": "runner" }));
     assert_eq!(answer["context_path"], ".agent-output/TASK-0824/context.json");
     assert_eq!(answer["summary"].as_array().unwrap().len(), 8);
+    assert_eq!(checkout.read(".agent-output/.gitignore"), b"*\n", "diffs and logs belong into no commit");
     let context = checkout.context();
     assert_eq!(context.created_by, "runner");
     assert_eq!(context.immutable.task_snapshot.description, "Make it faster.\n");

@@ -23,6 +23,7 @@ pub mod session;
 pub mod session_list;
 mod store;
 pub mod summary;
+pub mod task;
 pub mod token;
 pub mod transaction;
 pub mod turn;
@@ -128,6 +129,12 @@ macro_rules! store_contract {
                 revokes_once,
                 an_id_is_given_once,
             }
+            task {
+                reads_back_every_field,
+                the_younger_record_stays,
+                lists_filter_and_order,
+                a_forgotten_task_is_gone_alone,
+            }
             turn {
                 a_job_is_taken_on_when_it_is_due,
             }
@@ -228,6 +235,7 @@ mod tests {
             ("summary", include_str!("summary.rs")),
             ("usage", include_str!("usage.rs")),
             ("watch", include_str!("watch.rs")),
+            ("task", include_str!("task.rs")),
             ("token", include_str!("token.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),

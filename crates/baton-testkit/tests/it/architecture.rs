@@ -46,7 +46,6 @@ const FENCES: &[(&str, &[&str])] = &[
     ("zstd", &["baton-store"]),
     ("ureq", &["baton", "baton-llm", "baton-testkit"]),
     ("tree-sitter", &["baton-llm"]),
-    ("mimalloc", &["baton"]),
     ("serde-saphyr", &["baton-task"]),
     ("flate2", &["baton-git", "baton-task"]),
     ("sha1", &["baton-git"]),

@@ -4,6 +4,7 @@ use baton_app::session::{
     EndSession, Heartbeat, ListSessions, SessionView, ShowSession, StartSession, StartSessionOutput,
     StartStatus, UpdateSession,
 };
+use baton_core::Fault;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -236,10 +237,16 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
 fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let repo = match &args.repo {
         Some(repo) => repo.clone(),
-        None => repository_here()?.map(|repo| repo.as_str().to_owned()).ok_or_else(|| {
-            Failure::new(Exit::Usage, "usage", "which repository? none was given, and this folder is in none")
+        None => {
+            repository_here().map_err(name_it)?.map(|repo| repo.as_str().to_owned()).ok_or_else(|| {
+                Failure::new(
+                    Exit::Usage,
+                    "usage",
+                    "which repository? none was given, and this folder is in none",
+                )
                 .hint("add --repo OWNER/NAME, or go to a checkout")
-        })?,
+            })?
+        }
     };
     let agent =
         args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str())).ok_or_else(|| {
@@ -261,6 +268,12 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
         "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
     });
     backend.answer::<StartSession>(&params, args.key.get(), describe_start)
+}
+
+/// Whoever names the repository needs no git.
+fn name_it(mut fault: Fault) -> Fault {
+    let hint = fault.hint.take().unwrap_or_default();
+    fault.hint(format!("add --repo OWNER/NAME; or {hint}").trim_end_matches("; or ").to_owned())
 }
 
 pub(crate) fn describe_start(output: &StartSessionOutput) -> String {

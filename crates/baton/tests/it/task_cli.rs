@@ -23,7 +23,7 @@ fn outside_of_a_repository_it_says_so() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let finished = task(&home, &["list"]);
     assert_eq!(finished.code, 3);
-    assert!(finished.stderr.contains("is in no repository"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("is in no checkout of a git repository"), "{}", finished.stderr);
     let json = task(&home, &["list", "--format", "json"]);
     assert_eq!((json.code, &json.json()["error"]["code"]), (3, &json!("not_found")));
 }

@@ -1,8 +1,6 @@
 //! What `baton task` refuses on a real repository: secrets, bad input, no git. Nothing is half written.
 
 use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -109,6 +107,88 @@ fn without_git_reading_works_and_the_rest_says_what_is_missing() {
 }
 
 #[test]
+fn without_git_whoever_names_the_repository_can_work() {
+    let checkout = Checkout::new();
+    let start = |arguments: &[&str]| {
+        let mut command = checkout.home.command();
+        command.env("PATH", "/nonexistent").args(["session", "start", "--agent", "a"]).args(arguments);
+        let output = command.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = start(&[]);
+    assert!(code == 1 && said.contains("next: add --repo OWNER/NAME; or install git"), "{said}");
+    assert_eq!(start(&["--repo", "acme/shop"]).0, 0);
+}
+
+#[test]
+fn a_bare_repository_and_the_inside_of_one_have_no_tasks() {
+    let checkout = Checkout::new();
+    checkout.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
+    let run = |folder: &str| {
+        let folder = checkout.home.path().join(folder);
+        let output = checkout
+            .home
+            .command()
+            .current_dir(folder)
+            .args(["task", "init-context", TASK])
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run("bare.git");
+    assert!(code == 3 && said.contains("is in no checkout of a git repository"), "{said}");
+    // Its git folder says that it has no working tree.
+    checkout.git(&["config", "core.bare", "true"]);
+    let (code, said) = run("shop");
+    assert!(
+        code == 3 && said.contains("repository without a working tree") && said.contains("next: "),
+        "{said}"
+    );
+    assert!(!checkout.path(".agent-output/TASK-0824").exists());
+}
+
+#[test]
+fn every_refusal_says_what_to_do_next() {
+    let checkout = Checkout::begun();
+    let said = |arguments: &[&str]| {
+        let finished = checkout.home.run(&[&["task"], arguments].concat());
+        assert_ne!(finished.code, 0, "{arguments:?}");
+        finished.stderr
+    };
+    for arguments in [
+        &["update-agent", TASK, "--agent", "implementer", "--status", "finished"][..],
+        &["update-agent", TASK, "--agent", "stranger", "--status", "done"],
+        &["get-context", "../x"],
+        &["mark-blocked", TASK, "--agent", "reviewer", "--finding", " "],
+        &["attach-evidence", TASK, "--type", "plan", "--path", "README.md", "--lines", "9-1"],
+        &["attach-evidence", TASK, "--type", "plan", "--path", "none.md"],
+        &["record-qa", TASK, "--agent", "implementer", "--from", "/etc/hostname"],
+        &["sweep-contexts", "--ttl", "soon"],
+        &["get-diff", TASK, "--agent", "implementer"],
+        &["complete", TASK],
+        &["resolve-drift", TASK, "--note", "x"],
+        &["snapshot-worktree", TASK, "--agent", "implementer"],
+        &["init-context", TASK],
+        &["init-context", "TASK-9999"],
+    ] {
+        assert!(said(arguments).contains("\nnext: "), "{arguments:?}: {}", said(arguments));
+    }
+    assert!(
+        said(&["record-qa", TASK, "--agent", "validator", "--from", "/etc/hostname"]).contains("--from -")
+    );
+}
+
+#[test]
+fn colours_of_a_pipe_do_not_hide_what_failed() {
+    let checkout = Checkout::begun();
+    let log = "\u{1b}[31mFAILED\u{1b}[0m t.py::a - x\n\u{1b}[1m1 failed\u{1b}[0m, 3 passed in 0.1s\n";
+    let arguments = ["task", "record-qa", TASK, "--agent", "implementer", "--from", "-", "--format", "json"];
+    let finished = checkout.home.run_with_input(&arguments, log.as_bytes());
+    let run = finished.json()["data"]["runs"][0].clone();
+    assert_eq!((&run["failed"], &run["failures"][0]["name"]), (&json!(1), &json!("t.py::a")), "{run}");
+}
+
+#[test]
 fn a_repository_of_somebody_else_is_not_believed() {
     let checkout = Checkout::implemented();
     let output = checkout
@@ -128,49 +208,4 @@ fn a_folder_that_only_looks_like_a_repository_is_none() {
     let checkout = Checkout::implemented();
     fs::remove_file(checkout.path(".git/HEAD")).unwrap();
     checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
-}
-
-#[test]
-fn kill_during_a_verb_leaves_the_old_context_or_the_new_one() {
-    let checkout = Checkout::begun();
-    checkout.update("implementer", "in_progress");
-    checkout.write("qa.log", "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
-    let verbs: [&[&str]; 3] = [
-        &["snapshot-worktree", TASK, "--agent", "implementer"],
-        &["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"],
-        &["update-agent", TASK, "--agent", "implementer", "--status", "in_progress", "--session-id", "s1"],
-    ];
-    let mut before = checkout.context();
-    let (mut written, mut killed) = (0, 0);
-    for round in 0..45_u64 {
-        checkout.write("src/main.rs", &format!("fn main() {{ round({round}) }}\n"));
-        let mut child = checkout
-            .home
-            .command()
-            .arg("task")
-            .args(verbs[usize::try_from(round).unwrap() % verbs.len()])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(2 * round));
-        let was_running = child.try_wait().unwrap().is_none();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let now = checkout.context();
-        let count = |context: &serde_json::Value| context["audit"]["update_count"].as_u64().unwrap();
-        let steps = count(&now) - count(&before);
-        assert!(steps == 1 || (steps == 0 && now == before), "round {round}");
-        for path in now["snapshots"].as_array().unwrap().iter().map(|snapshot| &snapshot["diff_from_base"]) {
-            assert!(checkout.path(path.as_str().unwrap()).is_file(), "round {round}: {path}");
-        }
-        written += steps;
-        killed += u64::from(was_running);
-        before = now;
-    }
-    assert!(written > 0 && killed > 0, "{written} written, {killed} killed");
-    // Whatever was left lying about is in nobody's way.
-    checkout.snapshot("implementer");
-    checkout.update("implementer", "done");
-    checkout.update("reviewer", "in_progress");
 }

@@ -94,7 +94,11 @@ fn people_read_what_happened() {
     let finished = checkout.home.run(&["task", "verify-worktree", TASK, "--expected-agent", "implementer"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (5, ""));
     assert!(finished.stderr.contains("src/main.rs: expected SHA"), "{}", finished.stderr);
-    assert!(finished.stderr.contains("next: undo it"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("next: undo it or keep it, and say which: baton task resolve-drift"),
+        "{}",
+        finished.stderr
+    );
 }
 
 #[test]
@@ -113,11 +117,44 @@ fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
         "--status",
         "in_progress",
     ]);
-    assert!(warned.stderr.contains("1 other tasks have a context"), "{warned:?}");
+    assert!(warned.stderr.contains("1 other task has a context"), "{warned:?}");
     checkout.task(&["purge-context", "TASK-0825"]);
     assert!(checkout.path(".agent-output/.objects").is_dir());
     checkout.task(&["purge-context", TASK]);
     assert!(!checkout.path(".agent-output/.objects").exists());
+}
+
+#[test]
+fn objects_that_no_context_needs_go_with_the_context_that_did() {
+    let checkout = Checkout::implemented();
+    let packs = || fs::read_dir(checkout.path(".agent-output/.objects/objects/pack")).unwrap().count();
+    let of_first = packs();
+    for (verb, task) in
+        [("purge-context", "TASK-0831"), ("complete", "TASK-0832"), ("sweep-contexts", "TASK-0833")]
+    {
+        let file = format!("tasks/{task}-other.task.yaml");
+        let text = fs::read_to_string(checkout.path("tasks/TASK-0824-settings.task.yaml")).unwrap();
+        let before = fs::read_to_string(checkout.path("src/main.rs")).unwrap();
+        checkout.write(&file, &text.replace("Faster settings", task));
+        checkout.task(&["init-context", task]);
+        checkout.task(&["update-agent", task, "--agent", "implementer", "--status", "in_progress"]);
+        checkout.write("src/main.rs", &format!("// only {task} needs this\n"));
+        checkout.task(&["snapshot-worktree", task, "--agent", "implementer"]);
+        assert!(packs() > of_first, "{verb}");
+        checkout.write("src/main.rs", &before);
+        fs::remove_file(checkout.path(&file)).unwrap();
+        match verb {
+            "complete" => checkout.task(&[verb, task, "--force"]),
+            "sweep-contexts" => checkout.task(&[verb, "--ttl", "0s"]),
+            _ => checkout.task(&[verb, task]),
+        };
+        assert_eq!(packs(), of_first, "{verb}");
+    }
+    checkout.task(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    checkout.write("src/main.rs", "fn main() {}\n");
+    let error = checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!(error["details"]["differences"][0]["kind"], "reset", "{error}");
+    assert_eq!(error["details"]["differences"][1]["path"], "src/main.rs", "{error}");
 }
 
 #[test]

@@ -14,11 +14,11 @@ mod report;
 mod ruff;
 mod tsc;
 
-pub use report::{QaComparison, QaFailure, QaReport, QaRun, QaStatus, compare_runs};
+pub use report::{QaComparison, QaFailure, QaReport, QaRun, QaStatus, compare_runs, without_colours};
 
 /// Reads a log.
 pub fn read_log(text: &str) -> QaReport {
-    let text = report::without_colours(text);
+    let text = without_colours(text);
     let parsers: [fn(&str) -> Option<QaRun>; 9] = [
         cargo::read,
         clippy::read,

@@ -132,13 +132,13 @@ pub struct QaComparison {
     pub fixed: Vec<String>,
 }
 
-/// Compares what failed. A tool that is not in both records says nothing.
+/// Compares what failed. What a tool finds that did not run before is new; one that does not run now says nothing.
 pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
     let mut comparison = QaComparison::default();
     for now in after {
-        let Some(then) = before.iter().find(|run| run.tool == now.tool) else { continue };
+        let then = before.iter().find(|run| run.tool == now.tool);
         let (was, is): (BTreeSet<_>, BTreeSet<_>) = (
-            then.failures.iter().map(QaFailure::key).collect(),
+            then.into_iter().flat_map(|then| &then.failures).map(QaFailure::key).collect(),
             now.failures.iter().map(QaFailure::key).collect(),
         );
         let name = |(name, file): &(&str, Option<&str>)| {
@@ -153,8 +153,8 @@ pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
     comparison
 }
 
-/// Takes out terminal colours and carriage returns.
-pub(super) fn without_colours(text: &str) -> String {
+/// Takes out terminal colours; a carriage return becomes a line end.
+pub fn without_colours(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {

@@ -215,6 +215,10 @@ fn two_records_are_compared_by_what_failed() {
     let comparison = compare_runs(&before, &after);
     assert_eq!(comparison.new_failures, ["pytest: t.py::c in t.py"]);
     assert_eq!(comparison.fixed, ["pytest: t.py::a in t.py"]);
+    // A validator who runs what nobody ran before must hear of what that finds.
+    let other_tool = compare_runs(&read_log("test result: ok. 3 passed; 0 failed; 0 ignored\n").runs, &after);
+    assert_eq!(other_tool.new_failures, ["pytest: t.py::b in t.py", "pytest: t.py::c in t.py"]);
+    assert_eq!(other_tool.fixed, Vec::<String>::new());
 }
 
 proptest::proptest! {

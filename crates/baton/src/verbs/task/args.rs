@@ -32,7 +32,7 @@ pub(crate) enum TaskCommand {
     PurgeContext(PurgeArgs),
     /// Archive what nobody needs any more, drop old archives
     SweepContexts(SweepArgs),
-    /// List the tasks of this checkout
+    /// List the tasks of this checkout, or of every one
     List(ListArgs),
 }
 
@@ -251,6 +251,21 @@ pub(crate) struct SweepArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Also those that were completed in the last 30 days
-    #[arg(long)]
+    #[arg(long, conflicts_with = "everywhere")]
     pub(super) archived: bool,
+    /// Those of every checkout that the store knows of, latest written first
+    #[arg(long)]
+    pub(super) everywhere: bool,
+    /// In this repository, owner/name
+    #[arg(long, requires = "everywhere")]
+    pub(super) repo: Option<String>,
+    /// pending, in_progress, waiting, blocked, done or completed
+    #[arg(long, requires = "everywhere")]
+    pub(super) status: Option<String>,
+    /// How many at the most
+    #[arg(long, requires = "everywhere", allow_negative_numbers = true)]
+    pub(super) limit: Option<i64>,
+    /// How many to skip first
+    #[arg(long, requires = "everywhere", allow_negative_numbers = true)]
+    pub(super) offset: Option<i64>,
 }

@@ -28,7 +28,7 @@ impl Checkout {
             Failure::new(
                 Exit::NotFound,
                 ErrorCode::NotFound.as_str(),
-                format!("{} is in no repository", cwd.display()),
+                format!("{} is in no checkout of a git repository", cwd.display()),
             )
             .hint("go to the checkout of the task, then try again")
         })?;

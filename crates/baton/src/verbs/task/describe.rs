@@ -1,6 +1,6 @@
 //! Answers about tasks, for people to read.
 
-use baton_core::task::{Role, RoleStatus, SummaryLine, TaskContext};
+use baton_core::task::{Role, RoleStatus, SummaryLine, TaskContext, counted};
 use baton_task::{
     AttachEvidenceOutput, GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput,
     RecordQaOutput, RoleContext, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine, UpdateAgentOutput,
@@ -11,6 +11,12 @@ pub(super) fn begun(output: &InitContextOutput) -> String {
     let mut lines = vec![format!("{} has a context: {}", output.task_id, output.context_path)];
     lines.push(format!("roles: {}", roles.join(" → ")));
     lines.push(table(&output.summary));
+    if let Some(first) = output.pipeline.first() {
+        lines.push(format!(
+            "next: baton task update-agent {} --agent {first} --status in_progress",
+            output.task_id
+        ));
+    }
     lines.join("\n")
 }
 
@@ -62,10 +68,10 @@ fn whole(context: &TaskContext) -> String {
         lines.extend(state.blocking_findings.iter().map(|finding| format!("  blocked by: {finding}")));
         if let Some(snapshot) = &state.worktree_snapshot {
             lines.push(format!(
-                "  snapshot {}: {} in {} files",
+                "  snapshot {}: {} in {}",
                 snapshot.sequence,
                 snapshot.diff_stat,
-                snapshot.files_changed.len()
+                counted(snapshot.files_changed.len() as u64, "file")
             ));
         }
     }
@@ -84,7 +90,9 @@ fn list_of(lines: &mut Vec<String>, title: &str, items: impl Iterator<Item = Str
 fn of_role(role: &RoleContext) -> String {
     let export = serde_json::to_string_pretty(&role.export).unwrap_or_default();
     let mut lines = vec![export];
-    lines.extend(role.statuses.iter().map(|(name, status)| format!("{name}: {status}")));
+    let order: Vec<Role> = serde_json::from_value(role.export["pipeline"].clone()).unwrap_or_default();
+    let stands = |name: &Role| role.statuses.get(name).map(|status| format!("{name}: {status}"));
+    lines.extend(order.iter().filter_map(stands));
     for (name, findings) in &role.blocking_findings {
         lines.extend(findings.iter().map(|finding| format!("{name} is blocked by: {finding}")));
     }
@@ -102,11 +110,11 @@ pub(super) fn updated(output: &UpdateAgentOutput) -> String {
 pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
     let snapshot = &output.snapshot;
     let mut lines = vec![format!(
-        "snapshot {} of {}: {} in {} files",
+        "snapshot {} of {}: {} in {}",
         snapshot.sequence,
         output.agent,
         snapshot.diff_stat,
-        snapshot.files_changed.len()
+        counted(snapshot.files_changed.len() as u64, "file")
     )];
     lines.push(format!("diff from base: {}", snapshot.diff_from_base));
     if let (Some(path), Some(agent)) = (&snapshot.diff_from_previous, &snapshot.previous_agent) {
@@ -179,8 +187,11 @@ fn line(task: &TaskLine) -> String {
         format!("{role} {status}")
     };
     let statuses: Vec<String> = task.pipeline.iter().map(status).collect();
-    let drift =
-        if task.drift_budget > 0 { format!("  {} drifts open", task.drift_budget) } else { String::new() };
+    let drift = if task.drift_budget > 0 {
+        format!("  {} open", counted(task.drift_budget, "drift"))
+    } else {
+        String::new()
+    };
     let archived = task.archived_at.map(|at| format!("  archived at {at}")).unwrap_or_default();
     format!(
         "{}  {}  {}{drift}{archived}",

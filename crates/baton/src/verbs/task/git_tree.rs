@@ -105,10 +105,24 @@ impl WorkingTree for GitTree {
             Err(error) => Err(fault(error)),
         }
     }
+
+    fn keep_only(&self, snapshots: &[WorktreeSnapshot], trees: &[String]) -> Result<(), Fault> {
+        let vault = self.vault(self.repository()?)?;
+        let mut kept = Vec::new();
+        for snapshot in snapshots {
+            kept.extend(snapshot_of(&snapshot.record)?.objects());
+        }
+        for tree in trees {
+            kept.push(tree.parse().map_err(|_| lost(tree))?);
+        }
+        let freed = vault.sweep(&kept).map_err(fault)?;
+        tracing::debug!(freed_bytes = freed, "swept the objects of snapshots");
+        Ok(())
+    }
 }
 
 fn lost(id: &str) -> Fault {
-    Fault::new(ErrorCode::TaskCorrupt, format!("`{id}` is no id of a commit"))
+    Fault::new(ErrorCode::TaskCorrupt, format!("`{id}` is no id of an object"))
 }
 
 fn snapshot_of(record: &Value) -> Result<Snapshot, Fault> {

@@ -1,14 +1,19 @@
-//! `baton task …`: works on the checkout it is called in, without a store or a server.
+//! `baton task …`: works on the checkout it is called in, and needs no store and no server. A store that is there learns
+//! where the tasks stand.
 
 mod args;
 mod checkout;
 mod demo;
 mod describe;
 mod git_tree;
+mod index;
 mod tools;
 
 use std::io::Read;
 
+use baton_core::ErrorCode;
+use baton_core::task::counted;
+use baton_core::task::qa::without_colours;
 use baton_task::{
     AttachEvidence, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked, PurgeContext,
     RebuildContext, RecordQa, ResolveDrift, SnapshotWorktree, SweepContexts, TaskOperation, UpdateAgent,
@@ -29,8 +34,13 @@ use crate::output::{Answer, Failure, warn};
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failure> {
+    if let TaskCommand::List(args) = &command
+        && args.everywhere
+    {
+        return index::everywhere(args, config);
+    }
     let checkout = Checkout::open(config)?;
-    let verb = Verb { checkout: &checkout };
+    let verb = Verb { checkout: &checkout, config };
     match command {
         TaskCommand::InitContext(args) => verb.answer::<InitContext>(
             json!({ "task_id": args.task, "base_commit": args.base_commit, "truncate": args.truncate,
@@ -91,7 +101,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         TaskCommand::ResolveDrift(args) => verb.answer::<ResolveDrift>(
             json!({ "task_id": args.task, "note": args.note,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            |output| format!("{} drifts settled; {} goes on from snapshot {}", output.resolved, output.task_id, output.snapshot),
+            |output| format!("{} settled; {} goes on from snapshot {}", counted(output.resolved, "drift"), output.task_id, output.snapshot),
         ),
         TaskCommand::Complete(args) => verb.answer::<CompleteTask>(
             json!({ "task_id": args.task, "force": args.force, "actor": args.actor.actor }),
@@ -113,6 +123,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
 
 struct Verb<'a> {
     checkout: &'a Checkout,
+    config: &'a Config,
 }
 
 impl Verb<'_> {
@@ -124,7 +135,18 @@ impl Verb<'_> {
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
         }
-        let data = operation::<O>().call(&self.checkout.place, params)?;
+        let result = operation::<O>().call(&self.checkout.place, params.clone());
+        let recorded = index::record(self.config, &self.checkout.place, operation::<O>(), &params, &result);
+        if let Err(failure) = recorded {
+            warn(&format!("the store does not know of it: {}", failure.message));
+        }
+        let data = result.map_err(|mut fault| {
+            if fault.code == ErrorCode::InvalidRequest && fault.hint.is_none() {
+                let verb = O::NAME.trim_start_matches("task.").replace('_', "-");
+                fault.hint = Some(format!("baton task {verb} --help says what it takes"));
+            }
+            fault
+        })?;
         for warning in data["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             warn(warning);
         }
@@ -144,6 +166,6 @@ fn standard_input() -> Result<String, Failure> {
         return Err(Failure::new(Exit::Validation, "payload_too_large", message));
     }
     // Progress bars and colours are no text that anybody wants kept; the parameters of a call hold none.
-    let text = String::from_utf8_lossy(&bytes);
+    let text = without_colours(&String::from_utf8_lossy(&bytes));
     Ok(text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect())
 }

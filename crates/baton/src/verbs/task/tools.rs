@@ -8,24 +8,35 @@ use baton_task::{AnyTaskOperation, Effect, catalog};
 use serde_json::{Map, Value};
 
 use super::checkout::{actor, place};
+use super::index::record;
 use crate::checkout::find_root;
 use crate::config::Config;
 
-/// How deep answers are described. All of it would be a hundred kilobytes, which some clients put before their model.
-const DEPTH: usize = 2;
+/// Answers are described whole up to this size; some clients put every description before their model. Three are
+/// larger: a whole context (42 kB), and the state of a role with its snapshot (11 kB, twice).
+const MAX_SCHEMA_BYTES: usize = 8 * 1024;
+
+/// How deep the largest answers are described at least.
+const LEAST_DEPTH: usize = 2;
 
 /// Gives a tool for every operation on tasks; none outside of a checkout.
 pub(crate) fn local_tools(config: &Config) -> Vec<LocalTool> {
     let root = std::env::current_dir().ok().as_deref().and_then(find_root);
     root.map_or_else(Vec::new, |root| {
         let actor = actor(config);
-        catalog().into_iter().map(|operation| tool(operation, &root, &actor)).collect()
+        let config = Arc::new(config.clone());
+        catalog().into_iter().map(|operation| tool(operation, &root, &actor, &config)).collect()
     })
 }
 
-fn tool(operation: &'static dyn AnyTaskOperation, root: &Path, actor: &str) -> LocalTool {
+fn tool(
+    operation: &'static dyn AnyTaskOperation,
+    root: &Path,
+    actor: &str,
+    config: &Arc<Config>,
+) -> LocalTool {
     let name = operation.name().replace('.', "_");
-    let (root, actor) = (root.to_owned(), actor.to_owned());
+    let (root, actor, config) = (root.to_owned(), actor.to_owned(), Arc::clone(config));
     LocalTool {
         hints: LocalHints {
             reads: operation.effect() == Effect::Read,
@@ -35,10 +46,27 @@ fn tool(operation: &'static dyn AnyTaskOperation, root: &Path, actor: &str) -> L
         name,
         description: operation.summary(),
         input_schema: operation.params_schema(),
-        output_schema: outline(&operation.output_schema(), DEPTH),
+        output_schema: fitting(operation.output_schema()),
         // Each call finds the checkout anew: HEAD moves while the server runs.
-        call: Arc::new(move |arguments| operation.call(&place(&root, &actor), Value::Object(arguments))),
+        call: Arc::new(move |arguments| {
+            let (place, params) = (place(&root, &actor), Value::Object(arguments));
+            let result = operation.call(&place, params.clone());
+            if let Err(failure) = record(&config, &place, operation, &params, &result) {
+                tracing::warn!(error = %failure.message, "the store does not know of a task");
+            }
+            result
+        }),
     }
+}
+
+/// Gives the schema, or as many of its upper levels as fit.
+fn fitting(schema: Value) -> Value {
+    if schema.to_string().len() <= MAX_SCHEMA_BYTES {
+        return schema;
+    }
+    let deepest = (LEAST_DEPTH..=8).rev().map(|depth| outline(&schema, depth));
+    let mut outlines = deepest.skip_while(|outline| outline.to_string().len() > MAX_SCHEMA_BYTES);
+    outlines.next().unwrap_or_else(|| outline(&schema, LEAST_DEPTH))
 }
 
 /// Keeps the upper levels of a schema. What is left says less, and nothing that is not so.
@@ -68,6 +96,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn most_answers_are_described_whole_and_none_at_length() {
+        let cut: Vec<&str> = catalog()
+            .into_iter()
+            .filter(|operation| {
+                let (whole, described) = (operation.output_schema(), fitting(operation.output_schema()));
+                assert!(described.to_string().len() <= MAX_SCHEMA_BYTES, "{}", operation.name());
+                whole != described
+            })
+            .map(AnyTaskOperation::name)
+            .collect();
+        assert_eq!(cut, ["task.get_context", "task.update_agent", "task.mark_blocked"]);
+    }
 
     #[test]
     fn an_outline_has_the_upper_levels() {

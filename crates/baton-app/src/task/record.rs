@@ -1,0 +1,103 @@
+//! `task.record`: a checkout says where one of its tasks stands.
+
+use baton_core::task::{Role, TaskId, TaskRecord, TaskStatus};
+use baton_core::{Fault, Repo, Timestamp, Venture};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+
+const MAX_NAME_BYTES: usize = 4_096;
+
+/// Writes a task into the index, or takes it out.
+#[derive(Debug)]
+pub struct RecordTask;
+
+/// Where a task stands.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordTaskParams {
+    /// The task, like `TASK-0824`.
+    pub task_id: TaskId,
+    /// The machine that the checkout is on.
+    #[schemars(length(min = 1, max = 4096))]
+    pub host: String,
+    /// The root of the checkout.
+    #[schemars(length(min = 1, max = 4096))]
+    pub checkout: String,
+    /// Of this undertaking; the configured one when left out.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// The repository.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// What it is called.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub title: String,
+    /// Where it stands; `null` when it is gone.
+    #[serde(default)]
+    pub status: Option<TaskStatus>,
+    /// The role that holds it.
+    #[serde(default)]
+    pub holder: Option<Role>,
+    /// How many drifts are open.
+    #[serde(default)]
+    pub open_drifts: u64,
+    /// When its files were written last; now when left out.
+    #[serde(default)]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// What is known of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RecordTaskOutput {
+    /// The task.
+    pub task_id: TaskId,
+    /// Whether it is in the index now.
+    pub listed: bool,
+}
+
+impl Operation for RecordTask {
+    const NAME: &'static str = "task.record";
+    const SUMMARY: &'static str = "Say where a task of a checkout stands, so that it is found from anywhere.";
+    const EFFECT: Effect = Effect::Write;
+    type Params = RecordTaskParams;
+    type Output = RecordTaskOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        for (field, text, least) in
+            [("host", &params.host, 1), ("checkout", &params.checkout, 1), ("title", &params.title, 0)]
+        {
+            if !(least..=MAX_NAME_BYTES).contains(&text.len()) {
+                return Err(Fault::invalid(field, format!("must have {least} to {MAX_NAME_BYTES} bytes")));
+            }
+        }
+        Ok(())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture).clone();
+        context.actor.require_venture(&venture)?;
+        let task_id = params.task_id.clone();
+        let Some(status) = params.status else {
+            tx.delete_task(&venture, &params.host, &params.checkout, &task_id).map_err(store_fault)?;
+            return Ok(RecordTaskOutput { task_id, listed: false });
+        };
+        let record = TaskRecord {
+            venture,
+            host: params.host.clone(),
+            checkout: params.checkout.clone(),
+            task_id,
+            repo: params.repo.clone(),
+            title: params.title.clone(),
+            status,
+            holder: params.holder.clone(),
+            open_drifts: params.open_drifts,
+            updated_at: params.updated_at.unwrap_or(context.now),
+        };
+        tx.put_task(&record).map_err(store_fault)?;
+        Ok(RecordTaskOutput { task_id: record.task_id, listed: true })
+    }
+}

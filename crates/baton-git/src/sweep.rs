@@ -1,0 +1,122 @@
+//! Removing from a vault what no snapshot needs any more.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::GitError;
+use crate::object::ObjectId;
+use crate::pack::index_ids;
+use crate::snapshot::Snapshot;
+use crate::vault::Vault;
+
+impl Snapshot {
+    /// Every object that the snapshot names; what those lead to belongs to it too.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> {
+        [Some(self.tree), Some(self.patch_tree), self.not_checked_out].into_iter().flatten()
+    }
+}
+
+impl Vault {
+    /// Removes packs and single objects to which none of `kept` leads, and what a crash left half written. Answers how
+    /// many bytes that freed; none if somebody uses the vault, and then nothing is removed.
+    ///
+    /// A pack goes when nothing in it is needed: what is needed of one keeps all of it.
+    ///
+    /// # Errors
+    ///
+    /// When git fails or a file cannot be removed. What was removed until then was needed
+    /// by nobody.
+    pub fn sweep(&self, kept: &[ObjectId]) -> Result<Option<u64>, GitError> {
+        if self.in_use().try_lock().is_err() {
+            return Ok(None);
+        }
+        let swept = self.sweep_alone(kept);
+        // Whoever waits may go on, and this handle still stands for a user of the vault.
+        self.in_use().lock_shared().map_err(GitError::folder(self.folder()))?;
+        swept.map(Some)
+    }
+
+    fn sweep_alone(&self, kept: &[ObjectId]) -> Result<u64, GitError> {
+        let needed = self.reachable(kept)?;
+        let mut freed = 0;
+        let packs = self.objects().join("pack");
+        for path in entries(&packs)? {
+            let needless = match path.extension().and_then(|ending| ending.to_str()) {
+                Some("idx") => {
+                    let bytes = fs::read(&path).map_err(GitError::folder(&path))?;
+                    let ids = index_ids(&bytes, self.object_format()).unwrap_or_default();
+                    !ids.iter().any(|id| needed.contains(id))
+                }
+                // Its index is looked at instead, and takes it along.
+                Some("pack") => !path.with_extension("idx").exists(),
+                // A temporary file: nobody else is here, so nobody writes it.
+                _ => true,
+            };
+            if needless {
+                // Git sees a pack by its index, so that goes first.
+                freed += remove(&path)?;
+                freed += remove(&path.with_extension("pack"))?;
+            }
+        }
+        for folder in entries(&self.objects())?.into_iter().filter(|folder| loose_prefix(folder).is_some()) {
+            for path in entries(&folder)? {
+                let id = loose_prefix(&folder)
+                    .zip(path.file_name().and_then(|name| name.to_str()))
+                    .and_then(|(prefix, rest)| ObjectId::from_hex(format!("{prefix}{rest}").as_bytes()));
+                if id.is_none_or(|id| !needed.contains(&id)) {
+                    freed += remove(&path)?;
+                }
+            }
+        }
+        Ok(freed)
+    }
+
+    /// Everything that git finds from some objects on, in the vault or borrowed.
+    fn reachable(&self, from: &[ObjectId]) -> Result<HashSet<ObjectId>, GitError> {
+        if from.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let input: String = from.iter().map(|id| format!("{id}\n")).collect();
+        // What is not there any more leads nowhere: somebody removed objects, here or in the repository.
+        let arguments =
+            ["--objects", "--no-object-names", "--ignore-missing", "--missing=allow-any", "--stdin"];
+        let output = self.call("rev-list").arguments(arguments).input(input.into_bytes()).output()?;
+        let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let ids: Option<HashSet<ObjectId>> = lines.map(ObjectId::from_hex).collect();
+        ids.ok_or_else(|| GitError::unexpected("rev-list", "a line is no id"))
+    }
+}
+
+/// Marks a vault as used, until the file is dropped. Who sweeps waits for nobody, and everybody waits for who sweeps.
+pub(crate) fn mark_used(folder: &Path) -> Result<File, GitError> {
+    let file = File::open(folder.join("HEAD")).map_err(GitError::folder(folder))?;
+    // Where files cannot be locked nobody can sweep either.
+    let _ = file.lock_shared();
+    Ok(file)
+}
+
+/// The first two digits of the ids in a folder of single objects.
+fn loose_prefix(folder: &Path) -> Option<&str> {
+    let name = folder.file_name()?.to_str()?;
+    (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let read = || fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect();
+    let found: io::Result<Vec<PathBuf>> = read();
+    found.map_err(GitError::folder(folder))
+}
+
+/// Removes a file if it is there; answers its size.
+fn remove(path: &Path) -> Result<u64, GitError> {
+    let remove = || {
+        let size = fs::symlink_metadata(path)?.len();
+        fs::remove_file(path).map(|()| size)
+    };
+    match remove() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        result => result.map_err(GitError::folder(path)),
+    }
+}

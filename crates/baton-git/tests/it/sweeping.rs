@@ -1,0 +1,96 @@
+//! What a vault loses when it is swept, and what it never loses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baton_git::{Snapshot, Vault};
+
+use crate::sandbox::{Sandbox, file_letters};
+
+fn snapshot(sandbox: &Sandbox) -> Snapshot {
+    sandbox.repository().capture(&sandbox.vault()).unwrap().snapshot().clone()
+}
+
+fn packs(vault: &Vault) -> Vec<PathBuf> {
+    let mut list: Vec<PathBuf> = files(&vault.folder().join("objects/pack"));
+    list.sort();
+    list
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn only_packs_that_no_snapshot_leads_to_go() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n")]);
+    sandbox.write("dir/b", "first\n");
+    let first = snapshot(&sandbox);
+    let vault = sandbox.vault();
+    let of_first = packs(&vault);
+    sandbox.write("a", "second\n");
+    let second = snapshot(&sandbox);
+    assert_eq!(packs(&vault).len(), 4);
+    // The tree of `dir` and the file in it are in the first pack, and the second snapshot has them too.
+    assert_eq!(vault.sweep(&second.objects().collect::<Vec<_>>()).unwrap(), Some(0));
+    assert_eq!(packs(&vault).len(), 4);
+    let freed = vault.sweep(&first.objects().collect::<Vec<_>>()).unwrap().unwrap();
+    assert!(freed > 0);
+    assert_eq!(packs(&vault), of_first);
+    // What was kept can still be told apart file by file.
+    let differences = sandbox.repository().verify(&vault, &first).unwrap().differences;
+    assert_eq!(file_letters(&differences), ["M a"]);
+    vault.sweep(&[]).unwrap();
+    assert!(packs(&vault).is_empty());
+}
+
+#[test]
+fn converted_files_and_what_a_crash_left_are_swept_too() {
+    let sandbox = Sandbox::with_files(&[(".gitattributes", "*.txt text\n"), ("a.txt", "1\n")]);
+    sandbox.write("a.txt", "1\r\n2\r\n");
+    let kept = snapshot(&sandbox);
+    let vault = sandbox.vault();
+    let loose = || {
+        let folders = files(&vault.folder().join("objects"));
+        let named = |folder: &&PathBuf| folder.file_name().is_some_and(|name| name.len() == 2);
+        folders.iter().filter(named).map(|folder| files(folder).len()).sum::<usize>()
+    };
+    assert_eq!(loose(), 1, "the file as git would store it");
+    let pack = vault.folder().join("objects/pack");
+    fs::write(pack.join(".tmpXYZ"), "half").unwrap();
+    fs::write(pack.join("pack-0000000000000000000000000000000000000000.pack"), "no index").unwrap();
+    vault.sweep(&kept.objects().collect::<Vec<_>>()).unwrap();
+    assert_eq!((loose(), packs(&vault).len()), (1, 2));
+    let changes = vault.changes_since(kept.head.commit(), &kept).unwrap();
+    assert!(changes.patch.as_bytes().ends_with(b"+2\n"));
+    vault.sweep(&[]).unwrap();
+    assert_eq!((loose(), packs(&vault).len()), (0, 0));
+}
+
+#[test]
+fn nothing_is_swept_while_somebody_uses_the_vault() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.write("a", "2\n");
+    snapshot(&sandbox);
+    let (vault, other) = (sandbox.vault(), sandbox.vault());
+    assert_eq!(vault.sweep(&[]).unwrap(), None);
+    assert_eq!(packs(&vault).len(), 2);
+    drop(other);
+    assert!(vault.sweep(&[]).unwrap().is_some());
+    // Afterwards it can be used and swept as before.
+    let other = sandbox.vault();
+    assert_eq!(vault.sweep(&[]).unwrap(), None);
+    drop(other);
+}
+
+#[test]
+fn what_is_gone_already_needs_nothing() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    sandbox.write("a", "2\n");
+    let lost = snapshot(&sandbox);
+    sandbox.vault().sweep(&[]).unwrap();
+    sandbox.write("a", "3\n");
+    let kept = snapshot(&sandbox);
+    let both: Vec<_> = lost.objects().chain(kept.objects()).collect();
+    assert_eq!(sandbox.vault().sweep(&both).unwrap(), Some(0));
+}

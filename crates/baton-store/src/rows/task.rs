@@ -1,0 +1,115 @@
+//! Rows of tasks: the index of what is in checkouts.
+
+use baton_core::task::{TaskId, TaskRecord, TaskStatus};
+use baton_core::{Repo, Venture};
+
+use crate::error::StoreError;
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+
+/// Which tasks, latest written first.
+#[derive(Debug, Clone)]
+pub struct TaskFilter {
+    /// Of this undertaking.
+    pub venture: Venture,
+    /// In this repository.
+    pub repo: Option<Repo>,
+    /// That stand there.
+    pub status: Option<TaskStatus>,
+    /// How many to leave out first.
+    pub offset: u32,
+    /// How many at the most.
+    pub limit: u32,
+}
+
+/// What a transaction can do with tasks.
+pub trait TaskRows {
+    /// Writes what is known of a task, in place of what was known, unless that is younger.
+    fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError>;
+
+    /// Forgets a task; false when it is not known.
+    fn delete_task(
+        &mut self,
+        venture: &Venture,
+        host: &str,
+        checkout: &str,
+        id: &TaskId,
+    ) -> Result<bool, StoreError>;
+
+    /// Lists tasks, latest written first.
+    fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
+}
+
+fn read(columns: &dyn Columns) -> Result<TaskRecord, StoreError> {
+    let row = RowReader { table: "tasks", columns };
+    Ok(TaskRecord {
+        venture: row.parsed(0)?,
+        host: row.text(1)?,
+        checkout: row.text(2)?,
+        task_id: row.parsed(3)?,
+        repo: row.opt_parsed(4)?,
+        title: row.text(5)?,
+        status: TaskStatus::from_wire(&row.text(6)?).ok_or_else(|| row.wrong(6, "unknown status"))?,
+        holder: row.opt_parsed(7)?,
+        open_drifts: row.unsigned(8)?,
+        updated_at: row.time(9)?,
+    })
+}
+
+impl<S: Sql> TaskRows for S {
+    fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO tasks \
+             (venture, host, checkout, task_id, repo, title, status, holder, open_drifts, updated_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+             ON CONFLICT (venture, host, checkout, task_id) DO UPDATE SET repo = excluded.repo, \
+             title = excluded.title, status = excluded.status, holder = excluded.holder, \
+             open_drifts = excluded.open_drifts, updated_at = excluded.updated_at \
+             WHERE excluded.updated_at >= tasks.updated_at",
+            &[
+                task.venture.as_str().into(),
+                (&task.host).into(),
+                (&task.checkout).into(),
+                task.task_id.as_str().into(),
+                task.repo.as_ref().map(Repo::as_str).into(),
+                (&task.title).into(),
+                task.status.as_str().into(),
+                task.holder.as_ref().map(|role| role.as_str()).into(),
+                task.open_drifts.into(),
+                task.updated_at.into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn delete_task(
+        &mut self,
+        venture: &Venture,
+        host: &str,
+        checkout: &str,
+        id: &TaskId,
+    ) -> Result<bool, StoreError> {
+        let changed = self.execute(
+            "DELETE FROM tasks WHERE venture = $1 AND host = $2 AND checkout = $3 AND task_id = $4",
+            &[venture.as_str().into(), host.into(), checkout.into(), id.as_str().into()],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        let mut query = QueryBuilder::new(
+            "SELECT venture, host, checkout, task_id, repo, title, status, holder, open_drifts, updated_at \
+             FROM tasks WHERE ",
+        );
+        query.with("venture = $?", filter.venture.as_str());
+        if let Some(repo) = &filter.repo {
+            query.with(" AND repo = $?", repo.as_str());
+        }
+        if let Some(status) = filter.status {
+            query.with(" AND status = $?", status.as_str());
+        }
+        query.text(" ORDER BY updated_at DESC, host DESC, checkout DESC, task_id DESC");
+        query.with(" LIMIT $?", filter.limit);
+        query.with(" OFFSET $?", filter.offset);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+}

@@ -1,0 +1,55 @@
+//! Where a task stands, for whoever keeps an index of tasks.
+
+use baton_core::task::{Role, TaskContext, TaskId, TaskStatus};
+use baton_core::{Fault, Timestamp};
+
+use crate::folder::read_context;
+use crate::place::{CONTEXT_FILE, TaskPlace};
+use crate::shelf::archived;
+
+/// Where a task stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskState {
+    /// What it is called.
+    pub title: String,
+    /// Where it stands as a whole.
+    pub status: TaskStatus,
+    /// The role that holds it.
+    pub holder: Option<Role>,
+    /// How many drifts are open.
+    pub open_drifts: u64,
+    /// When its files were written last.
+    pub updated_at: Timestamp,
+}
+
+/// Says where a task stands; none if there is nothing of it. One that was completed is, as long as its files are kept.
+///
+/// # Errors
+///
+/// When its context cannot be read.
+pub fn task_state(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskState>, Fault> {
+    let state = |context: TaskContext| TaskState {
+        status: context.status(),
+        holder: context.holder().cloned(),
+        open_drifts: context.drift.open(),
+        updated_at: context.audit.updated_at,
+        title: context.immutable.task_snapshot.title,
+    };
+    if let Some(context) = read_context(place, id)? {
+        return Ok(Some(state(context)));
+    }
+    let Some(last) = archived(place).into_iter().rev().find(|archived| archived.task_id == *id) else {
+        return Ok(None);
+    };
+    let path = last.folder.join(CONTEXT_FILE);
+    let read = std::fs::read(&path).map_err(|error| crate::durable::failed("read", &path, error))?;
+    let context = TaskContext::from_document(&read, &path.to_string_lossy())?;
+    let completed = TaskState {
+        status: TaskStatus::Completed,
+        holder: None,
+        open_drifts: 0,
+        updated_at: last.archived_at,
+        ..state(context)
+    };
+    Ok(Some(completed))
+}

@@ -1,0 +1,103 @@
+//! The index of tasks: what was recorded last comes back, from every checkout.
+
+use baton_core::Timestamp;
+use baton_core::task::{TaskRecord, TaskStatus};
+use baton_store::{Store, TaskFilter};
+
+use super::fixture::{AWKWARD, NOW, later};
+use super::store::{TestStore, read, write};
+
+fn task(checkout: &str, updated_at: Timestamp) -> TaskRecord {
+    TaskRecord {
+        venture: "v".parse().unwrap(),
+        host: "host".into(),
+        checkout: checkout.into(),
+        task_id: "TASK-1".parse().unwrap(),
+        repo: None,
+        title: String::new(),
+        status: TaskStatus::Pending,
+        holder: None,
+        open_drifts: 0,
+        updated_at,
+    }
+}
+
+fn put(store: &Store, task: &TaskRecord) {
+    let task = task.clone();
+    write(store, move |tx| tx.put_task(&task));
+}
+
+fn all() -> TaskFilter {
+    TaskFilter { venture: "v".parse().unwrap(), repo: None, status: None, offset: 0, limit: 10 }
+}
+
+fn list(store: &Store, filter: TaskFilter) -> Vec<TaskRecord> {
+    read(store, move |tx| tx.tasks(&filter))
+}
+
+/// Every field comes back as it was written.
+pub fn reads_back_every_field(store: &TestStore) {
+    for (number, status) in TaskStatus::ALL.into_iter().enumerate() {
+        let full = TaskRecord {
+            host: AWKWARD.into(),
+            task_id: format!("TASK-{number}").parse().unwrap(),
+            repo: Some("o/r".parse().unwrap()),
+            title: AWKWARD.into(),
+            status,
+            holder: Some("reviewer".parse().unwrap()),
+            open_drifts: 3,
+            ..task(AWKWARD, later(1))
+        };
+        put(store, &full);
+        assert_eq!(list(store, TaskFilter { status: Some(status), ..all() }), [full]);
+    }
+    let plain = TaskRecord { venture: "w".parse().unwrap(), ..task("/c", NOW) };
+    put(store, &plain);
+    assert_eq!(list(store, TaskFilter { venture: "w".parse().unwrap(), ..all() }), [plain]);
+}
+
+/// A task is known once in a checkout, as it was written last: what comes late does not undo it.
+pub fn the_younger_record_stays(store: &TestStore) {
+    let (old, young) = (task("/c", NOW), TaskRecord { status: TaskStatus::Done, ..task("/c", later(1)) });
+    put(store, &old);
+    put(store, &young);
+    assert_eq!(list(store, all()), std::slice::from_ref(&young));
+    put(store, &old);
+    assert_eq!(list(store, all()), std::slice::from_ref(&young));
+    let same_moment = TaskRecord { open_drifts: 1, ..young };
+    put(store, &same_moment);
+    assert_eq!(list(store, all()), [same_moment]);
+}
+
+/// Lists come latest first, of one undertaking, and can be narrowed down and cut into windows.
+pub fn lists_filter_and_order(store: &TestStore) {
+    let here = TaskRecord { repo: Some("o/r".parse().unwrap()), ..task("/a", later(2)) };
+    let tasks = [
+        task("/z", later(3)),
+        here.clone(),
+        TaskRecord { task_id: "TASK-2".parse().unwrap(), ..task("/b", later(1)) },
+        task("/b", later(1)),
+        TaskRecord { host: "another".into(), ..task("/b", later(1)) },
+    ];
+    tasks.iter().rev().for_each(|task| put(store, task));
+    put(store, &TaskRecord { venture: "other".parse().unwrap(), ..task("/a", later(9)) });
+    assert_eq!(list(store, all()), tasks);
+    assert_eq!(list(store, TaskFilter { repo: here.repo.clone(), ..all() }), [here]);
+    assert_eq!(list(store, TaskFilter { status: Some(TaskStatus::Done), ..all() }), []);
+    assert_eq!(list(store, TaskFilter { offset: 1, limit: 3, ..all() }), tasks[1..4]);
+}
+
+/// One task of one checkout is forgotten, and no other.
+pub fn a_forgotten_task_is_gone_alone(store: &TestStore) {
+    let (gone, kept) = (task("/a", NOW), task("/b", NOW));
+    put(store, &gone);
+    put(store, &kept);
+    let forget = |host: &'static str| {
+        let gone = gone.clone();
+        write(store, move |tx| tx.delete_task(&gone.venture, host, &gone.checkout, &gone.task_id))
+    };
+    assert!(!forget("elsewhere"));
+    assert!(forget("host"));
+    assert!(!forget("host"), "it was forgotten before");
+    assert_eq!(list(store, all()), [kept]);
+}

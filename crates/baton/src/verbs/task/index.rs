@@ -1,0 +1,125 @@
+//! The store's index of tasks, so that they can be found from anywhere. Files are the truth: whatever becomes of the index,
+//! a verb that wrote its files has done its work.
+
+use std::path::Path;
+
+use baton_app::task::{ListTasks, ListTasksOutput, RecordTask};
+use baton_core::task::{TaskId, TaskRecord, TaskStatus, counted};
+use baton_core::{ErrorCode, Fault};
+use baton_task::{AnyTaskOperation, Effect, OUTPUT_FOLDER, TaskPlace, task_state};
+use serde_json::{Value, json};
+
+use super::args::ListArgs;
+use crate::backend::Backend;
+use crate::checkout::repository_at;
+use crate::config::Config;
+use crate::output::{Answer, Failure};
+
+/// Records what an operation changed, as far as that can be done now; says why when it cannot.
+pub(super) fn record(
+    config: &Config,
+    place: &TaskPlace,
+    operation: &dyn AnyTaskOperation,
+    params: &Value,
+    result: &Result<Value, Fault>,
+) -> Result<(), Failure> {
+    let changed = changed(operation, params, result);
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let backend = Backend::open_briefly(config)?;
+    let repo = repository_at(place.root()).ok().flatten();
+    for id in changed {
+        let mut params = json!({ "task_id": id, "host": host(), "venture": config.venture,
+            "checkout": place.root().to_string_lossy() });
+        let state = task_state(place, &id)?;
+        // What is left of a purged task is older than what was known of it.
+        if state.is_none() || operation.name() == "task.purge_context" {
+            backend.call::<RecordTask>(&params, None)?;
+        }
+        if let Some(state) = state {
+            params["repo"] = json!(repo);
+            params["title"] = json!(state.title);
+            params["status"] = json!(state.status);
+            params["holder"] = json!(state.holder);
+            params["open_drifts"] = json!(state.open_drifts);
+            params["updated_at"] = json!(state.updated_at);
+            backend.call::<RecordTask>(&params, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// The tasks that an operation changed: none if it only read or was refused. A drift is recorded when it is refused.
+fn changed(operation: &dyn AnyTaskOperation, params: &Value, result: &Result<Value, Fault>) -> Vec<TaskId> {
+    let one = || serde_json::from_value(params["task_id"].clone()).ok().into_iter().collect();
+    match (operation.name(), result) {
+        _ if operation.effect() == Effect::Read => Vec::new(),
+        (_, Err(fault)) => {
+            let recorded = fault.details.as_ref().is_some_and(|details| details["recorded"] == true);
+            if fault.code == ErrorCode::DriftDetected && recorded { one() } else { Vec::new() }
+        }
+        ("task.verify_worktree", Ok(_)) => Vec::new(),
+        ("task.purge_context", Ok(answer)) if answer["purged"] == false => Vec::new(),
+        ("task.sweep_contexts", Ok(_)) if params["dry_run"] == true => Vec::new(),
+        ("task.sweep_contexts", Ok(answer)) => ["swept", "expired"]
+            .into_iter()
+            .filter_map(|list| serde_json::from_value::<Vec<TaskId>>(answer[list].clone()).ok())
+            .flatten()
+            .collect(),
+        (_, Ok(_)) => one(),
+    }
+}
+
+/// The name of this machine.
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Lists the tasks of every checkout. One of this machine whose files are gone is forgotten.
+pub(super) fn everywhere(args: &ListArgs, config: &Config) -> Result<Answer, Failure> {
+    let backend = Backend::open(config)?;
+    let params = json!({ "repo": args.repo, "status": args.status, "limit": args.limit, "offset": args.offset,
+        "venture": config.venture });
+    let (mut output, _) = backend.call::<ListTasks>(&params, None)?;
+    let host = host();
+    let (gone, there): (Vec<TaskRecord>, Vec<TaskRecord>) =
+        output.tasks.into_iter().partition(|task| task.host == host && is_gone(task));
+    output.tasks = there;
+    for task in gone {
+        let params = json!({ "task_id": task.task_id, "host": task.host, "checkout": task.checkout,
+            "venture": task.venture });
+        // Whoever looks next tries again.
+        let _ = backend.call::<RecordTask>(&params, None);
+    }
+    let text = describe(&output);
+    let data = serde_json::to_value(&output).unwrap_or_default();
+    Ok(Answer::new(data, text))
+}
+
+fn is_gone(task: &TaskRecord) -> bool {
+    let output = Path::new(&task.checkout).join(OUTPUT_FOLDER);
+    match task.status {
+        TaskStatus::Completed => !output.exists(),
+        _ => !output.join(task.task_id.as_str()).exists(),
+    }
+}
+
+fn describe(output: &ListTasksOutput) -> String {
+    if output.tasks.is_empty() {
+        return "no task is known; one is when a verb of baton task writes it".into();
+    }
+    let line = |task: &TaskRecord| {
+        let holder = task.holder.as_ref().map(|role| format!(" by {role}")).unwrap_or_default();
+        let drift = match task.open_drifts {
+            0 => String::new(),
+            open => format!("  {} open", counted(open, "drift")),
+        };
+        let repo = task.repo.as_ref().map(|repo| format!("  {repo}")).unwrap_or_default();
+        format!(
+            "{}  {}  {}{holder}{drift}{repo}  {}:{}  {}",
+            task.task_id, task.title, task.status, task.host, task.checkout, task.updated_at
+        )
+    };
+    output.tasks.iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,220 @@
+//! Two processes of the real binary on the same task, on every verb that writes: nothing torn, nothing lost.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use baton_core::task::TaskContext;
+use baton_testkit::binary::Finished;
+use serde_json::{Value, json};
+
+use crate::checkout::{Checkout, TASK};
+use crate::task_crash::read_whole;
+
+/// How many rounds every race has: `BATON_TEST_RACE_ROUNDS`, or 10.
+fn rounds() -> usize {
+    std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
+}
+
+fn finished(command: &mut Command) -> Finished {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Finished { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Runs two verbs at the same time.
+fn both(checkout: &Checkout, verbs: [&[&str]; 2]) -> [Finished; 2] {
+    let run =
+        |verb: &[&str]| finished(checkout.home.command().arg("task").args(verb).args(["--format", "json"]));
+    std::thread::scope(|scope| {
+        let [one, other] = verbs.map(|verb| scope.spawn(move || run(verb)));
+        [one.join().unwrap(), other.join().unwrap()]
+    })
+}
+
+/// Lets somebody read the context of a task all the time while a race goes on.
+fn while_read(checkout: &Checkout, race: impl FnOnce()) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                read_whole(checkout.root(), TASK);
+                std::thread::yield_now();
+            }
+        });
+        // What the race says of itself comes first, and then nobody waits for the reader.
+        let raced = std::panic::catch_unwind(std::panic::AssertUnwindSafe(race));
+        over.store(true, Ordering::Relaxed);
+        raced.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+fn codes(finished: &[Finished; 2]) -> [i32; 2] {
+    let mut codes = finished.each_ref().map(|finished| finished.code);
+    codes.sort_unstable();
+    codes
+}
+
+fn context(checkout: &Checkout) -> TaskContext {
+    read_whole(checkout.root(), TASK).unwrap()
+}
+
+/// Both succeed, and both are in the context.
+fn assert_both_count(checkout: &Checkout, verbs: [&[&str]; 2]) -> [Value; 2] {
+    let before = context(checkout).audit.update_count;
+    let finished = both(checkout, verbs);
+    assert_eq!(codes(&finished), [0, 0], "{finished:?}");
+    assert_eq!(context(checkout).audit.update_count, before + 2, "{verbs:?}");
+    finished.map(|finished| finished.json()["data"].clone())
+}
+
+#[test]
+fn findings_sessions_logs_and_evidence() {
+    let checkout = Checkout::begun();
+    let lines: String = (0..2 * rounds()).map(|line| format!("line {line}\n")).collect();
+    checkout.write("lines.txt", &lines);
+    checkout.write("qa.log", "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
+    while_read(&checkout, || {
+        for round in 0..rounds() {
+            let finding = |side: &str| format!("{side} {round}");
+            let (left, right) = (finding("left"), finding("right"));
+            let block = |finding| ["mark-blocked", TASK, "--agent", "reviewer", "--finding", finding];
+            assert_both_count(&checkout, [&block(&left), &block(&right)]);
+            let take = |session| {
+                [
+                    "update-agent",
+                    TASK,
+                    "--agent",
+                    "implementer",
+                    "--status",
+                    "in_progress",
+                    "--session-id",
+                    session,
+                ]
+            };
+            assert_both_count(&checkout, [&take("left"), &take("right")]);
+            let record = |role| ["record-qa", TASK, "--agent", role, "--from", "qa.log"];
+            assert_both_count(&checkout, [&record("implementer"), &record("validator")]);
+            let (first, second) = ((2 * round + 1).to_string(), (2 * round + 2).to_string());
+            let attach = |lines| {
+                ["attach-evidence", TASK, "--type", "excerpt", "--path", "lines.txt", "--lines", lines]
+            };
+            assert_both_count(&checkout, [&attach(&first), &attach(&second)]);
+        }
+    });
+    let context = context(&checkout);
+    let reviewer = &context.coordination[&"reviewer".parse().unwrap()];
+    assert_eq!((reviewer.blocking_findings.len(), context.evidence.len()), (2 * rounds(), 2 * rounds()));
+    assert_eq!(context.past_revisions.len(), 1, "there is one baseline");
+}
+
+#[test]
+fn snapshots_against_snapshots_and_against_sweeping() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    let snapshot: &[&str] = &["snapshot-worktree", TASK, "--agent", "implementer"];
+    while_read(&checkout, || {
+        for round in 0..rounds() {
+            checkout.write("src/main.rs", &format!("fn main() {{ round({round}) }}\n"));
+            assert_both_count(&checkout, [snapshot, snapshot]);
+            // Another task goes, and with it the objects that nobody needs: none of this one's.
+            checkout.task(&["init-context", "TASK-0825"]);
+            checkout.task(&["snapshot-worktree", "TASK-0825", "--agent", "implementer"]);
+            checkout.write("src/main.rs", &format!("fn main() {{ again({round}) }}\n"));
+            let finished = both(&checkout, [snapshot, &["purge-context", "TASK-0825"]]);
+            assert_eq!(codes(&finished), [0, 0], "{finished:?}");
+            assert_objects_are_there(&checkout);
+        }
+    });
+    let sequence: Vec<u64> = context(&checkout).snapshots.iter().map(|snapshot| snapshot.sequence).collect();
+    assert_eq!(sequence, (1..=3 * rounds() as u64).collect::<Vec<_>>());
+}
+
+/// Everything that the last snapshot of every role names is in the vault or in the repository.
+fn assert_objects_are_there(checkout: &Checkout) {
+    let vault = checkout.path(".agent-output/.objects");
+    for snapshot in context(checkout).coordination.into_values().filter_map(|role| role.worktree_snapshot) {
+        let mut command = Command::new("git");
+        command.args(["rev-list", "--objects", "--quiet", &snapshot.tree]).env("GIT_DIR", &vault);
+        command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", checkout.path(".git/objects"));
+        let finished = finished(&mut command);
+        assert_eq!(finished.code, 0, "{finished:?}");
+    }
+}
+
+#[test]
+fn drifts_and_their_settlement() {
+    let checkout = Checkout::implemented();
+    let verify: &[&str] = &["verify-worktree", TASK, "--expected-agent", "implementer"];
+    while_read(&checkout, || {
+        for round in 0..rounds() {
+            checkout.write("src/main.rs", &format!("fn main() {{ edited_by_hand({round}) }}\n"));
+            let finished = both(&checkout, [verify, verify]);
+            assert_eq!(codes(&finished), [5, 5], "{finished:?}");
+            assert_eq!(context(&checkout).drift.events.len(), round + 1, "one pair of trees is one drift");
+            let settle = |note| ["resolve-drift", TASK, "--note", note];
+            let finished = both(&checkout, [&settle("left"), &settle("right")]);
+            assert_eq!(codes(&finished), [0, 4], "{finished:?}");
+            assert_eq!(context(&checkout).drift.open(), 0);
+        }
+    });
+    assert_eq!(context(&checkout).snapshots.len(), 1 + rounds());
+}
+
+#[test]
+fn taking_against_giving_back() {
+    let checkout = Checkout::implemented();
+    while_read(&checkout, || {
+        for _ in 0..rounds() {
+            let status = |status| ["update-agent", TASK, "--agent", "reviewer", "--status", status];
+            assert_both_count(&checkout, [&status("in_progress"), &status("pending")]);
+        }
+    });
+}
+
+#[test]
+fn rebuilding_from_a_file_that_changes() {
+    let checkout = Checkout::begun();
+    let path = "tasks/TASK-0824-settings.task.yaml";
+    let text = fs::read_to_string(checkout.path(path)).unwrap();
+    while_read(&checkout, || {
+        for round in 0..rounds() {
+            checkout.write(path, &text.replace("Make it faster", &format!("Make it {round} times faster")));
+            let finished = both(&checkout, [&["rebuild-context", TASK], &["rebuild-context", TASK]]);
+            assert_eq!(codes(&finished), [0, 0], "{finished:?}");
+            let changed = finished.map(|finished| finished.json()["data"]["changed"].clone());
+            assert!(changed.contains(&json!(true)) && changed.contains(&json!(false)), "{changed:?}");
+        }
+    });
+    let context = context(&checkout);
+    assert_eq!(context.immutable_revision.number, rounds() as u64 + 1);
+    assert_eq!(context.past_revisions.len(), rounds());
+}
+
+#[test]
+fn only_one_begins_completes_purges_or_sweeps() {
+    let checkout = Checkout::new();
+    let init: &[&str] = &["init-context", TASK];
+    for round in 0..rounds() {
+        assert_eq!(codes(&both(&checkout, [init, init])), [0, 4]);
+        let complete: &[&str] = &["complete", TASK, "--force"];
+        assert_eq!(codes(&both(&checkout, [complete, complete])), [0, 3]);
+        checkout.task(init);
+        let purged = both(&checkout, [&["purge-context", TASK], &["purge-context", TASK]]);
+        let purged: BTreeSet<String> =
+            purged.iter().map(|finished| finished.json()["data"]["purged"].to_string()).collect();
+        assert_eq!(purged, BTreeSet::from(["false".into(), "true".into()]));
+        checkout.task(init);
+        let sweep: &[&str] = &["sweep-contexts", "--ttl", "0s", "--all"];
+        let swept = both(&checkout, [sweep, sweep]);
+        assert_eq!(codes(&swept), [0, 0], "{swept:?}");
+        let count: usize =
+            swept.iter().map(|finished| finished.json()["data"]["swept"].as_array().unwrap().len()).sum();
+        assert_eq!(count, 1);
+        let archived = checkout.task(&["list", "--archived"])["tasks"].clone();
+        let archived = archived.as_array().unwrap();
+        assert_eq!(archived.len(), 2 * (round + 1));
+        assert!(archived.iter().all(|task| task["problem"].is_null()), "{archived:?}");
+    }
+}
