@@ -73,10 +73,17 @@ impl Place {
         Self { baton: release_binary("baton"), folder: tempfile::tempdir().expect("a folder") }
     }
 
-    fn hook(&self) -> Command {
-        let mut command = Command::new(&self.baton);
-        command.args(["hook", "post-tool-use"]).env_clear().env("HOME", self.folder.path());
+    /// A process in the folder, started in the same way whatever it is: how it is started takes time too.
+    fn process(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("HOME", self.folder.path());
         command.env("BATON_DATA_DIR", self.folder.path().join("data")).current_dir(self.folder.path());
+        command
+    }
+
+    fn hook(&self) -> Command {
+        let mut command = self.process(&self.baton);
+        command.args(["hook", "post-tool-use"]);
         command
     }
 }
@@ -112,7 +119,7 @@ fn hooks() {
         number += 1;
         time(&mut place.hook(), &report(number, bytes))
     };
-    let floored = || time(Command::new(&floor).arg(&floor_file), b"");
+    let floored = || time(place.process(&floor).arg(&floor_file), b"");
     hook(10_000);
     let mut rows = Vec::new();
     let mut measure = |name: &str, bytes: usize, times: usize| {

@@ -135,13 +135,13 @@ fn run_hook(quick: QuickArgs) -> Exit {
         Flag::given("--data-dir", "data_dir", data_dir),
         Flag::given("--log", "log.level", log),
     ];
-    let loaded = Config::load(&Sources::from_process(flags.into_iter().flatten().collect()));
-    let ran = loaded.map_err(Failure::from).and_then(|(config, _)| {
+    let sources = Sources::from_process(flags.into_iter().flatten().collect());
+    let ran = Config::load(&sources).map_err(Failure::from).and_then(|(config, _)| {
         logging::start(&config)?;
         Ok(verbs::hook::run(&hook, &config))
     });
     if let Err(failure) = ran {
-        warn(&failure.message);
+        verbs::hook::leave_word(&sources, hook.event(), &failure.message);
     }
     Exit::Ok
 }

@@ -14,28 +14,27 @@ const MAX_ROW_BYTES: usize = 256 * 1024;
 /// The longest name of a tool and of its use.
 const MAX_NAME_CHARS: usize = 200;
 
-/// What is kept of a tool use, as it is packed.
-#[derive(Serialize)]
-struct RawToolUse<'a> {
-    tool_input: &'a Value,
-    tool_response: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<&'a str>,
-}
-
-/// Packs what a tool did. It takes as long as the output is large, so it is done before the transaction.
+/// Packs what a tool did. It takes as long as the output is large, so it is done before the transaction, and the output is
+/// written out once.
 pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed, Fault> {
     let nothing = Value::Null;
     let error = params.error.clone().map(Value::from);
-    let kept = RawToolUse {
-        tool_input: params.tool_input.as_ref().unwrap_or(&nothing),
-        tool_response: params.tool_response.as_ref().or(error.as_ref()).unwrap_or(&nothing),
-        cwd: params.root.as_deref().or(params.cwd.as_deref()),
+    let input = params.tool_input.as_ref().unwrap_or(&nothing);
+    let response = params.tool_response.as_ref().or(error.as_ref()).unwrap_or(&nothing);
+    let folder = params.root.as_deref().or(params.cwd.as_deref());
+    let mut text = b"{\"tool_input\":".to_vec();
+    append(&mut text, input)?;
+    text.extend_from_slice(b",\"cwd\":");
+    append(&mut text, &folder)?;
+    text.extend_from_slice(b",\"tool_response\":");
+    let before = text.len();
+    append(&mut text, response)?;
+    let raw_bytes = match response {
+        Value::Null => 0,
+        Value::String(said) => said.len(),
+        _ => text.len() - before,
     };
-    let unwritten = |error: serde_json::Error| {
-        Fault::new(ErrorCode::Internal, "the tool's output could not be written").caused_by(error)
-    };
-    let text = serde_json::to_vec(&kept).map_err(unwritten)?;
+    text.push(b'}');
     let packed = pack_raw(&text).map_err(store_fault)?;
     let raw = match context.settings.checkpoints.vault.blobs() {
         Some(blobs) if packed.len() > MAX_ROW_BYTES => {
@@ -45,40 +44,13 @@ pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed,
         }
         _ => RawOutput::Row(packed),
     };
-    Ok(Packed {
-        raw,
-        raw_bytes: said(kept.tool_response)? as u64,
-        files: files_of(kept.tool_input, kept.cwd),
+    Ok(Packed { raw, raw_bytes: raw_bytes as u64, files: files_of(input, folder) })
+}
+
+fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
+    serde_json::to_writer(text, value).map_err(|error| {
+        Fault::new(ErrorCode::Internal, "the tool's output could not be written").caused_by(error)
     })
-}
-
-/// How many bytes a tool said.
-fn said(response: &Value) -> Result<usize, Fault> {
-    match response {
-        Value::Null => Ok(0),
-        Value::String(text) => Ok(text.len()),
-        other => {
-            let mut counter = Counter(0);
-            serde_json::to_writer(&mut counter, other).map_err(|error| {
-                Fault::new(ErrorCode::Internal, "the tool's output could not be measured").caused_by(error)
-            })?;
-            Ok(counter.0)
-        }
-    }
-}
-
-/// Counts what is written to it.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Puts what a tool did into the queue. A use that is reported twice is taken once.

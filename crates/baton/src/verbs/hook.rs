@@ -36,6 +36,13 @@ pub(crate) struct HookArgs {
     agent: Option<String>,
 }
 
+impl HookArgs {
+    /// What happened, as it was said.
+    pub(crate) fn event(&self) -> &str {
+        &self.event
+    }
+}
+
 /// What can be said of a hook on the command line, read by hand: putting together everything that can be said to baton
 /// takes a millisecond, a fifth of a hook. None when it is not as simple as that.
 pub(crate) struct QuickArgs {
