@@ -86,7 +86,7 @@ pub(crate) trait Columns {
     fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError>;
     fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError>;
     fn bool(&self, column: usize) -> Result<bool, StoreError>;
-    fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError>;
+    fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
 /// Reads typed values of one table's row; what does not make sense is corruption, never a default.
@@ -124,8 +124,12 @@ impl RowReader<'_> {
         self.columns.bool(column)
     }
 
+    pub(crate) fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        self.columns.opt_bytes(column)
+    }
+
     pub(crate) fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
-        self.columns.bytes(column)
+        self.columns.opt_bytes(column)?.ok_or_else(|| self.missing(column))
     }
 
     pub(crate) fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {

@@ -8,7 +8,8 @@ use baton_core::observation::{Observation, Price, Provenance, SessionMaterial, T
 use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
 use baton_llm::{Compression, Summarization, TokenUsage};
 use baton_store::{
-    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, StoreError, StoredSummary, SummaryClaim, Tx,
+    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, StoredSummary,
+    SummaryClaim, Tx,
 };
 
 use super::finishing::{Finished, Finishing};
@@ -143,10 +144,13 @@ impl WorkQueue {
 
     /// Reads what a tool did.
     pub fn tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
+        let blobs = self.app.settings().checkpoints.vault.blobs();
+        if let Some(bytes) = &claimed.item.raw_output {
+            return tool_use(&claimed.item, RawOutput::Row(bytes.clone()), blobs).map_err(store_fault);
+        }
         let id = claimed.item.id;
         let raw = self.read(move |tx| tx.queue_raw(id).map_err(store_fault))?;
         let raw = raw.ok_or_else(|| store_fault(StoreError::corrupt("pending_queue", "the item is gone")))?;
-        let blobs = self.app.settings().checkpoints.vault.blobs();
         tool_use(&claimed.item, raw, blobs).map_err(store_fault)
     }
 

@@ -117,7 +117,7 @@ impl Columns for Row {
         self.try_get(column).map_err(store_error)
     }
 
-    fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+    fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
         self.try_get(column).map_err(store_error)
     }
 }

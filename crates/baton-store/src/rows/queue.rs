@@ -77,6 +77,8 @@ pub struct QueueItem {
     pub created_at: Timestamp,
     /// When it was done or given up.
     pub settled_at: Option<Timestamp>,
+    /// The packed raw output, where a claim brought it along: it is in the row, and not long.
+    pub raw_output: Option<Vec<u8>>,
 }
 
 /// How items are claimed.
@@ -184,7 +186,21 @@ fn read(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
         raw_bytes: row.unsigned(14)?,
         created_at: row.time(15)?,
         settled_at: row.opt_time(16)?,
+        raw_output: None,
     })
+}
+
+/// Reads an item that was claimed just now, with its raw output if that came along.
+fn read_claimed(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
+    let row = RowReader { table: "pending_queue", columns };
+    Ok(QueueItem { raw_output: row.opt_bytes(17)?, ..read(columns)? })
+}
+
+/// The raw output of a claimed item, where reading it at once saves asking again and takes up little.
+macro_rules! short_output {
+    () => {
+        ", CASE WHEN blob IS NULL AND octet_length(raw_output) <= 65536 THEN raw_output END"
+    };
 }
 
 /// Claims by one condition: what it asks for, and in which order.
@@ -198,7 +214,8 @@ macro_rules! claim {
                 " ORDER BY ",
                 $order,
                 " LIMIT $3) RETURNING ",
-                columns!()
+                columns!(),
+                short_output!()
             ),
             // Materialized: a subquery in the condition may be run again for each row, past the limit.
             concat!(
@@ -209,7 +226,8 @@ macro_rules! claim {
                 " LIMIT $3 FOR UPDATE SKIP LOCKED) \
                  UPDATE pending_queue SET status = 'processing', lease_until = $1, attempts = attempts + 1, \
                  fence = fence + 1 WHERE id IN (SELECT id FROM due) RETURNING ",
-                columns!()
+                columns!(),
+                short_output!()
             ),
         )
     };
@@ -259,8 +277,11 @@ impl<S: Sql> QueueRows for S {
                 break;
             }
             let sql = self.pick(sqlite, postgres);
-            let mut found =
-                self.query(sql, &[claim.lease_until.into(), claim.now.into(), left.into()], &mut read)?;
+            let mut found = self.query(
+                sql,
+                &[claim.lease_until.into(), claim.now.into(), left.into()],
+                &mut read_claimed,
+            )?;
             found.sort_by_key(|item| (item.run_at, item.id));
             items.append(&mut found);
         }

@@ -41,7 +41,7 @@ impl Columns for Row<'_> {
         self.get(column).map_err(store_error)
     }
 
-    fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+    fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
         self.get(column).map_err(store_error)
     }
 }
