@@ -56,13 +56,12 @@ pub(crate) fn with_model(settings: &mut Settings) {
 }
 
 /// What an agent in `v` and `o/r` reports, with fields added or replaced.
-pub(crate) fn report(event: &str, more: Value) -> Value {
+pub(crate) fn report(event: &str, mut more: Value) -> Value {
     let mut report = json!({
         "event": event, "session_id": CHAT, "cwd": "/home/dev/shop", "venture": "v", "repo": "o/r",
         "transcript_path": "/home/dev/.claude/projects/shop/chat-1.jsonl", "permission_mode": "default",
     });
-    let more = more.as_object().cloned().unwrap();
-    report.as_object_mut().unwrap().extend(more);
+    report.as_object_mut().unwrap().append(more.as_object_mut().unwrap());
     report
 }
 

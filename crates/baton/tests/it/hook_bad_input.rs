@@ -7,7 +7,8 @@ use std::process::Stdio;
 use baton_testkit::binary::Home;
 use serde_json::json;
 
-use crate::hooked::{Hooked, merged};
+use crate::hooked::Hooked;
+use crate::served::with;
 
 /// Checks that nothing was stored and nothing waits to be.
 #[track_caller]
@@ -186,6 +187,6 @@ fn a_full_journal_is_put_aside() {
     assert_eq!(hooked.troubles().len(), 1);
     assert!(log.with_extension("log.1").exists());
     let long = "x".repeat(10_000);
-    hooked.call(&[&long], merged(json!({}), json!({ "prompt": long })).to_string().as_bytes());
+    hooked.call(&[&long], with(json!({}), json!({ "prompt": long })).to_string().as_bytes());
     assert!(std::fs::metadata(&log).unwrap().len() < 2_000, "what is written down is short");
 }

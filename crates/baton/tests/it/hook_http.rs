@@ -3,8 +3,8 @@
 use baton_testkit::binary::RELAY_KEY;
 use serde_json::{Value, json};
 
-use crate::hooked::{CHAT, Hooked, merged};
-use crate::served::{Served, expect, refusal};
+use crate::hooked::{CHAT, Hooked};
+use crate::served::{Served, expect, refusal, with};
 
 /// Items as far as they do not depend on when and where.
 fn items(listed: &Value) -> Vec<Value> {
@@ -30,7 +30,7 @@ fn report(event: &str) -> Value {
         }),
         _ => json!({}),
     };
-    merged(report, more)
+    with(report, more)
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn who_has_no_key_reports_nothing() {
         let first = served.keyed(
             "/hooks/post-tool-use",
             "k-1",
-            &merged(report("post-tool-use"), json!({ "tool_use_id": null })),
+            &with(report("post-tool-use"), json!({ "tool_use_id": null })),
         );
         let again = served.keyed(
             "/hooks/post-tool-use",
             "k-1",
-            &merged(report("post-tool-use"), json!({ "tool_use_id": null })),
+            &with(report("post-tool-use"), json!({ "tool_use_id": null })),
         );
         assert_eq!((first.status, again.status), (200, 200), "{}", again.text);
         assert!(first.header("x-idempotency-hit").is_none() && again.header("x-idempotency-hit").is_some());
@@ -129,7 +129,7 @@ fn nonsense_over_http_is_refused_and_leaves_nothing() {
 fn a_large_output_is_taken_over_http() {
     let served = Served::each_without_worker().next().unwrap();
     let said = "lorem ipsum ".repeat(200_000);
-    let body = merged(report("post-tool-use"), json!({ "tool_response": said }));
+    let body = with(report("post-tool-use"), json!({ "tool_response": said }));
     expect(&served.post("/hooks/post-tool-use", &body), 200);
     assert_eq!(served.found("/api/queue?status=raw")["items"][0]["raw_bytes"], said.len());
 }

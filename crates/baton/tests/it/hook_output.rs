@@ -3,7 +3,8 @@
 use baton_testkit::contract::fixture::Dice;
 use serde_json::json;
 
-use crate::hooked::{CHAT, Hooked, files_below, merged};
+use crate::hooked::{CHAT, Hooked, files_below};
+use crate::served::with;
 
 /// Words that look like no secret and do not pack well.
 fn prose(bytes: usize) -> String {
@@ -115,7 +116,7 @@ fn thirty_two_hooks_at_once_leave_thirty_two_items() {
                 scope.spawn(move || {
                     let mut report = hooked.bash(&format!("echo {number}"), &number.to_string());
                     if number % 2 == 0 {
-                        report = merged(report, json!({ "tool_use_id": format!("toolu_{number}") }));
+                        report = with(report, json!({ "tool_use_id": format!("toolu_{number}") }));
                     }
                     // On a machine that is busy one may be kept as a file.
                     let finished = hooked.call(&["post-tool-use"], report.to_string().as_bytes());

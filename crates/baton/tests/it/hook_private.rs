@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::hooked::{Hooked, files_below, merged};
+use crate::hooked::{Hooked, files_below};
+use crate::served::with;
 
 /// What stands between marks, and must be seen nowhere.
 const PRIVATE: &str = "CANARYPRIVATECANARY";
@@ -129,7 +130,7 @@ fn canaries_in_names_are_seen_nowhere() {
     let hooked = Hooked::new();
     for fields in names() {
         for event in ["post-tool-use", "session-end"] {
-            let report = merged(hooked.bash("ls", "a"), fields.clone());
+            let report = with(hooked.bash("ls", "a"), fields.clone());
             hooked.call(&[event], report.to_string().as_bytes());
         }
     }
@@ -158,7 +159,7 @@ fn canaries_are_not_in_what_waits_as_a_file() {
         hooked.call(&[event], hooked.claude(event, texts()).to_string().as_bytes());
     }
     for fields in names() {
-        hooked.call(&["post-tool-use"], merged(hooked.bash("ls", "a"), fields).to_string().as_bytes());
+        hooked.call(&["post-tool-use"], with(hooked.bash("ls", "a"), fields).to_string().as_bytes());
     }
     assert!(hooked.spilled().len() > EVENTS.len(), "{:?}", hooked.troubles());
     assert_unseen(&hooked, "spilled");

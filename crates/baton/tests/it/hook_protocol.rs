@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::hooked::{CHAT, Hooked, merged};
+use crate::hooked::{CHAT, Hooked};
+use crate::served::with;
 
 #[test]
 fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
@@ -43,7 +44,7 @@ fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
         hooked.hook("session-end", &hooked.claude("SessionEnd", json!({ "reason": "prompt_input_exit" })));
         assert!(hooked.sessions().is_empty());
 
-        let start = merged(
+        let start = with(
             hooked.claude("SessionStart", json!({ "source": "clear" })),
             json!({ "session_id": "next" }),
         );
@@ -71,7 +72,7 @@ fn a_chat_of_codex_is_understood_as_well() {
                 "transcript_path": format!("/home/dev/.codex/sessions/2026/01/17/rollout-{CHAT}.jsonl"),
                 "cwd": hooked.home.working_folder(), "permission_mode": "default",
             });
-            merged(report, more)
+            with(report, more)
         };
         hooked.hook("SessionStart", &codex("SessionStart", json!({ "source": "startup" })));
         hooked.hook("UserPromptSubmit", &codex("UserPromptSubmit", json!({ "prompt": "Fix it" })));

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::hooked::{Hooked, merged};
+use crate::hooked::Hooked;
+use crate::served::with;
 
 /// Keeps every other process from writing, until it is dropped.
 fn lock(hooked: &Hooked) -> Connection {
@@ -163,7 +164,7 @@ fn what_a_server_cannot_take_waits_here() {
     server.kill();
     assert!(!here.home.data_dir().join("baton.db").exists(), "nothing is stored here");
     assert_eq!(served.queue().iter().sum::<u64>(), 1);
-    let late = merged(here.bash("ls", "later"), json!({ "tool_use_id": "toolu_9" })).to_string();
+    let late = with(here.bash("ls", "later"), json!({ "tool_use_id": "toolu_9" })).to_string();
     here.call(&["post-tool-use", "--server", &url], late.as_bytes());
     assert_eq!(here.spilled().len(), 1, "{:?}", here.troubles());
     let server = served.home.serve();

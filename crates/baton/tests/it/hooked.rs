@@ -7,6 +7,8 @@ use baton_testkit::binary::{Finished, Home};
 use baton_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
 
+use crate::served::with;
+
 /// The chat of an agent, as it names it itself.
 pub(crate) const CHAT: &str = "0f3b8a52-7a54-4b1c-9d0e-3f2f6f3a1c77";
 
@@ -64,7 +66,7 @@ impl Hooked {
             "session_id": CHAT, "transcript_path": transcript, "cwd": self.home.working_folder(),
             "permission_mode": "default", "hook_event_name": event,
         });
-        merged(report, more)
+        with(report, more)
     }
 
     /// What Claude Code sends of a command that was run.
@@ -147,13 +149,6 @@ impl Hooked {
         std::fs::write(&database, "this is no database, whatever it is called").unwrap();
         move || std::fs::rename(&away, &database).unwrap()
     }
-}
-
-/// Adds fields to an object, or replaces them.
-pub(crate) fn merged(mut object: Value, more: Value) -> Value {
-    let more = more.as_object().cloned().unwrap();
-    object.as_object_mut().unwrap().extend(more);
-    object
 }
 
 /// Every file in a folder and below it.
