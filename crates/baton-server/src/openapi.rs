@@ -294,6 +294,11 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             "tool_input": { "command": "npm test" }, "prompt": "make the tests pass",
             "tool_response": { "stdout": "Tests: 1 failed, 41 passed, 42 total" },
         }),
+        "task.record" => json!({
+            "task_id": "TASK-0824", "host": "crane1", "checkout": "/home/dev/dfg-console", "venture": "dfg",
+            "repo": "durganfieldguide/dfg-console", "title": "Implement auth", "status": "in_progress",
+            "holder": "reviewer",
+        }),
         "queue.retry" => json!({}),
         "queue.purge" => json!({ "status": "done", "older_than_hours": 24 }),
         "session.summarize" => json!({ "session_id": session_id }),

@@ -142,7 +142,9 @@ fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec
     let latest = format!("sessionId={workflow_id}&venture=b");
     let queries = match path {
         "/active" => vec!["venture=b".into(), "repo=b/repo".into(), "agent=b-agent".into()],
-        "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" => vec!["venture=b".into()],
+        "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" | "/api/tasks" => {
+            vec!["venture=b".into()]
+        }
         "/api/queue" => vec!["status=done".into()],
         "/api/checkpoints" => vec![latest],
         "/api/checkpoints/load" | "/api/checkpoints/explain" => {

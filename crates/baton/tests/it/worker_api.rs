@@ -20,6 +20,7 @@ fn a_worker_tells_how_it_is() {
         let health = answer.json();
         let expected = [
             "compressor",
+            "cost_today_usd",
             "daily_token_budget",
             "errors",
             "model",
