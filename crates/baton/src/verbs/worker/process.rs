@@ -45,8 +45,8 @@ fn failed(message: impl Into<String>) -> Failure {
 pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     socket_of(&folder)?;
-    if let Occupancy::Taken(_) = Seat::occupancy(&config.data_dir) {
-        return answered(config, Instant::now() + PATIENCE, "worker already runs");
+    if let Some(answer) = answered(config, Instant::now() + PATIENCE, "worker already runs")? {
+        return Ok(answer);
     }
     let log = folder.logs().join("worker.log");
     let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
@@ -65,8 +65,10 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
         .map_err(|error| failed(format!("the worker could not be started: {error}")))?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        if health(&folder.worker_socket()).is_ok() {
-            return answered(config, deadline, "worker started");
+        if health(&folder.worker_socket()).is_ok()
+            && let Some(answer) = answered(config, deadline, "worker started")?
+        {
+            return Ok(answer);
         }
         if let Ok(Some(status)) = child.try_wait()
             // One that found the seat taken leaves in peace: another start was first.
@@ -90,17 +92,19 @@ fn last_words(log: &Path, from: u64) -> String {
     error.or_else(|| lines().next()).unwrap_or("it said nothing").to_owned()
 }
 
-/// Waits until the worker of this folder answers, and tells about it.
-fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Answer, Failure> {
+/// Waits until the worker of this folder answers, and tells about it; none when there is none, or no longer.
+fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Answer>, Failure> {
     let folder = DataDir::at(&config.data_dir);
     loop {
-        if let (Ok(health), Occupancy::Taken(Some(pid))) =
-            (health(&folder.worker_socket()), Seat::occupancy(&config.data_dir))
-        {
+        let occupancy = Seat::occupancy(&config.data_dir);
+        if occupancy == Occupancy::Free {
+            return Ok(None);
+        }
+        if let (Ok(health), Occupancy::Taken(Some(pid))) = (health(&folder.worker_socket()), occupancy) {
             let data = json!({
                 "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
             });
-            return Ok(Answer::new(data, format!("{text} (PID: {pid})")));
+            return Ok(Some(Answer::new(data, format!("{text} (PID: {pid})"))));
         }
         if Instant::now() > deadline {
             return Err(failed("there is a worker, but it does not answer")
@@ -140,14 +144,13 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
 }
 
 pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
-    match Seat::occupancy(&config.data_dir) {
-        Occupancy::Free => {
+    match answered(config, Instant::now() + PATIENCE, "worker runs")? {
+        None => {
             let mut answer = Answer::new(json!({ "running": false }), "worker not running".into());
             answer.exit = Exit::NotFound;
             Ok(answer)
         }
-        Occupancy::Taken(_) => {
-            let answer = answered(config, Instant::now() + PATIENCE, "worker runs")?;
+        Some(answer) => {
             let health = &answer.data["health"];
             let text = format!(
                 "{}, up {} s, {} waiting, {} observations today, {} given up, compressor {}",
