@@ -5,6 +5,7 @@
 pub mod binary;
 pub mod contract;
 pub mod crash;
+pub mod crash_jobs;
 pub mod crash_saves;
 pub mod model_server;
 pub mod postgres;

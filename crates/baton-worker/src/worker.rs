@@ -15,8 +15,9 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use crate::breaker::{Breaker, Permission};
 use crate::item::{Outcome, Workshop};
 
-/// The dispatcher looks after the queue at least this often, whatever it was or was not told.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// The dispatcher looks after the queue at least this often, whatever it was or was not told: more often than an idle worker
+/// may leave.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// How long it waits when the store cannot be used.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How many claimed items there are for each thread: enough that none waits for the next claim, and so few that none waits
@@ -118,9 +119,14 @@ impl WorkerHandle {
         self.touched.fetch_max(now.as_millis(), Ordering::Relaxed);
     }
 
-    /// When it was last used or had something to do.
+    /// When it was last used, or had something to do or to wait for.
     pub fn last_activity(&self) -> Timestamp {
         Timestamp::from_millis(self.touched.load(Ordering::Relaxed))
+    }
+
+    /// Tells whether nobody needed it for so long.
+    pub fn is_idle(&self, now: Timestamp, idle: Duration) -> bool {
+        self.last_activity().plus(idle) <= now
     }
 
     /// How many items it has worked on.
@@ -318,14 +324,20 @@ impl Worker {
     fn patience(&self, nothing_held: bool) -> Duration {
         let now = self.now();
         if let Permission::NotBefore(until) = self.permission() {
+            // Somebody waits for the model to be back.
+            self.handle.touch(now);
             return between(now, until).min(LOOK_AGAIN);
         }
         if !nothing_held {
             // Whoever finishes says so.
+            self.handle.touch(now);
             return LOOK_AGAIN;
         }
         match self.workshop.queue.wakes_at() {
-            Ok(Some(at)) => between(now, at).min(LOOK_AGAIN),
+            Ok(Some(at)) => {
+                self.handle.touch(now);
+                between(now, at).min(LOOK_AGAIN)
+            }
             Ok(None) => LOOK_AGAIN,
             Err(fault) => self.store_failed(&fault),
         }

@@ -109,14 +109,15 @@ CREATE TABLE summaries (
 
 CREATE INDEX summaries_due ON summaries (run_at) WHERE run_at IS NOT NULL;
 
--- What models counted, a row a day and model.
+-- What models counted, a row a day, model and writer: whoever is held up while it counts holds nobody else up.
 CREATE TABLE token_usage (
   day        TEXT NOT NULL,
   compressor TEXT NOT NULL,
   model      TEXT NOT NULL,
+  writer     BIGINT NOT NULL,
   calls      BIGINT NOT NULL,
   tokens_in  BIGINT NOT NULL,
   tokens_out BIGINT NOT NULL,
   micro_usd  BIGINT NOT NULL,
-  PRIMARY KEY (day, compressor, model)
+  PRIMARY KEY (day, compressor, model, writer)
 );

@@ -109,14 +109,15 @@ CREATE TABLE summaries (
 
 CREATE INDEX summaries_due ON summaries (run_at) WHERE run_at IS NOT NULL;
 
--- What models counted, a row a day and model.
+-- What models counted, a row a day, model and writer: whoever is held up while it counts holds nobody else up.
 CREATE TABLE token_usage (
   day        TEXT NOT NULL,
   compressor TEXT NOT NULL,
   model      TEXT NOT NULL,
+  writer     INTEGER NOT NULL,
   calls      INTEGER NOT NULL,
   tokens_in  INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
   micro_usd  INTEGER NOT NULL,
-  PRIMARY KEY (day, compressor, model)
+  PRIMARY KEY (day, compressor, model, writer)
 ) STRICT, WITHOUT ROWID;

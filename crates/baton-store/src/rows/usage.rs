@@ -43,13 +43,26 @@ pub trait UsageRows {
     fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError>;
 }
 
+/// Adds to the row of one writer.
+macro_rules! add {
+    ($writer:literal) => {
+        concat!(
+            "INSERT INTO token_usage (day, compressor, model, writer, calls, tokens_in, tokens_out, micro_usd) \
+             VALUES ($1, $2, $3, ",
+            $writer,
+            ", $4, $5, $6, $7) ON CONFLICT (day, compressor, model, writer) DO UPDATE SET \
+             calls = token_usage.calls + $4, tokens_in = token_usage.tokens_in + $5, \
+             tokens_out = token_usage.tokens_out + $6, micro_usd = token_usage.micro_usd + $7"
+        )
+    };
+}
+
 impl<S: Sql> UsageRows for S {
     fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
+        // One connection, one row: a process that stands still in the middle of a transaction keeps its lock.
+        let sql = self.pick(add!("0"), add!("pg_backend_pid()"));
         self.execute(
-            "INSERT INTO token_usage (day, compressor, model, calls, tokens_in, tokens_out, micro_usd) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (day, compressor, model) DO UPDATE SET \
-             calls = token_usage.calls + $4, tokens_in = token_usage.tokens_in + $5, \
-             tokens_out = token_usage.tokens_out + $6, micro_usd = token_usage.micro_usd + $7",
+            sql,
             &[
                 (&usage.day).into(),
                 (&usage.compressor).into(),
@@ -65,8 +78,9 @@ impl<S: Sql> UsageRows for S {
 
     fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError> {
         self.query(
-            "SELECT day, compressor, model, calls, tokens_in, tokens_out, micro_usd FROM token_usage \
-             ORDER BY day DESC, compressor, model LIMIT $1",
+            "SELECT day, compressor, model, CAST(sum(calls) AS BIGINT), CAST(sum(tokens_in) AS BIGINT), \
+             CAST(sum(tokens_out) AS BIGINT), CAST(sum(micro_usd) AS BIGINT) FROM token_usage \
+             GROUP BY day, compressor, model ORDER BY day DESC, compressor, model LIMIT $1",
             &[limit.into()],
             &mut |columns| {
                 let row = RowReader { table: "token_usage", columns };

@@ -1,7 +1,12 @@
-//! PostgreSQL servers that are set up otherwise than ours: the contract holds there as well.
+//! PostgreSQL servers that are set up otherwise than ours: the contract holds there as well. And what only a server can do:
+//! many write at once.
 
+use std::sync::mpsc::channel;
+
+use baton_store::DailyUsage;
 use baton_testkit::contract::{
-    Database, TestPlace, TestStore, concurrency, handoff, migration, observation, request, session_list,
+    Database, TestPlace, TestStore, concurrency, handoff, migration, observation, read, request,
+    session_list, try_write, write,
 };
 use baton_testkit::postgres::TestDatabase;
 
@@ -61,4 +66,40 @@ fn a_database_that_sorts_by_language_lists_the_same() {
             observation::they_are_counted_since_a_moment,
         ],
     );
+}
+
+#[test]
+fn whoever_is_held_up_while_it_counts_tokens_holds_nobody_else_up() {
+    let Some(place) = TestPlace::create(Database::PostgresOnCaller) else { return };
+    let store = TestStore::open(place);
+    let usage = DailyUsage {
+        day: "2026-01-17".into(),
+        compressor: "anthropic".into(),
+        model: "haiku".into(),
+        calls: 1,
+        tokens_in: 10,
+        tokens_out: 1,
+        micro_usd: 15,
+    };
+    let (counted, has_counted) = channel();
+    let (go_on, may_go_on) = channel::<()>();
+    std::thread::scope(|scope| {
+        let (held_up, slow_usage) = (store.another(), usage.clone());
+        let slow = scope.spawn(move || {
+            write(&held_up, move |tx| {
+                tx.add_usage(&slow_usage)?;
+                counted.send(()).unwrap();
+                may_go_on.recv().unwrap();
+                Ok(())
+            });
+        });
+        has_counted.recv().unwrap();
+        let quick_usage = usage.clone();
+        let quick = try_write(&store, move |tx| tx.add_usage(&quick_usage));
+        go_on.send(()).unwrap();
+        slow.join().unwrap();
+        assert!(quick.is_ok(), "{quick:?}");
+    });
+    let all = DailyUsage { calls: 2, tokens_in: 20, tokens_out: 2, micro_usd: 30, ..usage };
+    assert_eq!(read(&store, |tx| tx.usage(10)), [all]);
 }

@@ -141,3 +141,55 @@ fn a_summary_that_hangs_holds_nobody_up_and_a_stop_gives_it_back() {
         assert_eq!(stage.summary(session).unwrap().observations, 2);
     }
 }
+
+#[test]
+fn a_worker_is_idle_when_there_is_nothing_to_do_and_nothing_to_wait_for() {
+    let idle = 30 * MINUTE;
+    for stage in Stage::each() {
+        let running = Running::on(&stage);
+        let is_idle = || running.handle.is_idle(stage.clock_now(), idle);
+        stage.clock.advance(idle - SECOND);
+        assert!(!is_idle());
+        stage.clock.advance(SECOND);
+        assert!(is_idle());
+
+        // A request.
+        running.handle.touch(stage.clock_now());
+        assert!(!is_idle());
+        // Something to do.
+        stage.clock.advance(idle);
+        assert!(is_idle());
+        stage.capture(1);
+        running.handle.wake();
+        wait_until("it is done", || stage.stats().done == 1);
+        wait_until("that is work", || !is_idle());
+
+        // Something to wait for, longer than a worker without it would stay.
+        stage.model.behave(Behaviour::rate_limited(3_600));
+        let id = stage.capture(2);
+        running.handle.wake();
+        wait_until("it waits again", || stage.item(id).failed_at.is_some());
+        stage.clock.advance(idle + 10 * MINUTE);
+        running.handle.wake();
+        wait_until("it stays", || !is_idle());
+        stage.model.behave(Behaviour::Good);
+        stage.clock.advance(20 * MINUTE);
+        running.handle.wake();
+        wait_until("it is done as well", || stage.stats().done == 2);
+        running.stop();
+    }
+}
+
+#[test]
+fn a_worker_that_waits_for_an_answer_is_not_idle() {
+    for stage in Stage::each() {
+        stage.model.behave(Behaviour::Hang);
+        stage.capture(1);
+        let running = Running::patiently_on(&stage, 1);
+        stage.model.wait_for_requests(1);
+        stage.clock.advance(30 * MINUTE);
+        running.handle.wake();
+        wait_until("it stays", || !running.handle.is_idle(stage.clock_now(), 30 * MINUTE));
+        running.stop();
+    }
+}

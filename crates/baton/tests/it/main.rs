@@ -42,6 +42,7 @@ mod task_relay;
 mod text_http;
 mod tokens_http;
 mod worker_api;
+mod worker_crash;
 mod worker_lifecycle;
 mod worker_work;
 mod workplace;

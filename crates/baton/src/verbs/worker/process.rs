@@ -285,7 +285,7 @@ async fn until_idle(app: &App, handle: &WorkerHandle, idle: Duration) {
     let look = IDLE_LOOK.min(idle / 4).max(Duration::from_millis(50));
     loop {
         tokio::time::sleep(look).await;
-        if handle.last_activity().plus(idle) <= app.now() {
+        if handle.is_idle(app.now(), idle) {
             return;
         }
     }
