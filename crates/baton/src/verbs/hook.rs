@@ -4,6 +4,7 @@
 //! is in the journal.
 
 use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ use crate::exit::Exit;
 use crate::hooks::{HookSpill, Journal, describe_place};
 use crate::output::{Answer, Failure, warn};
 
-/// How long a hook may take: what is not stored by then is kept as a file.
+/// How long a hook may take: what is not stored by then is kept as a file. As long as the agent is still sending, it is not
+/// the hook that takes long.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// What a report has beside what the tool said.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
@@ -93,6 +95,7 @@ pub(crate) fn run(args: &HookArgs, config: &Config) -> Answer {
         },
         journal: Journal::of(&config.data_dir),
         spill: HookSpill::of(&config.data_dir),
+        received: AtomicUsize::new(0),
         input: OnceLock::new(),
     });
     watch_the_clock(desk.clone());
@@ -115,7 +118,14 @@ pub(crate) fn leave_word(sources: &Sources, event: &str, message: &str) {
 /// Ends the process when its time is up, with what it was told in a file.
 fn watch_the_clock(desk: Arc<Desk>) {
     let watch = move || {
-        std::thread::sleep(TIME_LIMIT);
+        let mut received = 0;
+        loop {
+            std::thread::sleep(TIME_LIMIT);
+            let before = std::mem::replace(&mut received, desk.received.load(Ordering::Relaxed));
+            if desk.input.get().is_some() || received == before {
+                break;
+            }
+        }
         let kept = desk.report().map(|report| desk.keep(report, "it took too long"));
         let message = kept.map_or_else(|failure| failure.message, |failure| failure.message);
         desk.journal.record(&desk.args.event, &message);
@@ -130,6 +140,8 @@ struct Desk {
     args: HookArgs,
     journal: Journal,
     spill: HookSpill,
+    /// How many bytes the agent has sent so far.
+    received: AtomicUsize,
     /// What the agent sent, once it is there.
     input: OnceLock<Vec<u8>>,
 }
@@ -137,7 +149,7 @@ struct Desk {
 impl Desk {
     /// Stores a report, and what waits from others; gives what the agent is told, if anything.
     fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
-        let input = read_input()?;
+        let input = read_input(&self.received)?;
         // Nobody else sets it.
         let _ = self.input.set(input);
         let report = self.report()?;
@@ -197,11 +209,25 @@ fn may_pass(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::StoreUnavailable | Exit::Failure)
 }
 
+/// Counts what is read.
+struct Counted<'a, R> {
+    reader: R,
+    count: &'a AtomicUsize,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.count.fetch_add(read, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
 /// Reads what the agent sends, up to what can be kept.
-fn read_input() -> Result<Vec<u8>, Failure> {
+fn read_input(received: &AtomicUsize) -> Result<Vec<u8>, Failure> {
     let limit = MAX_RAW_BYTES + ENVELOPE_BYTES;
     let mut input = Vec::with_capacity(64 * 1024);
-    let mut stdin = std::io::stdin().lock();
+    let mut stdin = Counted { reader: std::io::stdin().lock(), count: received };
     let unreadable =
         |error: std::io::Error| Failure::new(Exit::Failure, "internal", format!("standard input: {error}"));
     stdin.by_ref().take(limit as u64 + 1).read_to_end(&mut input).map_err(unreadable)?;

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use baton_testkit::binary::Home;
 use serde_json::json;
@@ -174,6 +175,26 @@ fn an_input_that_does_not_end_is_given_up() {
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     assert_eq!(hooked.troubles().len(), 1);
     assert_nothing_stored(&hooked);
+}
+
+/// One that takes its time to send is heard out: a machine may be busy, and output large.
+#[test]
+fn an_agent_that_sends_slowly_is_heard_out() {
+    let hooked = Hooked::new();
+    let mut child =
+        hooked.home.command().args(["hook", "post-tool-use"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let begun = Instant::now();
+    // Longer than a hook may take that has all it needs.
+    while begun.elapsed() < Duration::from_secs(7) {
+        input.write_all(b" ").unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    input.write_all(hooked.bash("ls", "late").to_string().as_bytes()).unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(hooked.queue()[0] as usize + hooked.spilled().len(), 1, "{:?}", hooked.troubles());
+    assert_eq!(hooked.work(), 1);
 }
 
 #[test]
