@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use baton_core::Timestamp;
 use baton_core::observation::{Observation, QueueStats};
+use baton_core::{SessionId, Timestamp};
 use baton_store::{
     Durability, NewQueueItem, ObservationFilter, Page, RawOutput, Store, StoreConfig, StoreError, pack_raw,
 };
@@ -23,6 +24,8 @@ pub const LEASE_SECONDS: u64 = 2;
 /// How long the run may take without anything getting done.
 const PATIENCE: Duration = Duration::from_secs(120);
 const ENQUEUED_AT_ONCE: u32 = 100;
+/// How many workers are killed, and how many stopped, in every run at the least.
+const ENOUGH: u32 = 3;
 
 /// How many jobs a run does: `BATON_CRASH_JOBS`, or `default`.
 pub fn jobs(default: u32) -> u32 {
@@ -58,22 +61,28 @@ pub fn run(
     let team: Vec<Mutex<Member>> =
         (0..workers).map(|number| Mutex::new(Member::start(&worker, number))).collect();
     let mut tally = Tally::default();
-    std::thread::scope(|scope| {
-        let enqueuing = scope.spawn(|| enqueue(&watched, jobs));
-        let (mut done, mut since) = (0, Instant::now());
-        while done < u64::from(jobs) {
-            // The one place where waiting is the point: trouble comes at a moment that nobody chose.
-            std::thread::sleep(Duration::from_millis(50 + random() % 250));
-            trouble(&team, &worker, &mut tally);
-            let stats = stats(&watched);
-            assert_eq!(stats.error, 0, "a job was given up: {stats:?}");
-            if stats.done > done {
-                (done, since) = (stats.done, Instant::now());
-            }
-            assert!(since.elapsed() < PATIENCE, "nothing gets done any more: {stats:?}");
+    let (session, mut parts) = (session_id(), 0);
+    let (mut done, mut since) = (0, Instant::now());
+    while done < u64::from(jobs) {
+        // However quick the machine is, the last jobs come after some trouble of each kind.
+        let trouble_enough = parts.min(ENOUGH);
+        // A worker that was stopped in the middle of a write holds the file, and only this loop wakes it.
+        let all_awake = team.iter().all(|one| one.lock().expect("a member").naps_until.is_none());
+        if all_awake && tally.kills >= trouble_enough && tally.naps >= trouble_enough {
+            let from = parts * ENQUEUED_AT_ONCE;
+            enqueue(&watched, session, from.min(jobs)..jobs.min(from + ENQUEUED_AT_ONCE));
+            parts += 1;
         }
-        enqueuing.join().expect("all jobs are enqueued");
-    });
+        // The one place where waiting is the point: trouble comes at a moment that nobody chose.
+        std::thread::sleep(Duration::from_millis(50 + random() % 250));
+        trouble(&team, &worker, &mut tally);
+        let stats = stats(&watched);
+        assert_eq!(stats.error, 0, "a job was given up: {stats:?}");
+        if stats.done > done {
+            (done, since) = (stats.done, Instant::now());
+        }
+        assert!(since.elapsed() < PATIENCE, "nothing gets done any more: {stats:?}");
+    }
     // Those that were late must not do anything now either: they are woken, and then asked to stop.
     for member in team {
         member.into_inner().expect("a member").leave();
@@ -161,35 +170,28 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Puts the jobs into the queue, in small parts, as hooks do.
-fn enqueue(store: &Store, jobs: u32) {
-    let session = session_id();
-    let mut next = 0;
-    while next < jobs {
-        let part: Vec<u32> = (next..jobs.min(next + ENQUEUED_AT_ONCE)).collect();
-        next += ENQUEUED_AT_ONCE;
-        let enqueued = store.write_blocking(Durability::Full, move |tx| {
-            for number in &part {
-                let text = json!({ "tool_input": {}, "tool_response": format!("what item-{number} said") });
-                let item = NewQueueItem {
-                    session_id: session,
-                    venture: "crash".parse().expect("a venture"),
-                    repo: "o/r".parse().expect("a repository"),
-                    tool_name: "Bash".into(),
-                    tool_use_id: Some(format!("use-{number}")),
-                    files_touched: Vec::new(),
-                    raw: RawOutput::Row(pack_raw(text.to_string().as_bytes())?),
-                    raw_bytes: 20,
-                    run_at: now(),
-                    created_at: now(),
-                };
-                assert!(tx.enqueue(&item)?.is_some(), "item {number} is new");
-            }
-            Ok::<_, StoreError>(())
-        });
-        enqueued.expect("jobs can be enqueued");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+/// Puts some of the jobs into the queue.
+fn enqueue(store: &Store, session: SessionId, part: Range<u32>) {
+    let enqueued = store.write_blocking(Durability::Full, move |tx| {
+        for number in part.clone() {
+            let text = json!({ "tool_input": {}, "tool_response": format!("what item-{number} said") });
+            let item = NewQueueItem {
+                session_id: session,
+                venture: "crash".parse().expect("a venture"),
+                repo: "o/r".parse().expect("a repository"),
+                tool_name: "Bash".into(),
+                tool_use_id: Some(format!("use-{number}")),
+                files_touched: Vec::new(),
+                raw: RawOutput::Row(pack_raw(text.to_string().as_bytes())?),
+                raw_bytes: 20,
+                run_at: now(),
+                created_at: now(),
+            };
+            assert!(tx.enqueue(&item)?.is_some(), "item {number} is new");
+        }
+        Ok::<_, StoreError>(())
+    });
+    enqueued.expect("jobs can be enqueued");
 }
 
 fn stats(store: &Store) -> QueueStats {
