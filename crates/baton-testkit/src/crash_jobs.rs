@@ -68,14 +68,20 @@ pub fn run(
         let trouble_enough = parts.min(ENOUGH);
         // A worker that was stopped in the middle of a write holds the file, and only this loop wakes it.
         let all_awake = team.iter().all(|one| one.lock().expect("a member").naps_until.is_none());
-        if all_awake && tally.kills >= trouble_enough && tally.naps >= trouble_enough {
+        let next_is_due =
+            parts * ENQUEUED_AT_ONCE < jobs && tally.kills >= trouble_enough && tally.naps >= trouble_enough;
+        if all_awake && next_is_due {
             let from = parts * ENQUEUED_AT_ONCE;
             enqueue(&watched, session, from.min(jobs)..jobs.min(from + ENQUEUED_AT_ONCE));
             parts += 1;
         }
         // The one place where waiting is the point: trouble comes at a moment that nobody chose.
         std::thread::sleep(Duration::from_millis(50 + random() % 250));
-        trouble(&team, &worker, &mut tally);
+        wake(&team, &mut tally);
+        // Nobody is stopped anew while the next jobs wait for all to be awake.
+        if all_awake || !next_is_due {
+            trouble(&team, &worker, &mut tally);
+        }
         let stats = stats(&watched);
         assert_eq!(stats.error, 0, "a job was given up: {stats:?}");
         if stats.done > done {
@@ -131,8 +137,8 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Wakes those that slept long enough, then kills or stops one of the others.
-fn trouble(team: &[Mutex<Member>], worker: &impl Fn(usize) -> Command, tally: &mut Tally) {
+/// Wakes those that slept long enough.
+fn wake(team: &[Mutex<Member>], tally: &mut Tally) {
     for member in team {
         let mut member = member.lock().expect("a member");
         let ended = member.child.try_wait().expect("its state");
@@ -143,6 +149,10 @@ fn trouble(team: &[Mutex<Member>], worker: &impl Fn(usize) -> Command, tally: &m
             tally.naps += 1;
         }
     }
+}
+
+/// Kills or stops one of those that are awake.
+fn trouble(team: &[Mutex<Member>], worker: &impl Fn(usize) -> Command, tally: &mut Tally) {
     let number = usize::try_from(random() % team.len() as u64).expect("an index");
     let mut member = team[number].lock().expect("a member");
     if member.naps_until.is_some() {
