@@ -34,9 +34,10 @@ pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, pack_raw, unpack_raw};
 pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
-    ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput,
-    RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary, SummaryClaim,
-    SummaryRows, TaskFilter, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
+    NewSummary, ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows,
+    RawOutput, RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary,
+    SummaryClaim, SummaryRows, TaskFilter, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowFilter,
+    WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -34,6 +34,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(9, "0009_session_indexes"),
     migration!(10, "0010_observations"),
     migration!(11, "0011_tasks"),
+    migration!(12, "0012_summed_up"),
 ];
 
 /// The schema version that this binary reads and writes.

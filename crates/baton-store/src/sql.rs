@@ -214,6 +214,19 @@ pub(crate) trait Sql {
     }
 }
 
+/// Splits what is to be written into parts that a statement each takes: few sizes, so that few statements are prepared.
+pub(crate) fn parts<T>(mut all: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = 1 << all.len().checked_ilog2()?.min(LARGEST_PART);
+        let (part, rest) = all.split_at(size);
+        all = rest;
+        Some(part)
+    })
+}
+
+/// The largest part has two to the power of this.
+const LARGEST_PART: u32 = 6;
+
 /// A query that is put together from the conditions that are asked for.
 pub(crate) struct QueryBuilder<'a> {
     sql: String,
@@ -243,6 +256,21 @@ impl<'a> QueryBuilder<'a> {
             self.with(if index == 0 { "$?" } else { ", $?" }, value);
         }
         self.text(")")
+    }
+
+    /// Adds rows of values: `($1, $2), ($3, $4)`.
+    pub(crate) fn rows<const N: usize>(
+        &mut self,
+        rows: impl IntoIterator<Item = [Param<'a>; N]>,
+    ) -> &mut Self {
+        for (index, row) in rows.into_iter().enumerate() {
+            self.text(if index == 0 { "(" } else { ", (" });
+            for (column, value) in row.into_iter().enumerate() {
+                self.with(if column == 0 { "$?" } else { ", $?" }, value);
+            }
+            self.text(")");
+        }
+        self
     }
 
     /// Adds plain text.

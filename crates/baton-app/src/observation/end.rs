@@ -68,7 +68,7 @@ fn payload_of(gathered: &Gathered, summary: &SessionSummary, params: &HookParams
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
         "last_prompt": gathered.material.prompts.last(),
-        "observations": gathered.observations,
+        "observations": gathered.observations(),
         "still_waiting": gathered.waiting.len(),
         "written_by": "session-end hook",
         "reason": params.reason,

@@ -129,23 +129,28 @@ impl Finishing {
 /// Stores observations in one transaction; tells of each whether its claim was still the latest one.
 fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
     let usage = add_up(&batch);
+    let Some(at) = batch.iter().map(|finished| finished.at).max() else { return Ok(Vec::new()) };
+    let claims: Vec<(i64, i64)> =
+        batch.iter().map(|finished| (finished.observation.queue_id, finished.fence)).collect();
+    let observations: Vec<Observation> = batch.into_iter().map(|finished| finished.observation).collect();
     let work = move |tx: &mut dyn Tx| {
         for usage in &usage {
             tx.add_usage(usage)?;
         }
-        batch.iter().map(|finished| keep(tx, finished)).collect::<Result<Vec<bool>, StoreError>>()
+        let ours = tx.finish_queue_items(&claims, at)?;
+        let is_ours = |queue_id: i64| ours.contains(&queue_id);
+        let kept: Vec<bool> = claims.iter().map(|(queue_id, _)| is_ours(*queue_id)).collect();
+        if ours.len() == claims.len() {
+            tx.insert_observations(&observations)?;
+        } else {
+            let still_ours = observations.iter().filter(|observation| is_ours(observation.queue_id));
+            tx.insert_observations(&still_ours.cloned().collect::<Vec<_>>())?;
+        }
+        Ok::<_, StoreError>(kept)
     };
     store
         .write_blocking(Durability::Full, move |tx| work(tx).map_err(Failed::from))
         .map_err(|Failed(fault)| fault)
-}
-
-fn keep(tx: &mut dyn Tx, finished: &Finished) -> Result<bool, StoreError> {
-    let Finished { observation, fence, at, .. } = finished;
-    Ok(tx.finish_queue_item(observation.queue_id, *fence, *at)? && {
-        tx.insert_observation(observation)?;
-        true
-    })
 }
 
 /// Adds up what models counted, a row for each day and model, always in the same order.

@@ -1,8 +1,10 @@
 //! What a session left to be summed up: its prompts, its observations, and what still waits.
 
-use baton_core::observation::{Digest, Observation, SessionMaterial};
-use baton_core::{Fault, ObservationId, SessionId};
-use baton_store::{QueueItem, StoredSummary, Tx};
+use std::time::Duration;
+
+use baton_core::observation::{Digest, Observation, Provenance, SessionMaterial, SessionSummary};
+use baton_core::{Fault, ObservationId, SessionId, Timestamp};
+use baton_store::{NewSummary, QueueItem, StoredSummary, Tx};
 
 use crate::operation::store_fault;
 
@@ -20,10 +22,8 @@ pub(super) struct Gathered {
     pub(super) material: SessionMaterial,
     /// The summary that there is.
     pub(super) stored: Option<StoredSummary>,
-    /// The last observation that the material covers.
-    pub(super) through: Option<ObservationId>,
-    /// How many observations the summary will cover, those of the stored one included.
-    pub(super) observations: u64,
+    /// The observations that the material covers, beside those of the stored summary.
+    pub(super) covers: Vec<ObservationId>,
     /// What still waits to become observations.
     pub(super) waiting: Vec<QueueItem>,
     /// Whether there are more observations than one step takes in.
@@ -40,22 +40,36 @@ impl Gathered {
     pub(super) fn is_covered(&self) -> bool {
         self.material.digests.is_empty() && self.stored.is_some()
     }
+
+    /// How many observations the summary will cover, those of the stored one included.
+    pub(super) fn observations(&self) -> u64 {
+        self.stored.as_ref().map_or(0, |stored| stored.observations) + self.covers.len() as u64
+    }
+
+    /// The summary that was made from this, to be kept. It is later than the one that it goes on from.
+    pub(super) fn summed_up(
+        &self,
+        summary: SessionSummary,
+        provenance: Provenance,
+        now: Timestamp,
+    ) -> NewSummary {
+        let replaces = self.stored.as_ref().map(|stored| stored.made_at);
+        let made_at = replaces.map_or(now, |before| now.max(before.plus(Duration::from_millis(1))));
+        let stored = StoredSummary { made_at, summary, observations: self.observations(), provenance };
+        NewSummary { stored, replaces, covers: self.covers.clone() }
+    }
 }
 
 /// Gathers what a session left since its last summary.
 pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fault> {
     let stored = tx.summary(session).map_err(store_fault)?;
-    let after = stored.as_ref().and_then(|summary| summary.through);
-    let mut found = tx.observations_after(session, after, MAX_OBSERVATIONS + 1).map_err(store_fault)?;
+    let mut found = tx.observations_to_sum_up(session, MAX_OBSERVATIONS + 1).map_err(store_fault)?;
     let more = found.len() > MAX_OBSERVATIONS as usize;
     found.truncate(MAX_OBSERVATIONS as usize);
     let mut prompts = tx.prompts(session, MAX_PROMPTS).map_err(store_fault)?;
     prompts.reverse();
-    let through = found.last().map(|observation| observation.id).or(after);
-    let before = stored.as_ref().map_or(0, |summary| summary.observations);
     Ok(Gathered {
-        through,
-        observations: before + found.len() as u64,
+        covers: found.iter().map(|observation| observation.id).collect(),
         waiting: tx.open_queue_items(session, MAX_WAITING).map_err(store_fault)?,
         more,
         material: SessionMaterial {

@@ -191,6 +191,8 @@ impl Operation for RetryQueue {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
+        // What comes of them belongs into the summaries that were made without them.
+        tx.renew_summaries(params.id, context.now).map_err(store_fault)?;
         let retried = tx.retry_queue(params.id, context.now).map_err(store_fault)?;
         match params.id {
             Some(id) if retried == 0 => {

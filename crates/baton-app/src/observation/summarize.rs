@@ -2,8 +2,8 @@
 
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{EndReason, ErrorCode, Fault, SessionId, SessionStatus};
-use baton_llm::CompressError;
-use baton_store::{DailyUsage, Durability, StoredSummary, Tx};
+use baton_llm::{CompressError, Summarization, TokenUsage};
+use baton_store::{DailyUsage, Durability, NewSummary, StoredSummary, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct SummarizeSessionParams {
     pub close: Option<bool>,
     /// What was made of it before the transaction.
     #[serde(skip)]
-    pub(crate) made: Option<StoredSummary>,
+    pub(crate) made: Option<SummedUp>,
 }
 
 /// What the session came to.
@@ -74,28 +74,21 @@ impl Operation for SummarizeSession {
         let Some(_) = known.filter(|session| context.actor.reaches(&session.tuple.venture)) else {
             return Ok(());
         };
-        let price = context.settings.observations.price;
         let day = context.now.day();
         loop {
             let day = day.clone();
             let read =
                 store.read(move |tx| Ok((gather(tx, id).map_err(Failed)?, tx.spent_on(&day)?.tokens))).wait();
             let (gathered, tokens_today) = read.map_err(|Failed(fault)| fault)?;
-            let SummedUp { stored, in_vain } = sum_up(context, &gathered, tokens_today)?;
-            if let Some(usage) = in_vain {
-                let counted = store.write_blocking(Durability::Full, move |tx| Ok(tx.add_usage(&usage)?));
-                counted.map_err(|Failed(fault)| fault)?;
-            }
+            let made = sum_up(context, &gathered, tokens_today)?;
             if !gathered.more {
-                params.made = Some(stored);
+                params.made = Some(made);
                 return Ok(());
             }
             // A long session is summed up in steps, each on top of the one before.
             let kept = store.write_blocking(Durability::Full, move |tx| {
-                usage_of(&stored.provenance, stored.made_at, price)
-                    .iter()
-                    .try_for_each(|usage| tx.add_usage(usage))?;
-                Ok(tx.keep_summary(id, &stored, None)?)
+                made.spent.iter().try_for_each(|usage| tx.add_usage(usage))?;
+                Ok(tx.keep_summary(id, &made.new, None)?)
             });
             kept.map_err(|Failed(fault)| fault)?;
         }
@@ -106,15 +99,13 @@ impl Operation for SummarizeSession {
         let Some(made) = &params.made else {
             return Err(Fault::new(ErrorCode::Internal, "the summary was not made ready"));
         };
-        if let Some(usage) = usage_of(&made.provenance, context.now, context.settings.observations.price) {
-            tx.add_usage(&usage).map_err(store_fault)?;
-        }
-        tx.keep_summary(session.id, made, None).map_err(store_fault)?;
+        made.spent.iter().try_for_each(|usage| tx.add_usage(usage)).map_err(store_fault)?;
+        let stored = keep(context, tx, session.id, made)?;
         if params.close != Some(false) && session.status == SessionStatus::Active {
             session.end(context.now, EndReason::Manual)?;
             tx.update_session(&session).map_err(store_fault)?;
         }
-        let StoredSummary { summary, provenance, observations, .. } = made.clone();
+        let StoredSummary { summary, provenance, observations, .. } = stored;
         Ok(SummarizeSessionOutput {
             session_id: session.id,
             summary: summary.summary,
@@ -128,56 +119,83 @@ impl Operation for SummarizeSession {
     }
 }
 
-/// A summary, and what a model counted that had no part in it.
-struct SummedUp {
-    stored: StoredSummary,
-    in_vain: Option<DailyUsage>,
+/// A summary that was made.
+#[derive(Debug, Clone)]
+pub(crate) struct SummedUp {
+    new: NewSummary,
+    /// What models counted for it, or in vain.
+    spent: Vec<DailyUsage>,
+    /// Whether tool uses of the session still wait to be understood.
+    is_early: bool,
+}
+
+/// Keeps a summary and gives what is then stored.
+fn keep(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    session: SessionId,
+    made: &SummedUp,
+) -> Result<StoredSummary, Fault> {
+    let mut kept = made.new.clone();
+    if kept.says_nothing_new() {
+        return Ok(kept.stored);
+    }
+    if !tx.keep_summary(session, &kept, None).map_err(store_fault)? {
+        // Somebody else made one meanwhile: what is new beside that is added without asking a model once more.
+        let gathered = gather(tx, session)?;
+        kept = without_model(context, &gathered)?;
+        tx.keep_summary(session, &kept, None).map_err(store_fault)?;
+    }
+    if made.is_early {
+        // What still waits is summed up when it is understood.
+        tx.request_summary(session, context.now, context.now).map_err(store_fault)?;
+    }
+    Ok(kept.stored)
+}
+
+/// Sums up what was gathered without asking anybody.
+fn without_model(context: &Context<'_>, gathered: &Gathered) -> Result<NewSummary, Fault> {
+    let offline = &context.settings.observations.offline;
+    if let (true, Some(stored)) = (gathered.is_covered(), &gathered.stored) {
+        let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
+        return Ok(gathered.summed_up(stored.summary.clone(), provenance, context.now));
+    }
+    if gathered.is_empty() {
+        let nothing = SessionSummary { summary: NOTHING.to_owned(), ..SessionSummary::default() };
+        let nobody = provenance(offline.as_ref(), "none", TokenUsage::default());
+        return Ok(gathered.summed_up(nothing, nobody, context.now));
+    }
+    let Summarization { summary, usage, prompt_version } =
+        offline.summarize(&gathered.material).map_err(|error| {
+            Fault::new(ErrorCode::Internal, "the session could not be summed up").caused_by(error)
+        })?;
+    Ok(gathered.summed_up(summary, provenance(offline.as_ref(), prompt_version, usage), context.now))
 }
 
 /// Sums up what was gathered: by the model, or without one where there is none, it may not be asked any more today or it
 /// cannot be asked now.
 fn sum_up(context: &Context<'_>, gathered: &Gathered, tokens_today: u64) -> Result<SummedUp, Fault> {
-    if let (true, Some(stored)) = (gathered.is_covered(), &gathered.stored) {
-        let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
-        return Ok(SummedUp { stored: StoredSummary { provenance, ..stored.clone() }, in_vain: None });
-    }
+    let is_early = !gathered.waiting.is_empty();
     let settings = &context.settings.observations;
-    let mut compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
-    let mut in_vain = None;
-    let made = if gathered.is_empty() {
-        compressor = &settings.offline;
-        None
-    } else {
+    let compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
+    let mut spent = Vec::new();
+    if !gathered.material.digests.is_empty() && compressor.model().is_some() {
+        let mut count =
+            |provenance: &Provenance| spent.extend(usage_of(provenance, context.now, settings.price));
         match compressor.summarize(&gathered.material) {
-            Ok(made) => Some(made),
+            Ok(Summarization { summary, usage, prompt_version }) => {
+                let provenance = provenance(compressor.as_ref(), prompt_version, usage);
+                count(&provenance);
+                let new = gathered.summed_up(summary, provenance, context.now);
+                return Ok(SummedUp { new, spent, is_early });
+            }
             Err(error) => {
                 tracing::warn!(%error, "the model gave no summary; making one without it");
                 if let CompressError::Unusable { usage, .. } = error {
-                    in_vain =
-                        usage_of(&provenance(compressor.as_ref(), "", usage), context.now, settings.price);
+                    count(&provenance(compressor.as_ref(), "", usage));
                 }
-                compressor = &settings.offline;
-                Some(compressor.summarize(&gathered.material).map_err(unmade)?)
             }
         }
-    };
-    let (summary, usage, prompt_version) = match made {
-        Some(made) => (made.summary, made.usage, made.prompt_version),
-        None => {
-            let nothing = SessionSummary { summary: NOTHING.to_owned(), ..SessionSummary::default() };
-            (nothing, baton_llm::TokenUsage::default(), "none")
-        }
-    };
-    let stored = StoredSummary {
-        made_at: context.now,
-        summary,
-        observations: gathered.observations,
-        through: gathered.through,
-        provenance: provenance(compressor.as_ref(), prompt_version, usage),
-    };
-    Ok(SummedUp { stored, in_vain })
-}
-
-fn unmade(error: CompressError) -> Fault {
-    Fault::new(ErrorCode::Internal, "the session could not be summed up").caused_by(error)
+    }
+    Ok(SummedUp { new: without_model(context, gathered)?, spent, is_early })
 }

@@ -8,8 +8,7 @@ use baton_core::observation::{Observation, Price, Provenance, SessionMaterial, T
 use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
 use baton_llm::{Compression, Summarization, TokenUsage};
 use baton_store::{
-    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, StoredSummary,
-    SummaryClaim, Tx,
+    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, SummaryClaim, Tx,
 };
 
 use super::finishing::{Finished, Finishing};
@@ -256,7 +255,8 @@ impl WorkQueue {
         self.write(move |tx| tx.postpone_summary(&claim, until, &error))
     }
 
-    /// Keeps a summary; none is a session about which there is nothing new to say. False when the claim is no longer ours.
+    /// Keeps a summary; none is a session about which there is nothing new to say. False when the claim is no longer ours,
+    /// or another summary was made meanwhile.
     pub fn keep_summary(
         &self,
         job: &SummaryJob,
@@ -268,17 +268,13 @@ impl WorkQueue {
         let Some(Summarization { summary, usage, prompt_version }) = made else {
             return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
         };
-        let stored = StoredSummary {
-            made_at: now,
-            summary,
-            observations: job.gathered.observations,
-            through: job.gathered.through,
-            provenance: provenance(compressor, prompt_version, usage),
-        };
+        let made = job.gathered.summed_up(summary, provenance(compressor, prompt_version, usage), now);
         let price = self.price();
         self.write(move |tx| {
-            usage_of(&stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
-            if !tx.keep_summary(claim.session_id, &stored, Some(claim.fence))? {
+            usage_of(&made.stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
+            if !tx.keep_summary(claim.session_id, &made, Some(claim.fence))? {
+                // Somebody else made one meanwhile; what that does not cover is summed up on top of it.
+                tx.request_summary(claim.session_id, now, now)?;
                 return Ok(false);
             }
             if more {

@@ -21,7 +21,7 @@ pub use observation::{ObservationFilter, ObservationRows};
 pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput};
 pub use request::RequestRows;
 pub use session::{SessionFilter, SessionRows};
-pub use summary::{StoredSummary, SummaryClaim, SummaryRows};
+pub use summary::{NewSummary, StoredSummary, SummaryClaim, SummaryRows};
 pub use task::{TaskFilter, TaskRows};
 pub use token::TokenRows;
 pub use turn::TurnRows;

@@ -1,11 +1,13 @@
 //! Rows of observations.
 
+use std::collections::HashSet;
+
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
 use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, Param, QueryBuilder, RowReader, Sql, parts};
 
 /// Which observations are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +26,8 @@ pub struct ObservationFilter {
 
 /// What a transaction can do with observations.
 pub trait ObservationRows {
-    /// Adds an observation; false when its item of the queue has one already.
-    fn insert_observation(&mut self, observation: &Observation) -> Result<bool, StoreError>;
+    /// Adds observations and tells how many: one whose item of the queue has one already is not added.
+    fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError>;
 
     /// Finds an observation.
     fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError>;
@@ -37,11 +39,10 @@ pub trait ObservationRows {
         page: Page,
     ) -> Result<Vec<Observation>, StoreError>;
 
-    /// Lists a session's observations after one of them, oldest first.
-    fn observations_after(
+    /// Lists those observations of a session that its summary does not cover, oldest first.
+    fn observations_to_sum_up(
         &mut self,
         session: SessionId,
-        after: Option<ObservationId>,
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError>;
 
@@ -118,52 +119,76 @@ impl Leading {
     }
 }
 
+/// Adds observations with one statement, and the files that they speak of with another few.
+fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize, StoreError> {
+    let mut texts = Vec::with_capacity(observations.len());
+    for one in observations {
+        texts.push([
+            one.id.to_string(),
+            one.session_id.to_string(),
+            json(&one.files)?,
+            json(&one.compressed.files_touched)?,
+            json(&one.compressed.functions_changed)?,
+        ]);
+    }
+    let mut query = QueryBuilder::new("INSERT INTO observations (");
+    query.text(COLUMNS).text(") VALUES ").rows(observations.iter().zip(&texts).map(|(one, texts)| {
+        let Observation { compressed, provenance, .. } = one;
+        let [id, session, files, touched, functions] = texts;
+        [
+            id.into(),
+            one.queue_id.into(),
+            session.into(),
+            one.venture.as_str().into(),
+            one.repo.as_str().into(),
+            (&one.tool_name).into(),
+            one.tool_use_id.as_ref().into(),
+            (&compressed.title).into(),
+            (&compressed.summary).into(),
+            compressed.detail.as_ref().into(),
+            files.into(),
+            touched.into(),
+            functions.into(),
+            (&provenance.compressor).into(),
+            provenance.model.as_ref().into(),
+            (&provenance.prompt_version).into(),
+            provenance.tokens_in.into(),
+            provenance.tokens_out.into(),
+            one.raw_bytes.into(),
+            one.captured_at.into(),
+            one.compressed_at.into(),
+        ]
+    }));
+    query.text(" ON CONFLICT (queue_id) DO NOTHING RETURNING id");
+    let added = tx.query(query.sql(), query.params(), &mut |columns| {
+        RowReader { table: "observations", columns }.text(0)
+    })?;
+    let added: HashSet<String> = added.into_iter().collect();
+    let files: Vec<[Param<'_>; 4]> = observations
+        .iter()
+        .zip(&texts)
+        .filter(|(_, [id, ..])| added.contains(id))
+        .flat_map(|(one, [id, ..])| {
+            let venture = one.venture.as_str();
+            one.files.iter().map(move |path| [venture.into(), name_of(path).into(), path.into(), id.into()])
+        })
+        .collect();
+    for part in parts(&files) {
+        let mut query =
+            QueryBuilder::new("INSERT INTO observation_files (venture, name, path, observation_id) VALUES ");
+        query.rows(part.iter().copied()).text(" ON CONFLICT DO NOTHING");
+        tx.execute(query.sql(), query.params())?;
+    }
+    Ok(added.len())
+}
+
 impl<S: Sql> ObservationRows for S {
-    fn insert_observation(&mut self, observation: &Observation) -> Result<bool, StoreError> {
-        let Observation { compressed, provenance, .. } = observation;
-        let id = observation.id.to_string();
-        let (files, touched) = (json(&observation.files)?, json(&compressed.files_touched)?);
-        let functions = json(&compressed.functions_changed)?;
-        let added = self.execute(
-            "INSERT INTO observations (id, queue_id, session_id, venture, repo, tool_name, tool_use_id, title, \
-             summary, detail, files, files_touched, functions_changed, compressor, model, prompt_version, tokens_in, \
-             tokens_out, raw_bytes, captured_at, compressed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
-             $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT (queue_id) DO NOTHING",
-            &[
-                (&id).into(),
-                observation.queue_id.into(),
-                (&observation.session_id.to_string()).into(),
-                observation.venture.as_str().into(),
-                observation.repo.as_str().into(),
-                (&observation.tool_name).into(),
-                observation.tool_use_id.as_ref().into(),
-                (&compressed.title).into(),
-                (&compressed.summary).into(),
-                compressed.detail.as_ref().into(),
-                (&files).into(),
-                (&touched).into(),
-                (&functions).into(),
-                (&provenance.compressor).into(),
-                provenance.model.as_ref().into(),
-                (&provenance.prompt_version).into(),
-                provenance.tokens_in.into(),
-                provenance.tokens_out.into(),
-                observation.raw_bytes.into(),
-                observation.captured_at.into(),
-                observation.compressed_at.into(),
-            ],
-        )?;
-        if added == 0 {
-            return Ok(false);
+    fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError> {
+        let mut added = 0;
+        for part in parts(observations) {
+            added += insert_part(self, part)?;
         }
-        for path in &observation.files {
-            self.execute(
-                "INSERT INTO observation_files (venture, name, path, observation_id) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT DO NOTHING",
-                &[observation.venture.as_str().into(), name_of(path).into(), path.into(), (&id).into()],
-            )?;
-        }
-        Ok(true)
+        Ok(added)
     }
 
     fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError> {
@@ -212,17 +237,15 @@ impl<S: Sql> ObservationRows for S {
         self.query(query.sql(), query.params(), &mut read)
     }
 
-    fn observations_after(
+    fn observations_to_sum_up(
         &mut self,
         session: SessionId,
-        after: Option<ObservationId>,
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError> {
-        let after = after.map_or_else(|| ObservationId::PREFIX.to_owned(), |id| id.to_string());
         let sql = format!(
-            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND NOT summed_up ORDER BY id LIMIT $2"
         );
-        self.query(&sql, &[(&session.to_string()).into(), (&after).into(), limit.into()], &mut read)
+        self.query(&sql, &[(&session.to_string()).into(), limit.into()], &mut read)
     }
 
     fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError> {

@@ -159,7 +159,8 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     rows.claim_queue(QueueClaim { now, lease_until: now, limit: 10 }).unwrap();
     rows.queue_item(1).unwrap();
     rows.queue_raw(1).unwrap();
-    rows.finish_queue_item(1, 1, now).unwrap();
+    rows.finish_queue_items(&[(1, 1)], now).unwrap();
+    rows.finish_queue_items(&[(1, 1), (2, 1)], now).unwrap();
     let release = QueueRelease { run_at: now, counts: true, failed_at: None, error: None };
     rows.release_queue_item(1, 1, &release).unwrap();
     rows.fail_queue_item(1, 1, "e", now).unwrap();
@@ -198,8 +199,7 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     ] {
         rows.observations(&filter, Page::first(50)).unwrap();
     }
-    rows.observations_after(session, None, 10).unwrap();
-    rows.observations_after(session, Some(ObservationId::new(Ulid(1))), 10).unwrap();
+    rows.observations_to_sum_up(session, 10).unwrap();
     rows.count_observations_since(now).unwrap();
 
     rows.prompts(session, 10).unwrap();
@@ -208,6 +208,8 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     let claim = SummaryClaim { session_id: session, fence: 1, attempts: 1 };
     rows.postpone_summary(&claim, Some(now), "e").unwrap();
     rows.summaries_wake_at().unwrap();
+    rows.renew_summaries(None, now).unwrap();
+    rows.renew_summaries(Some(1), now).unwrap();
     rows.spent_on("2026-01-17").unwrap();
 }
 

@@ -4,7 +4,7 @@ use baton_core::observation::{QueueStats, QueueStatus};
 use baton_core::{Repo, SessionId, Timestamp, Venture};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql, parts};
 
 /// Tool output to be taken into the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,8 +119,8 @@ pub trait QueueRows {
     /// Finds where the raw output of an item is.
     fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError>;
 
-    /// Marks a claimed item as done; false when the claim is no longer the latest one.
-    fn finish_queue_item(&mut self, id: i64, fence: i64, at: Timestamp) -> Result<bool, StoreError>;
+    /// Marks claimed items, each with the fence of its claim, as done; gives those whose claim is still the latest one.
+    fn finish_queue_items(&mut self, claims: &[(i64, i64)], at: Timestamp) -> Result<Vec<i64>, StoreError>;
 
     /// Gives a claimed item back; false when the claim is no longer the latest one.
     fn release_queue_item(&mut self, id: i64, fence: i64, release: &QueueRelease)
@@ -307,13 +307,21 @@ impl<S: Sql> QueueRows for S {
         )
     }
 
-    fn finish_queue_item(&mut self, id: i64, fence: i64, at: Timestamp) -> Result<bool, StoreError> {
-        let changed = self.execute(
-            "UPDATE pending_queue SET status = 'done', lease_until = NULL, last_error = NULL, settled_at = $1 \
-             WHERE id = $2 AND fence = $3 AND status = 'processing'",
-            &[at.into(), id.into(), fence.into()],
-        )?;
-        Ok(changed == 1)
+    fn finish_queue_items(&mut self, claims: &[(i64, i64)], at: Timestamp) -> Result<Vec<i64>, StoreError> {
+        let mut finished = Vec::with_capacity(claims.len());
+        for part in parts(claims) {
+            let mut query = QueryBuilder::new("UPDATE pending_queue SET status = 'done', lease_until = NULL");
+            query.with(", last_error = NULL, settled_at = $? WHERE status = 'processing' AND (", at);
+            for (index, (id, fence)) in part.iter().enumerate() {
+                query.text(if index == 0 { "(" } else { " OR (" });
+                query.with("id = $?", *id).with(" AND fence = $?)", *fence);
+            }
+            query.text(") RETURNING id");
+            finished.append(&mut self.query(query.sql(), query.params(), &mut |columns| {
+                RowReader { table: "pending_queue", columns }.int(0)
+            })?);
+        }
+        Ok(finished)
     }
 
     fn release_queue_item(

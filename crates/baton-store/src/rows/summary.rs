@@ -4,7 +4,7 @@ use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{ObservationId, SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::{Columns, RowReader, Sql};
+use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
 /// The summary of a session, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,10 +15,26 @@ pub struct StoredSummary {
     pub summary: SessionSummary,
     /// How many observations it covers.
     pub observations: u64,
-    /// The last one of them.
-    pub through: Option<ObservationId>,
     /// Who made it.
     pub provenance: Provenance,
+}
+
+/// A summary to be kept, and what it was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSummary {
+    /// The summary.
+    pub stored: StoredSummary,
+    /// When the one was made that it goes on from; none when it is the first.
+    pub replaces: Option<Timestamp>,
+    /// The observations that it covers beside those.
+    pub covers: Vec<ObservationId>,
+}
+
+impl NewSummary {
+    /// Tells whether it is the one that it goes on from.
+    pub fn says_nothing_new(&self) -> bool {
+        self.replaces.is_some() && self.covers.is_empty()
+    }
 }
 
 /// A summary that is to be made, claimed.
@@ -68,13 +84,18 @@ pub trait SummaryRows {
         error: &str,
     ) -> Result<bool, StoreError>;
 
-    /// Keeps the summary of a session. One that was asked for again meanwhile stays due.
+    /// Keeps the summary of a session and marks what it covers. False when another was kept since the one that it goes
+    /// on from, or when it was claimed and the claim is no longer the latest one. One that was asked for again meanwhile
+    /// stays due.
     fn keep_summary(
         &mut self,
         session: SessionId,
-        summary: &StoredSummary,
+        summary: &NewSummary,
         fence: Option<i64>,
     ) -> Result<bool, StoreError>;
+
+    /// Asks once more for the summaries of those sessions of which items wait again that had been given up.
+    fn renew_summaries(&mut self, item: Option<i64>, now: Timestamp) -> Result<(), StoreError>;
 
     /// Tells when the next summary is due.
     fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
@@ -90,13 +111,12 @@ fn read_summary(columns: &dyn Columns) -> Result<StoredSummary, StoreError> {
             key_decisions: row.json(3)?,
         },
         observations: row.unsigned(4)?,
-        through: row.opt_parsed(5)?,
         provenance: Provenance {
-            compressor: row.text(6)?,
-            model: row.opt_text(7)?,
-            prompt_version: row.text(8)?,
-            tokens_in: row.unsigned(9)?,
-            tokens_out: row.unsigned(10)?,
+            compressor: row.text(5)?,
+            model: row.opt_text(6)?,
+            prompt_version: row.text(7)?,
+            tokens_in: row.unsigned(8)?,
+            tokens_out: row.unsigned(9)?,
         },
     })
 }
@@ -138,7 +158,7 @@ impl<S: Sql> SummaryRows for S {
 
     fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError> {
         self.query_one(
-            "SELECT made_at, summary, key_files, key_decisions, observations, through, compressor, model, \
+            "SELECT made_at, summary, key_files, key_decisions, observations, compressor, model, \
              prompt_version, tokens_in, tokens_out FROM summaries \
              WHERE session_id = $1 AND made_at IS NOT NULL",
             &[(&session.to_string()).into()],
@@ -185,38 +205,63 @@ impl<S: Sql> SummaryRows for S {
     fn keep_summary(
         &mut self,
         session: SessionId,
-        summary: &StoredSummary,
+        summary: &NewSummary,
         fence: Option<i64>,
     ) -> Result<bool, StoreError> {
-        let StoredSummary { summary: text, provenance, .. } = summary;
+        let NewSummary { stored: StoredSummary { summary: text, provenance, .. }, replaces, covers } =
+            summary;
         // Asked for again while it was made: `run_at` is then no longer the end of the lease, and stays.
         let changed = self.execute(
-            "INSERT INTO summaries (session_id, made_at, summary, key_files, key_decisions, observations, through, \
+            "INSERT INTO summaries (session_id, made_at, summary, key_files, key_decisions, observations, \
              compressor, model, prompt_version, tokens_in, tokens_out) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
              ON CONFLICT (session_id) DO UPDATE SET made_at = $2, summary = $3, key_files = $4, \
-             key_decisions = $5, observations = $6, through = $7, compressor = $8, model = $9, \
-             prompt_version = $10, tokens_in = summaries.tokens_in + $11, \
-             tokens_out = summaries.tokens_out + $12, last_error = NULL, attempts = 0, lease_until = NULL, \
+             key_decisions = $5, observations = $6, compressor = $7, model = $8, \
+             prompt_version = $9, tokens_in = summaries.tokens_in + $10, \
+             tokens_out = summaries.tokens_out + $11, last_error = NULL, attempts = 0, lease_until = NULL, \
              run_at = CASE WHEN summaries.run_at = summaries.lease_until OR summaries.lease_until IS NULL \
-             THEN NULL ELSE summaries.run_at END WHERE summaries.fence = coalesce($13, summaries.fence)",
+             THEN NULL ELSE summaries.run_at END WHERE summaries.fence = coalesce($12, summaries.fence) \
+             AND coalesce(summaries.made_at, -1) = $13",
             &[
                 (&session.to_string()).into(),
-                summary.made_at.into(),
+                summary.stored.made_at.into(),
                 (&text.summary).into(),
                 (&json(&text.key_files)?).into(),
                 (&json(&text.key_decisions)?).into(),
-                summary.observations.into(),
-                summary.through.map(|id| id.to_string()).as_ref().into(),
+                summary.stored.observations.into(),
                 (&provenance.compressor).into(),
                 provenance.model.as_ref().into(),
                 (&provenance.prompt_version).into(),
                 provenance.tokens_in.into(),
                 provenance.tokens_out.into(),
                 fence.into(),
+                replaces.map_or(-1, Timestamp::as_millis).into(),
             ],
         )?;
-        Ok(changed == 1)
+        if changed == 0 {
+            return Ok(false);
+        }
+        let covered = json(&covers.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let sql = self.pick(
+            "UPDATE observations SET summed_up = 1 WHERE id IN (SELECT value FROM json_each($1))",
+            "UPDATE observations SET summed_up = TRUE \
+             WHERE id IN (SELECT jsonb_array_elements_text(CAST($1 AS TEXT)::JSONB))",
+        );
+        self.execute(sql, &[(&covered).into()])?;
+        Ok(true)
+    }
+
+    fn renew_summaries(&mut self, item: Option<i64>, now: Timestamp) -> Result<(), StoreError> {
+        let mut query = QueryBuilder::new("UPDATE summaries SET ");
+        query.with("requested_at = $?", now).with(", run_at = $?", now);
+        query.text(", attempts = 0 WHERE made_at IS NOT NULL AND session_id IN (SELECT session_id FROM pending_queue");
+        query.text(" WHERE status = 'error'");
+        if let Some(item) = item {
+            query.with(" AND id = $?", item);
+        }
+        query.text(")");
+        self.execute(query.sql(), query.params())?;
+        Ok(())
     }
 
     fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError> {

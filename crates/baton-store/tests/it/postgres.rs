@@ -62,7 +62,7 @@ fn a_database_that_sorts_by_language_lists_the_same() {
             handoff::lists_filter_and_page,
             request::reads_back_every_field,
             observation::each_condition_filters,
-            observation::what_comes_after_comes_in_order,
+            observation::what_no_summary_covers_comes_in_order,
             observation::they_are_counted_since_a_moment,
         ],
     );

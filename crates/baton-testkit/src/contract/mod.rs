@@ -103,7 +103,7 @@ macro_rules! store_contract {
                 each_condition_filters,
                 conditions_combine,
                 pages_neither_skip_nor_repeat,
-                what_comes_after_comes_in_order,
+                what_no_summary_covers_comes_in_order,
                 they_are_counted_since_a_moment,
             }
             summary {
@@ -114,6 +114,8 @@ macro_rules! store_contract {
                 a_claimed_one_is_put_off,
                 one_that_is_asked_for_again_meanwhile_stays_due,
                 one_that_is_made_at_once_is_no_longer_due,
+                one_that_was_overtaken_is_not_kept,
+                those_made_without_what_is_retried_are_renewed,
                 prompts_come_newest_first,
             }
             usage {

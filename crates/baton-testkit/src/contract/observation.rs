@@ -1,10 +1,10 @@
-//! Observations: what reads back, one for an item of the queue, lists against a list in memory, what comes after one.
+//! Observations: what reads back, one for an item of the queue, lists against a list in memory, what waits to be summed up.
 
 use baton_core::observation::{
-    CompressedObservation, FunctionAction, FunctionChange, Observation, Provenance,
+    CompressedObservation, FunctionAction, FunctionChange, Observation, Provenance, SessionSummary,
 };
 use baton_core::{Cursor, ObservationId, Timestamp, Ulid};
-use baton_store::{ObservationFilter, Page, Store, StoreError};
+use baton_store::{NewSummary, ObservationFilter, Page, Store, StoreError, StoredSummary};
 
 use super::fixture::{AWKWARD, Dice, NOW, earlier, later, observation, observation_id, session_id};
 use super::store::{TestStore, read, try_write, write};
@@ -61,13 +61,13 @@ const FILES: [&str; 20] = [
 
 fn insert(store: &Store, observation: &Observation) -> bool {
     let observation = observation.clone();
-    write(store, move |tx| tx.insert_observation(&observation))
+    write(store, move |tx| Ok(tx.insert_observations(std::slice::from_ref(&observation))? == 1))
 }
 
 fn insert_all(store: &Store, observations: &[Observation]) {
     let observations = observations.to_vec();
     write(store, move |tx| {
-        observations.iter().try_for_each(|one| tx.insert_observation(one).map(|new| assert!(new)))
+        tx.insert_observations(&observations).map(|added| assert_eq!(added, observations.len()))
     });
 }
 
@@ -151,7 +151,7 @@ pub fn an_id_is_given_once(store: &TestStore) {
     let first = observation(1);
     insert(store, &first);
     let second = Observation { id: first.id, ..observation(2) };
-    let answer = try_write(store, move |tx| tx.insert_observation(&second));
+    let answer = try_write(store, move |tx| tx.insert_observations(std::slice::from_ref(&second)));
     assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
     assert_eq!(find(store, first.id), Some(first));
 }
@@ -271,8 +271,8 @@ pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
     assert_eq!(seen, ids(&all).into_iter().rev().collect::<Vec<_>>());
 }
 
-/// A session's observations come oldest first, from the one after the last that was seen.
-pub fn what_comes_after_comes_in_order(store: &TestStore) {
+/// Those observations of a session come that its summary does not cover, oldest first, however late they were stored.
+pub fn what_no_summary_covers_comes_in_order(store: &TestStore) {
     let (mine, other) = (session_id(), session_id());
     let mut all: Vec<Observation> = (0..20)
         .map(|number| Observation { session_id: [mine, other][number as usize % 2], ..observation(number) })
@@ -282,13 +282,40 @@ pub fn what_comes_after_comes_in_order(store: &TestStore) {
     all.retain(|one| one.session_id == mine);
     all.sort_by_key(|one| one.id);
     let expected = ids(&all);
-    let after = |after, limit| ids(&read(store, move |tx| tx.observations_after(mine, after, limit)));
-    assert_eq!(after(None, 100), expected);
-    assert_eq!(after(None, 4), expected[..4]);
-    assert_eq!(after(Some(expected[3]), 4), expected[4..8]);
-    assert_eq!(after(Some(expected[9]), 4), []);
-    let never = session_id();
-    assert_eq!(read(store, move |tx| tx.observations_after(never, None, 10)), []);
+    let open = |session, limit| ids(&read(store, move |tx| tx.observations_to_sum_up(session, limit)));
+    assert_eq!((open(mine, 100), open(session_id(), 100)), (expected.clone(), vec![]));
+    assert_eq!(open(mine, 4), expected[..4]);
+
+    let mut covered: Vec<ObservationId> = expected.iter().copied().step_by(2).collect();
+    let mut rest: Vec<ObservationId> = expected.iter().copied().skip(1).step_by(2).collect();
+    sum_up(store, mine, &covered);
+    assert_eq!(open(mine, 100), rest);
+    assert_eq!(open(other, 100).len(), 10);
+
+    // Used long before the others, understood after them.
+    let late = Observation { session_id: mine, ..observation(1_000) };
+    insert(store, &late);
+    rest.push(late.id);
+    rest.sort_unstable();
+    assert_eq!(open(mine, 100), rest);
+    covered.append(&mut rest);
+    sum_up(store, mine, &covered);
+    assert_eq!(open(mine, 100), []);
+}
+
+fn sum_up(store: &Store, session: baton_core::SessionId, covers: &[ObservationId]) {
+    let covers = covers.to_vec();
+    let kept = write(store, move |tx| {
+        let stored = StoredSummary {
+            made_at: NOW,
+            summary: SessionSummary::default(),
+            observations: covers.len() as u64,
+            provenance: Provenance::default(),
+        };
+        let replaces = tx.summary(session)?.map(|before| before.made_at);
+        tx.keep_summary(session, &NewSummary { stored, replaces, covers: covers.clone() }, None)
+    });
+    assert!(kept);
 }
 
 /// Observations are counted by when their tool was used, to the millisecond.

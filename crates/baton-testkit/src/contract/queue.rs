@@ -32,7 +32,7 @@ fn finish(store: &Store, id: i64, fence: i64) -> bool {
 }
 
 pub(super) fn finish_at(store: &Store, id: i64, fence: i64, at: Timestamp) -> bool {
-    write(store, move |tx| tx.finish_queue_item(id, fence, at))
+    write(store, move |tx| Ok(tx.finish_queue_items(&[(id, fence)], at)? == [id]))
 }
 
 pub(super) fn fail_at(store: &Store, id: i64, fence: i64, at: Timestamp) -> bool {

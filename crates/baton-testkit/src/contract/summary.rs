@@ -1,10 +1,10 @@
 //! Summaries and prompts: who may make a summary and when, what is kept of it, and what it is made from.
 
 use baton_core::observation::{Provenance, SessionSummary};
-use baton_core::{SessionId, Timestamp};
-use baton_store::{Store, StoredSummary, SummaryClaim};
+use baton_core::{ObservationId, SessionId, Timestamp};
+use baton_store::{NewQueueItem, NewSummary, QueueClaim, Store, StoredSummary, SummaryClaim};
 
-use super::fixture::{AWKWARD, NOW, later, observation_id, session_id};
+use super::fixture::{AWKWARD, NOW, later, observation_id, queue_item, session_id};
 use super::store::{TestStore, read, write};
 
 fn ask(store: &Store, session: SessionId, run_at: Timestamp) {
@@ -21,8 +21,21 @@ fn sessions(claims: &[SummaryClaim]) -> Vec<SessionId> {
     claims.iter().map(|claim| claim.session_id).collect()
 }
 
+/// Keeps a summary on top of whatever there is.
 fn keep(store: &Store, session: SessionId, summary: &StoredSummary, fence: Option<i64>) -> bool {
-    let summary = summary.clone();
+    let replaces = find(store, session).map(|before| before.made_at);
+    keep_over(store, session, replaces, summary, &[], fence)
+}
+
+fn keep_over(
+    store: &Store,
+    session: SessionId,
+    replaces: Option<Timestamp>,
+    stored: &StoredSummary,
+    covers: &[ObservationId],
+    fence: Option<i64>,
+) -> bool {
+    let summary = NewSummary { stored: stored.clone(), replaces, covers: covers.to_vec() };
     write(store, move |tx| tx.keep_summary(session, &summary, fence))
 }
 
@@ -44,7 +57,6 @@ fn plain(text: &str) -> StoredSummary {
         made_at: NOW,
         summary: SessionSummary { summary: text.into(), ..SessionSummary::default() },
         observations: 0,
-        through: None,
         provenance: Provenance {
             compressor: "offline".into(),
             prompt_version: "offline-v1".into(),
@@ -62,7 +74,6 @@ fn full() -> StoredSummary {
             key_decisions: vec!["one".into(), AWKWARD.into()],
         },
         observations: 1 << 40,
-        through: Some(observation_id()),
         provenance: Provenance {
             compressor: AWKWARD.into(),
             model: Some(AWKWARD.into()),
@@ -180,6 +191,54 @@ pub fn one_that_is_made_at_once_is_no_longer_due(store: &TestStore) {
     }
     assert_eq!((wakes_at(store), claim(store, later(10_000), 10)), (None, vec![]));
     assert!(!postpone(store, &held, Some(later(1))), "there is nothing left to put off");
+}
+
+/// A summary that goes on from another than the latest one is not kept, and covers nothing.
+pub fn one_that_was_overtaken_is_not_kept(store: &TestStore) {
+    let session = session_id();
+    ask(store, session, NOW);
+    let held = claim(store, NOW, 1).remove(0);
+    let first = StoredSummary { made_at: later(1), ..plain("first") };
+    assert!(keep_over(store, session, None, &first, &[], None));
+    let overtaken = StoredSummary { made_at: later(2), ..plain("overtaken") };
+    for fence in [None, Some(held.fence)] {
+        assert!(!keep_over(store, session, None, &overtaken, &[observation_id()], fence));
+        assert!(!keep_over(store, session, Some(NOW), &overtaken, &[], fence));
+    }
+    assert_eq!(find(store, session), Some(first));
+    assert!(keep_over(store, session, Some(later(1)), &overtaken, &[], None));
+    assert_eq!(find(store, session), Some(overtaken));
+}
+
+/// When items that were given up are to be tried again, the summaries that were made without them are due again.
+pub fn those_made_without_what_is_retried_are_renewed(store: &TestStore) {
+    let [made, other, never] = [session_id(), session_id(), session_id()];
+    let give_up = |session| {
+        let item = NewQueueItem { session_id: session, ..queue_item(NOW) };
+        write(store, move |tx| {
+            let id = tx.enqueue(&item)?.unwrap();
+            let claim = QueueClaim { now: NOW, lease_until: later(60), limit: 1 };
+            let claimed = tx.claim_queue(claim)?.remove(0);
+            assert_eq!(claimed.id, id);
+            assert!(tx.fail_queue_item(id, claimed.fence, "broken", NOW)?);
+            Ok(id)
+        })
+    };
+    let [first, second, _] = [made, other, never].map(give_up);
+    for session in [made, other] {
+        assert!(keep(store, session, &plain("without it"), None));
+    }
+    let renew = |item, now| write(store, move |tx| tx.renew_summaries(item, now));
+    renew(Some(first), later(1));
+    assert_eq!(sessions(&claim(store, later(1), 10)), [made]);
+    renew(Some(second + 1_000), later(1));
+    assert_eq!(claim(store, later(1), 10), []);
+    renew(None, later(2));
+    let mut due = sessions(&claim(store, later(2), 10));
+    due.sort_unstable();
+    let mut expected = [made, other];
+    expected.sort_unstable();
+    assert_eq!(due, expected, "a session without a summary has none to be renewed");
 }
 
 /// Prompts come newest first, as many as asked for, each session its own.

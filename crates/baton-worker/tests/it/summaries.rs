@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{CompressedObservation, Observation, Provenance};
+use baton_app::observation::WorkQueue;
+use baton_core::observation::{CompressedObservation, Observation, Provenance, QueueStatus};
 use baton_core::{ObservationId, SessionId, Timestamp, Ulid};
 use baton_testkit::contract::write;
 use baton_testkit::model_server::Behaviour;
@@ -40,7 +41,6 @@ fn a_session_is_summed_up_after_it_stopped_and_everything_is_understood() {
         assert_eq!(stored.summary.key_files, ["src/lib.rs"]);
         assert_eq!(stored.summary.key_decisions, ["Kept it small"]);
         assert_eq!((stored.observations, stored.made_at), (3, stage.clock_now()));
-        assert_eq!(stored.through, stage.observations().last().map(|last| last.id));
         assert_eq!(stored.provenance.prompt_version, "summarize-v1");
         assert!(stored.provenance.model.is_some() && stored.provenance.tokens_in > 0);
         assert_eq!(stage.usage()[0].calls, 4, "three observations and a summary");
@@ -64,7 +64,7 @@ fn a_summary_waits_for_what_is_still_worked_on() {
         assert_eq!(stage.summary(session), None);
         // Somebody else works on it, and is gone.
         stage.clock.set(stage.item(id).run_at);
-        let gone = baton_app::observation::WorkQueue::of(stage.beside(|_| {}));
+        let gone = WorkQueue::of(stage.beside(|_| {}));
         assert_eq!(gone.claim(1).unwrap().len(), 1);
         stage.model.behave(Behaviour::Good);
         assert_eq!(stage.step_after(10 * SECOND), done(0));
@@ -99,7 +99,6 @@ fn the_next_summary_is_made_from_the_last_one_and_what_is_new() {
         }
         let second = stage.summary(session).unwrap();
         assert_eq!((first.observations, second.observations), (2, 3));
-        assert_eq!(second.through, stage.observations().last().map(|last| last.id));
         assert!(second.made_at > first.made_at);
 
         // A stop with nothing new costs nothing and changes nothing.
@@ -107,6 +106,76 @@ fn the_next_summary_is_made_from_the_last_one_and_what_is_new() {
         stage.hook("stop", json!({}));
         stage.step_after(MINUTE);
         assert_eq!((stage.summary(session), stage.model.received()), (Some(second), 0));
+    }
+}
+
+#[test]
+fn what_is_understood_late_comes_into_the_summary_all_the_same() {
+    for stage in Stage::each() {
+        let first = stage.capture(1);
+        stage.capture(2);
+        let session = stage.session();
+        // The first is held by somebody who is gone, while the second is understood.
+        let gone = WorkQueue::of(stage.beside(|_| {}));
+        assert_eq!(gone.claim(1).unwrap()[0].id(), first);
+        assert_eq!(stage.step(), done(1));
+        let early = stage.ok("session.summarize", json!({ "session_id": session }));
+        assert_eq!((&early["observations"], &early["session_status"]), (&json!(1), &json!("ended")));
+        stage.model.forget();
+        stage.clock.advance(10 * MINUTE);
+        assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
+        let prompts = summary_prompts(&stage);
+        assert_eq!(prompts.len(), 1);
+        assert!(prompts[0].contains("Compressed item-1"), "{}", prompts[0]);
+        assert!(!prompts[0].contains("Compressed item-2"), "{}", prompts[0]);
+        assert_eq!(stage.summary(session).unwrap().observations, 2);
+        assert_eq!(stage.step_after(DAY), done(0));
+    }
+}
+
+#[test]
+fn what_was_given_up_and_is_retried_comes_into_the_summary() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        let session = stage.session();
+        stage.step();
+        stage.model.behave(Behaviour::Garbage);
+        let poison = stage.capture(2);
+        while stage.item(poison).status != QueueStatus::Error {
+            stage.step_after(DAY);
+        }
+        stage.model.behave(Behaviour::Good);
+        let made = stage.ok("session.summarize", json!({ "session_id": session }));
+        assert_eq!(made["observations"], 1);
+        assert_eq!(stage.step_after(DAY), done(0), "nothing of it waits");
+        assert_eq!(stage.ok("queue.retry", json!({}))["retried"], 1);
+        assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
+        assert_eq!(stage.summary(session).unwrap().observations, 2);
+    }
+}
+
+#[test]
+fn a_summary_that_was_overtaken_hides_nothing() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        stage.step();
+        let session = stage.session();
+        stage.hook("stop", json!({}));
+        // A worker begins with what there is, and meanwhile there is more and somebody asks for a summary at once.
+        let slow = WorkQueue::of(stage.beside(|_| {}));
+        let job = slow.claim_summary().unwrap().unwrap();
+        stage.capture(2);
+        stage.step();
+        let at_once = stage.ok("session.summarize", json!({ "session_id": session, "close": false }));
+        assert_eq!(at_once["observations"], 2);
+        let offline = &stage.app.settings().observations.offline;
+        let made = offline.summarize(job.material()).unwrap();
+        assert!(!slow.keep_summary(&job, Some(made), offline.as_ref()).unwrap());
+        let stored = stage.summary(session).unwrap();
+        assert_eq!((stored.observations, &json!(stored.summary.summary)), (2, &at_once["summary"]));
+        stage.model.forget();
+        stage.step_after(MINUTE);
+        assert_eq!((stage.summary(session), stage.model.received()), (Some(stored), 0));
     }
 }
 
@@ -136,17 +205,14 @@ fn a_long_session_is_summed_up_in_steps() {
         stage.hook("user-prompt-submit", json!({ "prompt": "everything" }));
         let session = stage.session();
         let all: Vec<Observation> = (1..=1_100).map(|number| observation(session, number)).collect();
-        let through = all.last().map(|last| last.id);
         write(&stage.store, move |tx| {
-            for observation in &all {
-                assert!(tx.insert_observation(observation)?);
-            }
+            assert_eq!(tx.insert_observations(&all)?, 1_100);
             Ok(())
         });
         stage.hook("stop", json!({}));
         assert_eq!(stage.step(), summaries(3));
         let stored = stage.summary(session).unwrap();
-        assert_eq!((stored.observations, stored.through), (1_100, through));
+        assert_eq!(stored.observations, 1_100);
         let prompts = summary_prompts(&stage);
         assert_eq!(prompts.len(), 3);
         for (prompt, (first, last, never)) in
@@ -160,9 +226,7 @@ fn a_long_session_is_summed_up_in_steps() {
 
         // The same at once, for somebody who waits for it.
         let more: Vec<Observation> = (2_001..=2_700).map(|number| observation(session, number)).collect();
-        write(&stage.store, move |tx| {
-            more.iter().try_for_each(|observation| tx.insert_observation(observation).map(|_| ()))
-        });
+        write(&stage.store, move |tx| tx.insert_observations(&more).map(|_| ()));
         stage.model.forget();
         let made = stage.ok("session.summarize", json!({ "session_id": session, "close": false }));
         assert_eq!((&made["observations"], stage.model.received()), (&json!(1_800), 2));
