@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
@@ -49,6 +50,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
     connection.busy_handler(Some(wait_for_other_process)).map_err(store_error)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    // Plans never depend on bound values: SQLite would otherwise prepare some statements anew each time they are run.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
     // Before WAL is asked for, which would already change a file that a newer Baton keeps in another mode.
     gate(&connection)?;
     use_wal(&connection)?;
