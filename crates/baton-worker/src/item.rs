@@ -145,6 +145,8 @@ impl Workshop {
             let kept = self.queue.keep_summary(job, None, compressor.as_ref())?;
             return Ok(if kept { Outcome::Done } else { Outcome::Lost });
         }
+        let part = compressor.model().map(|_| job.in_one_prompt());
+        let job = part.as_ref().unwrap_or(job);
         let made = catch_unwind(AssertUnwindSafe(|| compressor.summarize(job.material())));
         let error = match made {
             Ok(Ok(made)) => {

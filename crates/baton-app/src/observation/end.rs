@@ -2,7 +2,7 @@
 
 use baton_core::observation::{SessionMaterial, SessionSummary};
 use baton_core::{EndReason, ErrorCode, Fault, Session};
-use baton_store::Tx;
+use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
 use super::hook::HookParams;
@@ -11,7 +11,7 @@ use crate::operation::{Context, Operation, store_fault};
 use crate::session::{EndSession, EndSessionParams};
 
 /// How many of the last things that were done a handoff lists.
-const MAX_DONE: usize = 30;
+const MAX_DONE: u32 = 30;
 
 /// Ends a session, with a handoff when there is something to hand over: an empty one would hide the one before it.
 pub(super) fn end(
@@ -26,7 +26,8 @@ pub(super) fn end(
         return tx.update_session(&session).map_err(store_fault);
     }
     let summary = summary_now(context, &gathered)?;
-    let payload = payload_of(&gathered, &summary, params);
+    let done = titles(tx, &session)?;
+    let payload = payload_of(&gathered, &summary, &done, params);
     let ending = EndSessionParams {
         schema_version: None,
         session_id: session.id,
@@ -58,11 +59,19 @@ fn summary_now(context: &Context<'_>, gathered: &Gathered) -> Result<SessionSumm
     Ok(made.summary)
 }
 
-fn payload_of(gathered: &Gathered, summary: &SessionSummary, params: &HookParams) -> Map<String, Value> {
-    let digests = &gathered.material.digests;
-    let done = digests.iter().rev().take(MAX_DONE).map(|digest| digest.title.as_str());
-    let mut done: Vec<&str> = done.collect();
-    done.reverse();
+/// What was done last, also what a summary covers already.
+fn titles(tx: &mut dyn Tx, session: &Session) -> Result<Vec<String>, Fault> {
+    let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
+    let known = tx.observations(&filter, Page::first(MAX_DONE)).map_err(store_fault)?;
+    Ok(known.into_iter().rev().map(|observation| observation.compressed.title).collect())
+}
+
+fn payload_of(
+    gathered: &Gathered,
+    summary: &SessionSummary,
+    done: &[String],
+    params: &HookParams,
+) -> Map<String, Value> {
     let document = json!({
         "work_completed": done,
         "key_files": summary.key_files,

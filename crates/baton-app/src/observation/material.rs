@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use baton_core::observation::{Digest, Observation, Provenance, SessionMaterial, SessionSummary};
+use baton_core::observation::{
+    Digest, Observation, Provenance, SessionMaterial, SessionSummary, digests_in_prompt,
+};
 use baton_core::{Fault, ObservationId, SessionId, Timestamp};
 use baton_store::{NewSummary, QueueItem, StoredSummary, Tx};
 
@@ -31,6 +33,14 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
+    /// Leaves what one prompt has no room for to the next step.
+    pub(super) fn fit_prompt(&mut self) {
+        let fits = digests_in_prompt(&self.material);
+        self.more |= fits < self.material.digests.len();
+        self.material.digests.truncate(fits);
+        self.covers.truncate(fits);
+    }
+
     /// Tells whether there is anything to be summed up.
     pub(super) fn is_empty(&self) -> bool {
         self.material.digests.is_empty() && self.stored.is_none()
@@ -73,7 +83,11 @@ pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fa
         waiting: tx.open_queue_items(session, MAX_WAITING).map_err(store_fault)?,
         more,
         material: SessionMaterial {
-            previous: stored.as_ref().map(|summary| summary.summary.clone()),
+            // One that covers nothing says nothing.
+            previous: stored
+                .as_ref()
+                .filter(|stored| stored.observations > 0)
+                .map(|stored| stored.summary.clone()),
             prompts,
             digests: found.into_iter().map(digest).collect(),
         },

@@ -26,5 +26,5 @@ pub use queue::{
 };
 pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
 pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
-pub use view::ObservationView;
+pub use view::{ObservationView, SummaryView};
 pub use work::{Claimed, SummaryJob, WorkQueue};

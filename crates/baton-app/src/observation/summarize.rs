@@ -49,6 +49,9 @@ pub struct SummarizeSessionOutput {
     /// How many observations it covers.
     #[schemars(with = "i64")]
     pub observations: u64,
+    /// How many tool uses of the session still wait to be understood, counted up to 50. They come into its summary later.
+    #[schemars(with = "i64")]
+    pub waiting: u64,
     /// Who made it.
     pub provenance: Provenance,
     /// How the session stands now.
@@ -79,8 +82,8 @@ impl Operation for SummarizeSession {
             let day = day.clone();
             let read =
                 store.read(move |tx| Ok((gather(tx, id).map_err(Failed)?, tx.spent_on(&day)?.tokens))).wait();
-            let (gathered, tokens_today) = read.map_err(|Failed(fault)| fault)?;
-            let made = sum_up(context, &gathered, tokens_today)?;
+            let (mut gathered, tokens_today) = read.map_err(|Failed(fault)| fault)?;
+            let made = sum_up(context, &mut gathered, tokens_today)?;
             if !gathered.more {
                 params.made = Some(made);
                 return Ok(());
@@ -113,6 +116,7 @@ impl Operation for SummarizeSession {
             key_files: summary.key_files,
             key_decisions: summary.key_decisions,
             observations,
+            waiting: made.waiting,
             provenance,
             session_status: session.status,
         })
@@ -125,8 +129,8 @@ pub(crate) struct SummedUp {
     new: NewSummary,
     /// What models counted for it, or in vain.
     spent: Vec<DailyUsage>,
-    /// Whether tool uses of the session still wait to be understood.
-    is_early: bool,
+    /// How many tool uses of the session still wait to be understood.
+    waiting: u64,
 }
 
 /// Keeps a summary and gives what is then stored.
@@ -137,16 +141,17 @@ fn keep(
     made: &SummedUp,
 ) -> Result<StoredSummary, Fault> {
     let mut kept = made.new.clone();
-    if kept.says_nothing_new() {
-        return Ok(kept.stored);
-    }
-    if !tx.keep_summary(session, &kept, None).map_err(store_fault)? {
+    let is_too_early = made.waiting > 0 && kept.stored.observations == 0;
+    if !is_too_early
+        && !kept.says_nothing_new()
+        && !tx.keep_summary(session, &kept, None).map_err(store_fault)?
+    {
         // Somebody else made one meanwhile: what is new beside that is added without asking a model once more.
         let gathered = gather(tx, session)?;
         kept = without_model(context, &gathered)?;
         tx.keep_summary(session, &kept, None).map_err(store_fault)?;
     }
-    if made.is_early {
+    if made.waiting > 0 {
         // What still waits is summed up when it is understood.
         tx.request_summary(session, context.now, context.now).map_err(store_fault)?;
     }
@@ -161,7 +166,12 @@ fn without_model(context: &Context<'_>, gathered: &Gathered) -> Result<NewSummar
         return Ok(gathered.summed_up(stored.summary.clone(), provenance, context.now));
     }
     if gathered.is_empty() {
-        let nothing = SessionSummary { summary: NOTHING.to_owned(), ..SessionSummary::default() };
+        let summary = match gathered.waiting.len() {
+            0 => NOTHING.to_owned(),
+            1 => "Nothing is understood yet: one tool use waits.".to_owned(),
+            waiting => format!("Nothing is understood yet: {waiting} tool uses wait."),
+        };
+        let nothing = SessionSummary { summary, ..SessionSummary::default() };
         let nobody = provenance(offline.as_ref(), "none", TokenUsage::default());
         return Ok(gathered.summed_up(nothing, nobody, context.now));
     }
@@ -174,12 +184,13 @@ fn without_model(context: &Context<'_>, gathered: &Gathered) -> Result<NewSummar
 
 /// Sums up what was gathered: by the model, or without one where there is none, it may not be asked any more today or it
 /// cannot be asked now.
-fn sum_up(context: &Context<'_>, gathered: &Gathered, tokens_today: u64) -> Result<SummedUp, Fault> {
-    let is_early = !gathered.waiting.is_empty();
+fn sum_up(context: &Context<'_>, gathered: &mut Gathered, tokens_today: u64) -> Result<SummedUp, Fault> {
+    let waiting = gathered.waiting.len() as u64;
     let settings = &context.settings.observations;
     let compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
     let mut spent = Vec::new();
     if !gathered.material.digests.is_empty() && compressor.model().is_some() {
+        gathered.fit_prompt();
         let mut count =
             |provenance: &Provenance| spent.extend(usage_of(provenance, context.now, settings.price));
         match compressor.summarize(&gathered.material) {
@@ -187,7 +198,7 @@ fn sum_up(context: &Context<'_>, gathered: &Gathered, tokens_today: u64) -> Resu
                 let provenance = provenance(compressor.as_ref(), prompt_version, usage);
                 count(&provenance);
                 let new = gathered.summed_up(summary, provenance, context.now);
-                return Ok(SummedUp { new, spent, is_early });
+                return Ok(SummedUp { new, spent, waiting });
             }
             Err(error) => {
                 tracing::warn!(%error, "the model gave no summary; making one without it");
@@ -197,5 +208,5 @@ fn sum_up(context: &Context<'_>, gathered: &Gathered, tokens_today: u64) -> Resu
             }
         }
     }
-    Ok(SummedUp { new: without_model(context, gathered)?, spent, is_early })
+    Ok(SummedUp { new: without_model(context, gathered)?, spent, waiting })
 }

@@ -1,7 +1,8 @@
-//! Observations as they look on the wire.
+//! Observations and summaries as they look on the wire.
 
 use baton_core::observation::{FunctionChange, Observation, Provenance};
 use baton_core::{ObservationId, SessionId, Timestamp};
+use baton_store::StoredSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,38 @@ pub struct ObservationView {
     pub captured_at: Timestamp,
     /// When that was understood.
     pub compressed_at: Timestamp,
+}
+
+/// What a session came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryView {
+    /// What was accomplished.
+    pub summary: String,
+    /// The most important files that were changed.
+    pub key_files: Vec<String>,
+    /// Significant technical decisions.
+    pub key_decisions: Vec<String>,
+    /// How many observations it covers.
+    #[schemars(with = "i64")]
+    pub observations: u64,
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// Who made it, with all tokens that it cost so far.
+    pub provenance: Provenance,
+}
+
+impl From<StoredSummary> for SummaryView {
+    fn from(stored: StoredSummary) -> Self {
+        let StoredSummary { summary, observations, made_at, provenance } = stored;
+        Self {
+            summary: summary.summary,
+            key_files: summary.key_files,
+            key_decisions: summary.key_decisions,
+            observations,
+            made_at,
+            provenance,
+        }
+    }
 }
 
 impl From<Observation> for ObservationView {

@@ -69,6 +69,13 @@ impl SummaryJob {
         self.claim.attempts
     }
 
+    /// The part of it that one prompt has room for; the rest is left to the next step.
+    pub fn in_one_prompt(&self) -> Self {
+        let mut part = self.clone();
+        part.gathered.fit_prompt();
+        part
+    }
+
     /// What it is made from.
     pub const fn material(&self) -> &SessionMaterial {
         &self.gathered.material

@@ -1,4 +1,4 @@
-//! `session.show`: one session, whole, with the handoff it left.
+//! `session.show`: one session, whole, with the handoff it left and what it came to.
 
 use baton_core::{Fault, SessionId};
 use baton_store::Tx;
@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::handoff::HandoffSummary;
+use crate::observation::SummaryView;
 use crate::operation::{Context, Effect, Operation, store_fault};
 use crate::session::SessionView;
 
@@ -27,11 +28,13 @@ pub struct ShowSessionOutput {
     pub session: SessionView,
     /// The handoff that it was ended with.
     pub handoff: Option<HandoffSummary>,
+    /// What it came to, as far as that was summed up.
+    pub summary: Option<SummaryView>,
 }
 
 impl Operation for ShowSession {
     const NAME: &'static str = "session.show";
-    const SUMMARY: &'static str = "Show one session, alive or not, and the handoff it left.";
+    const SUMMARY: &'static str = "Show one session, alive or not, the handoff it left and its summary.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowSessionParams;
     type Output = ShowSessionOutput;
@@ -39,6 +42,11 @@ impl Operation for ShowSession {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let session = context.session(tx, params.session_id)?;
         let handoff = tx.ending_handoff(session.id).map_err(store_fault)?;
-        Ok(ShowSessionOutput { session: session.into(), handoff: handoff.map(Into::into) })
+        let summary = tx.summary(session.id).map_err(store_fault)?;
+        Ok(ShowSessionOutput {
+            session: session.into(),
+            handoff: handoff.map(Into::into),
+            summary: summary.map(Into::into),
+        })
     }
 }

@@ -83,6 +83,14 @@ fn an_end_after_the_summary_takes_it_over() {
         let handoff = latest(&stage);
         assert_eq!(handoff["summary"], "1 things were done.");
         assert_eq!(handoff["payload"]["key_decisions"], json!(["Use cookies"]));
+        let done = &handoff["payload"]["work_completed"];
+        assert_eq!(*done, json!([stage.observations()[0]["title"]]), "what the summary covers was done too");
+        let shown = ok(&stage.call("session.show", json!({ "session_id": handoff["session_id"] })));
+        assert_eq!(shown["summary"]["summary"], handoff["summary"]);
+        assert_eq!(
+            (&shown["summary"]["observations"], shown["summary"]["made_at"].is_string()),
+            (&1.into(), true)
+        );
         assert_eq!(handoff["payload"]["still_waiting"], 0);
     }
 }

@@ -29,7 +29,8 @@ pub use hook::{HookEvent, files_of, relative};
 pub use lenient::{LenientError, read_lenient};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
 pub use prompt::{
-    COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, compress_prompt, summarize_prompt,
+    COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, compress_prompt, digests_in_prompt,
+    summarize_prompt,
 };
 pub use render::render;
 pub use stored::{Observation, Provenance, QueueStats, QueueStatus};

@@ -4,10 +4,10 @@
 //! What a tool said is data. It stands between tags that nobody can guess who wrote it, placeholders are looked for in
 //! the wording alone, and the wording says that nothing in between is an instruction.
 
-use super::cut::{cut_list, cut_output};
+use super::cut::{MAX_RAW_CHARS, cut_list, cut_output};
 use super::plain::{first_characters, one_line};
 use super::render::{files_of, render};
-use super::summary::{SessionMaterial, SessionSummary};
+use super::summary::{Digest, SessionMaterial, SessionSummary};
 use super::tool_use::ToolUse;
 
 /// The version of the wording that asks for an observation.
@@ -62,13 +62,27 @@ pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Opt
         return None;
     }
     let previous = material.previous.as_ref().map(previous_line);
-    let lines = material.digests.iter().map(|digest| {
-        let line = format!("- [{}] {}: {}", digest.tool_name, digest.title, digest.summary);
-        one_line(&line, MAX_DIGEST_CHARS)
-    });
-    let lines = previous.into_iter().chain(lines).collect::<Vec<_>>().join("\n");
+    let lines = previous.into_iter().chain(material.digests.iter().map(digest_line));
+    let lines = lines.collect::<Vec<_>>().join("\n");
     let tag = delimiter.tag("observations");
     Some(fill(SUMMARIZE, &[("observations", &cut_list(&lines)), ("tag", &tag)]))
+}
+
+/// Tells how many observations of a session, from the first on, one prompt has room for: one at least. What is beyond is
+/// for the next prompt, which then begins with the summary of these.
+pub fn digests_in_prompt(material: &SessionMaterial) -> usize {
+    let taken_by = |line: String| line.chars().count() + 1;
+    let mut taken = material.previous.as_ref().map_or(0, |previous| taken_by(previous_line(previous)));
+    let fits = material.digests.iter().take_while(|digest| {
+        taken += taken_by(digest_line(digest));
+        taken <= MAX_RAW_CHARS
+    });
+    fits.count().max(1)
+}
+
+fn digest_line(digest: &Digest) -> String {
+    let line = format!("- [{}] {}: {}", digest.tool_name, digest.title, digest.summary);
+    one_line(&line, MAX_DIGEST_CHARS)
 }
 
 /// The summary of what came before, as the first of the observations.

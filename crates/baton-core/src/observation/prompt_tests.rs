@@ -27,6 +27,26 @@ fn digest(title: &str) -> Digest {
 }
 
 #[test]
+fn so_many_observations_go_into_a_prompt_as_it_has_room_for() {
+    let long = |number: usize| Digest { summary: "é".repeat(900), ..digest(&format!("item-{number}")) };
+    let previous = SessionSummary { summary: "before ".repeat(2_000), ..SessionSummary::default() };
+    for previous in [None, Some(previous)] {
+        let digests: Vec<Digest> = (0..100).map(long).collect();
+        let mut material = SessionMaterial { previous, prompts: vec![], digests };
+        let fits = digests_in_prompt(&material);
+        assert!((20..40).contains(&fits), "{fits}");
+        material.digests.truncate(fits);
+        let prompt = summarize_prompt(&material, DELIMITER).unwrap();
+        assert!(!prompt.contains("truncated"), "nothing is cut");
+        material.digests.push(long(fits));
+        assert!(summarize_prompt(&material, DELIMITER).unwrap().contains("truncated"), "one more would be");
+    }
+    let one = Digest { summary: "x".repeat(100_000), ..digest("huge") };
+    let material = SessionMaterial { previous: None, prompts: vec![], digests: vec![one.clone(), one] };
+    assert_eq!(digests_in_prompt(&material), 2, "each is shortened");
+}
+
+#[test]
 fn a_wording_in_use_is_never_changed() {
     // When this fails: leave the file as it was and add the next version.
     for (wording, hash) in [

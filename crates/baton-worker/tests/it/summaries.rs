@@ -235,6 +235,52 @@ fn a_long_session_is_summed_up_in_steps() {
 }
 
 #[test]
+fn every_observation_is_told_to_the_model_however_much_they_say() {
+    for stage in Stage::each() {
+        stage.hook("user-prompt-submit", json!({ "prompt": "everything" }));
+        let session = stage.session();
+        let wordy = |number| {
+            let mut one = observation(session, number);
+            one.compressed.summary = "as it was said ".repeat(60);
+            one
+        };
+        let all: Vec<Observation> = (1..=100).map(wordy).collect();
+        write(&stage.store, move |tx| tx.insert_observations(&all).map(|_| ()));
+        stage.hook("stop", json!({}));
+        let steps = stage.step().summaries;
+        assert!(steps > 1);
+        let more: Vec<Observation> = (101..=200).map(wordy).collect();
+        write(&stage.store, move |tx| tx.insert_observations(&more).map(|_| ()));
+        let made = stage.ok("session.summarize", json!({ "session_id": session }));
+        assert_eq!(made["observations"], 200);
+        let prompts = summary_prompts(&stage);
+        assert!(prompts.len() > 2, "{}", prompts.len());
+        for prompt in &prompts {
+            assert!(!prompt.contains("truncated"), "{prompt}");
+        }
+        for number in 1..=200 {
+            let told = prompts.iter().filter(|prompt| prompt.contains(&format!("Did item-{number}:")));
+            assert_eq!(told.count(), 1, "item {number}");
+        }
+    }
+}
+
+#[test]
+fn a_summary_before_anything_is_understood_says_so() {
+    for stage in Stage::each() {
+        stage.capture(1);
+        let session = stage.session();
+        let made = stage.ok("session.summarize", json!({ "session_id": session }));
+        assert_eq!(made["summary"], "Nothing is understood yet: one tool use waits.");
+        assert_eq!((&made["waiting"], &made["observations"]), (&json!(1), &json!(0)));
+        assert_eq!((stage.summary(session), stage.model.received()), (None, 0));
+        assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
+        assert!(!summary_prompts(&stage)[0].contains("[earlier]"));
+        assert_eq!(stage.summary(session).unwrap().observations, 1);
+    }
+}
+
+#[test]
 fn an_outage_puts_a_summary_off() {
     for stage in Stage::each() {
         stage.capture(1);

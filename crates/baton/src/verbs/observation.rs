@@ -101,6 +101,12 @@ pub(crate) fn summarize(args: &SummarizeArgs, backend: &Backend) -> Result<Answe
         let mut lines = vec![made.summary.clone()];
         lines.extend(made.key_files.iter().map(|file| format!("file      {file}")));
         lines.extend(made.key_decisions.iter().map(|decision| format!("decision  {decision}")));
+        if made.waiting > 0 {
+            lines.push(format!(
+                "waiting   {} tool uses; baton worker takes them into the summary",
+                made.waiting
+            ));
+        }
         lines.join("\n")
     })
 }

@@ -325,6 +325,9 @@ fn show(args: &ShowArgs, backend: &Backend) -> Result<Answer, Failure> {
         if let Some(handoff) = &output.handoff {
             lines.push(format!("left {}: {}", handoff.id, handoff.summary));
         }
+        if let Some(summary) = &output.summary {
+            lines.push(format!("came to: {}", summary.summary));
+        }
         lines.join("\n")
     })
 }
