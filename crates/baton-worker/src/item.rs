@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_app::observation::{Claimed, SummaryJob, WorkQueue};
+use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue};
 use baton_core::{Fault, Timestamp};
 use baton_llm::{CompressError, Compressor, TokenUsage};
 use baton_store::QueueRelease;
@@ -27,6 +27,20 @@ pub(crate) enum Outcome {
     Lost,
 }
 
+/// How far an item came.
+pub(crate) enum Worked {
+    /// It came to this.
+    Settled(Outcome),
+    /// It is understood; its observation is to be stored.
+    Made(Box<Finished>),
+}
+
+impl From<Outcome> for Worked {
+    fn from(outcome: Outcome) -> Self {
+        Self::Settled(outcome)
+    }
+}
+
 /// What items are worked on with.
 pub(crate) struct Workshop {
     pub(crate) queue: WorkQueue,
@@ -45,31 +59,32 @@ impl Workshop {
     }
 
     /// Works on an item that is ours.
-    pub(crate) fn work(&self, claimed: &Claimed) -> Result<Outcome, Fault> {
+    pub(crate) fn work(&self, claimed: &Claimed) -> Result<Worked, Fault> {
         let compressor = self.compressor()?;
         if let (Some(_), Permission::NotBefore(until)) =
             (compressor.model(), self.breaker.permission(self.now()))
         {
             // It was claimed before the pause began.
             let release = QueueRelease { run_at: until, counts: false, failed_at: None, error: None };
-            return self.release(claimed, release);
+            return self.release(claimed, release).map(Into::into);
         }
         let tool_use = match self.queue.tool_use(claimed) {
             Ok(tool_use) => tool_use,
             Err(fault) if fault.code.status() == 500 => {
-                return self.give_up(claimed, "the raw output is damaged", compressor.as_ref());
+                let damaged = "the raw output is damaged";
+                return self.give_up(claimed, damaged, compressor.as_ref()).map(Into::into);
             }
             Err(fault) => return Err(fault),
         };
         let made = catch_unwind(AssertUnwindSafe(|| compressor.compress(&tool_use)));
         drop(tool_use);
-        match made {
+        let outcome = match made {
             Ok(Ok(compression)) => {
                 if compressor.model().is_some() {
                     self.breaker.succeeded(self.now());
                 }
-                let kept = self.queue.finish(claimed, compression, compressor.as_ref())?;
-                Ok(if kept { Outcome::Done } else { Outcome::Lost })
+                let finished = self.queue.observe(claimed, compression, compressor.as_ref())?;
+                return Ok(Worked::Made(Box::new(finished)));
             }
             Ok(Err(CompressError::Outage { message, retry_after, needs_attention, may_be_the_item })) => {
                 if may_be_the_item && self.breaker.succeeded_since(claimed.failed_at()) {
@@ -86,7 +101,14 @@ impl Workshop {
                 Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
             }
             Err(_) => self.give_up(claimed, "the compressor broke off", compressor.as_ref()),
-        }
+        };
+        outcome.map(Into::into)
+    }
+
+    /// Stores what was made, and tells of each what came of it.
+    pub(crate) fn finish(&self, batch: Vec<Finished>) -> Vec<Result<Outcome, Fault>> {
+        let outcome = |kept| if kept { Outcome::Done } else { Outcome::Lost };
+        self.queue.finish(batch).into_iter().map(|kept| kept.map(outcome)).collect()
     }
 
     fn give_up(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 use std::time::Duration;
 
 use baton_app::App;
-use baton_app::observation::{Claimed, SummaryJob, WorkQueue};
+use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue};
 use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 
 use crate::breaker::{Breaker, Permission};
-use crate::item::{Outcome, Workshop};
+use crate::item::{Outcome, Worked, Workshop};
 
 /// The dispatcher looks after the queue at least this often, whatever it was or was not told: more often than an idle worker
 /// may leave.
@@ -23,6 +23,8 @@ const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How many claimed items there are for each thread: enough that none waits for the next claim, and so few that none waits
 /// for long behind a slow model.
 const AHEAD: usize = 2;
+/// How many observations share a transaction at the most.
+const MAX_BATCH: usize = 64;
 
 /// How a worker works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,15 +70,23 @@ impl Job {
         }
     }
 
-    fn work(&self, workshop: &Workshop) -> Result<Outcome, Fault> {
+    fn work(&self, workshop: &Workshop) -> Result<Worked, Fault> {
         match self {
             Self::Item(claimed) => workshop.work(claimed),
-            Self::Summary(job) => workshop.sum_up(job),
+            Self::Summary(job) => workshop.sum_up(job).map(Into::into),
         }
     }
 }
 
 type Held = HashMap<JobKey, Job>;
+
+/// What is on its way to the store.
+enum Made {
+    /// The observation of an item.
+    Observation(JobKey, Box<Finished>),
+    /// Somebody wants to know when all before this is stored.
+    TellWhenStored(Sender<()>),
+}
 
 /// What the dispatcher is told.
 enum Event {
@@ -182,7 +192,14 @@ impl Worker {
                 break;
             }
             for claimed in &claimed {
-                match self.workshop.work(claimed)? {
+                let outcome = match self.workshop.work(claimed)? {
+                    Worked::Settled(outcome) => outcome,
+                    Worked::Made(finished) => {
+                        let stored = self.workshop.finish(vec![*finished]).into_iter().next();
+                        stored.unwrap_or(Ok(Outcome::Lost))?
+                    }
+                };
+                match outcome {
                     Outcome::Done => drained.done += 1,
                     Outcome::Returned => drained.returned += 1,
                     Outcome::GivenUp => drained.given_up += 1,
@@ -221,38 +238,90 @@ impl Worker {
     pub fn run(self) -> Result<(), std::io::Error> {
         let capacity = self.config.concurrency.max(1) * AHEAD;
         let (jobs, waiting) = bounded::<Job>(capacity);
-        let mut threads = Vec::new();
+        let (made, unstored) = unbounded();
+        self.spawn_keeper(unstored)?;
         for number in 0..self.config.concurrency.max(1) {
-            threads.push(self.spawn(number, waiting.clone())?);
+            self.spawn(number, waiting.clone(), made.clone())?;
         }
         drop(waiting);
-        let held = self.dispatch(&jobs, capacity);
+        let mut held = self.dispatch(&jobs, capacity);
         drop(jobs);
+        self.let_finish(&made, &mut held);
+        // A thread that still waits for a model is left behind: its item is given back, so what it makes comes to nothing.
         self.give_back(held);
-        // A thread that still waits for a model is left behind: its item was given back, so what it makes comes to nothing.
-        drop(threads);
         Ok(())
     }
 
-    fn spawn(&self, number: usize, jobs: Receiver<Job>) -> Result<JoinHandle<()>, std::io::Error> {
+    /// A thread that compresses.
+    fn spawn(&self, number: usize, jobs: Receiver<Job>, made: Sender<Made>) -> Result<(), std::io::Error> {
         let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
-        Builder::new().name(format!("baton-worker-{number}")).spawn(move || {
+        let work = move || {
             for job in jobs {
-                let outcome = job.work(&workshop);
-                if events.send(Event::Settled(job.key(), outcome)).is_err() {
+                let key = job.key();
+                let sent = match job.work(&workshop) {
+                    Ok(Worked::Made(finished)) => made.send(Made::Observation(key, finished)).is_ok(),
+                    Ok(Worked::Settled(outcome)) => events.send(Event::Settled(key, Ok(outcome))).is_ok(),
+                    Err(fault) => events.send(Event::Settled(key, Err(fault))).is_ok(),
+                };
+                if !sent {
                     return;
                 }
             }
-        })
+        };
+        Builder::new().name(format!("baton-worker-{number}")).spawn(work).map(|_| ())
+    }
+
+    /// The thread that stores: whatever was made while it stored the last ones shares the next transaction, and nobody who
+    /// compresses waits for the disk.
+    fn spawn_keeper(&self, made: Receiver<Made>) -> Result<(), std::io::Error> {
+        let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
+        let work = move || {
+            while let Ok(first) = made.recv() {
+                let (mut keys, mut batch, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+                for one in std::iter::once(first).chain(made.try_iter().take(MAX_BATCH - 1)) {
+                    match one {
+                        Made::Observation(key, finished) => {
+                            keys.push(key);
+                            batch.push(*finished);
+                        }
+                        Made::TellWhenStored(asker) => waiting.push(asker),
+                    }
+                }
+                for (key, outcome) in keys.into_iter().zip(workshop.finish(batch)) {
+                    if events.send(Event::Settled(key, outcome)).is_err() {
+                        return;
+                    }
+                }
+                for asker in waiting {
+                    // Whoever does not wait any more needs no answer.
+                    let _ = asker.send(());
+                }
+            }
+        };
+        Builder::new().name("baton-keeper".into()).spawn(work).map(|_| ())
+    }
+
+    /// Waits a moment for what is made already to be stored, so that no answer of a model is thrown away.
+    fn let_finish(&self, made: &Sender<Made>, held: &mut Held) {
+        let (asker, answer) = bounded(1);
+        if made.send(Made::TellWhenStored(asker)).is_ok() && answer.recv_timeout(STORE_PAUSE).is_err() {
+            tracing::warn!("what was made last is not stored yet; it is made again later");
+        }
+        for event in self.events.try_iter() {
+            if let Event::Settled(key, _) = event {
+                held.remove(&key);
+            }
+        }
     }
 
     /// Claims and hands out until it is told to stop; gives what is still under way.
     fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> Held {
         let mut held = Held::new();
         let mut pause = None;
+        let mut is_more_likely = false;
         loop {
             if pause.is_none() {
-                pause = self.claim_more(jobs, capacity, &mut held);
+                pause = self.claim_more(jobs, capacity, &mut held, &mut is_more_likely);
             }
             let patience = match pause.take() {
                 Some(pause) => pause,
@@ -275,7 +344,13 @@ impl Worker {
     }
 
     /// Claims as many as there is room for. Gives a pause when the store failed.
-    fn claim_more(&self, jobs: &Sender<Job>, capacity: usize, held: &mut Held) -> Option<Duration> {
+    fn claim_more(
+        &self,
+        jobs: &Sender<Job>,
+        capacity: usize,
+        held: &mut Held,
+        is_more_likely: &mut bool,
+    ) -> Option<Duration> {
         // Claims are made by the handful, not one for each item that is done.
         if held.len() > capacity / 2 {
             return None;
@@ -286,9 +361,10 @@ impl Worker {
             Some(room) => room,
             None => return None,
         };
-        let claimed = self.claim(room, held.is_empty());
+        let claimed = self.claim(room, held.is_empty(), *is_more_likely);
         match claimed {
             Ok(claimed) => {
+                *is_more_likely = claimed.len() == room as usize;
                 for job in claimed {
                     held.insert(job.key(), job.clone());
                     if jobs.send(job).is_err() {
@@ -302,9 +378,10 @@ impl Worker {
     }
 
     /// Claims what is due: items, and when there are none and nothing else is under way, a summary.
-    fn claim(&self, room: u32, is_idle: bool) -> Result<Vec<Job>, Fault> {
+    fn claim(&self, room: u32, is_idle: bool, is_more_likely: bool) -> Result<Vec<Job>, Fault> {
         let queue = &self.workshop.queue;
-        if queue.wakes_at()?.is_none_or(|at| at > self.now()) {
+        // A look costs less than a claim that finds nothing.
+        if !is_more_likely && queue.wakes_at()?.is_none_or(|at| at > self.now()) {
             return Ok(Vec::new());
         }
         let items = queue.claim(room)?;

@@ -17,6 +17,7 @@ mod view;
 mod work;
 
 pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
+pub use finishing::Finished;
 pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
 pub use list::{ListObservations, ListObservationsOutput, ListObservationsParams};

@@ -11,7 +11,7 @@ use baton_store::{
     DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, SummaryClaim, Tx,
 };
 
-use super::finishing::{Finished, Finishing};
+use super::finishing::{self, Finished};
 use super::material::{Gathered, gather};
 use super::raw::tool_use;
 use crate::app::App;
@@ -25,7 +25,6 @@ const WAIT_FOR_OPEN: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct WorkQueue {
     app: App,
-    finishing: Finishing,
 }
 
 /// A captured tool use that is ours for a while.
@@ -85,7 +84,7 @@ impl SummaryJob {
 impl WorkQueue {
     /// Takes the queue of an application.
     pub fn of(app: App) -> Self {
-        Self { app, finishing: Finishing::default() }
+        Self { app }
     }
 
     /// The application behind it.
@@ -160,19 +159,23 @@ impl WorkQueue {
         tool_use(&claimed.item, raw, blobs).map_err(store_fault)
     }
 
-    /// Keeps the observation of a claimed item; false when the claim is no longer ours, and nothing was kept but what it
-    /// cost.
-    pub fn finish(
+    /// Makes the observation of a claimed item, to be [stored](Self::finish).
+    pub fn observe(
         &self,
         claimed: &Claimed,
         compression: Compression,
         compressor: &dyn baton_llm::Compressor,
-    ) -> Result<bool, Fault> {
-        let now = self.app.now();
-        let item = claimed.item.clone();
-        let observation = self.observation(&item, compression, compressor, now)?;
+    ) -> Result<Finished, Fault> {
+        let (now, item) = (self.app.now(), &claimed.item);
+        let observation = self.observation(item, compression, compressor, now)?;
         let usage = usage_of(&observation.provenance, now, self.price());
-        self.finishing.store(self.app.store(), Finished { observation, fence: item.fence, usage, at: now })
+        Ok(Finished { observation, fence: item.fence, usage, at: now })
+    }
+
+    /// Stores observations together and tells of each what came of it: false when the claim is no longer ours, and nothing
+    /// was kept but what it cost.
+    pub fn finish(&self, batch: Vec<Finished>) -> Vec<Result<bool, Fault>> {
+        finishing::store(self.app.store(), batch)
     }
 
     fn observation(

@@ -143,7 +143,8 @@ impl Stage {
             }
             for claimed in &claimed {
                 let made = compressor.compress(&queue.tool_use(claimed).unwrap()).unwrap();
-                assert!(queue.finish(claimed, made, compressor.as_ref()).unwrap());
+                let finished = queue.observe(claimed, made, compressor.as_ref()).unwrap();
+                assert!(queue.finish(vec![finished]).remove(0).unwrap());
                 done += 1;
             }
         }
