@@ -122,7 +122,18 @@ fn a_tool_that_failed_was_used_too() {
     hooked.hook("PostToolUseFailure", &hooked.claude("PostToolUseFailure", failed));
     assert_eq!(hooked.work(), 1);
     let raw = hooked.raw(&hooked.observations()[0]);
-    assert_eq!(raw["tool_response"], "Command exited with non-zero status code 101");
+    let said = json!({ "is_error": true, "content": "Command exited with non-zero status code 101" });
+    assert_eq!(raw["tool_response"], said);
+    assert_eq!(raw["observation"]["title"], "Run cargo build: exit 101");
+    let refused = json!({
+        "tool_name": "Edit", "tool_use_id": "toolu_03", "error": "String to replace not found in file.",
+        "tool_input": { "file_path": "a.rs", "old_string": "fn old() {}", "new_string": "fn new() {}" },
+    });
+    hooked.hook("PostToolUseFailure", &hooked.claude("PostToolUseFailure", refused));
+    assert_eq!(hooked.work(), 1);
+    let seen = hooked.observations().remove(0);
+    assert_eq!(seen["title"], "Edit a.rs: failed, String to replace not found in file");
+    assert_eq!(seen["functions_changed"], json!([]));
 }
 
 #[test]
