@@ -201,8 +201,8 @@ fn database(config: &Config) -> Finding {
 fn worker(data_dir: &Path) -> Finding {
     const CHECK: &str = "worker";
     match Seat::occupancy(data_dir) {
-        Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {pid}")),
-        Occupancy::Taken(None) => Finding::ok(CHECK, "starting"),
+        Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
+        Occupancy::Taken(None) => Finding::ok(CHECK, "running in another container"),
         Occupancy::Free => {
             let path = DataDir::at(data_dir).worker_pid();
             if path.exists() {

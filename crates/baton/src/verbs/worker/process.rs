@@ -13,6 +13,7 @@ use baton_app::{App, Call, Face, operation};
 use baton_core::Actor;
 use baton_server::LocalServer;
 use baton_store::{QueueWatch, Threads};
+use rustix::io::Errno;
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
 use rustix::process::{Pid, Signal, kill_process, setsid};
 use serde_json::{Value, json};
@@ -100,11 +101,13 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
         if occupancy == Occupancy::Free {
             return Ok(None);
         }
-        if let (Ok(health), Occupancy::Taken(Some(pid))) = (health(&folder.worker_socket()), occupancy) {
+        if let (Ok(health), Occupancy::Taken(pid)) = (health(&folder.worker_socket()), occupancy) {
+            let pid = pid.map(Pid::as_raw_pid);
             let data = json!({
                 "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
             });
-            return Ok(Some(Answer::new(data, format!("{text} (PID: {pid})"))));
+            let shown = pid.map_or_else(|| "of another container".to_owned(), |pid| pid.to_string());
+            return Ok(Some(Answer::new(data, format!("{text} (PID: {shown})"))));
         }
         if Instant::now() > deadline {
             return Err(failed("there is a worker, but it does not answer")
@@ -114,7 +117,7 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
     }
 }
 
-/// Stops the worker and waits until it is gone. Whose number it is, is told by the seat, never by a file alone.
+/// Stops the worker and waits until it is gone. Whose number it is, is told by the lock of the seat, never by a file.
 pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut told = None;
@@ -126,18 +129,28 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
             Occupancy::Free => {
                 return Ok(Answer::new(json!({ "stopped": false }), "worker not running".into()));
             }
-            Occupancy::Taken(Some(number)) if told.is_none() => {
-                let pid =
-                    Pid::from_raw(number).ok_or_else(|| failed("the worker's number makes no sense"))?;
-                kill_process(pid, Signal::TERM)
-                    .map_err(|error| failed(format!("process {number} could not be told: {error}")))?;
-                told = Some(number);
+            Occupancy::Taken(Some(pid)) if told.is_none() => {
+                let number = pid.as_raw_pid();
+                match kill_process(pid, Signal::TERM) {
+                    // It went by itself between the look and the signal.
+                    Ok(()) | Err(Errno::SRCH) => told = Some(number),
+                    Err(error) => {
+                        return Err(failed(format!("process {number} could not be told: {error}")));
+                    }
+                }
             }
-            Occupancy::Taken(_) => {}
+            Occupancy::Taken(None) => {
+                return Err(failed("the worker runs where its process cannot be seen from here")
+                    .hint("stop it in the container that it was started in"));
+            }
+            Occupancy::Taken(Some(_)) => {}
         }
         if Instant::now() > deadline {
-            return Err(failed("the worker does not stop")
-                .hint(format!("end it with kill -9 {}; nothing is lost by that", told.unwrap_or_default())));
+            let failure = failed("the worker does not stop");
+            return Err(match told {
+                Some(pid) => failure.hint(format!("end it with kill -9 {pid}; nothing is lost by that")),
+                None => failure,
+            });
         }
         std::thread::sleep(LOOK_EVERY);
     }
