@@ -4,7 +4,7 @@
 //! files beside this one.
 
 use baton_core::observation::{HookEvent, make_private};
-use baton_core::{Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Track, Venture};
+use baton_core::{Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Timestamp, Track, Venture};
 use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,9 @@ pub struct HookParams {
     /// The machine.
     #[serde(default)]
     pub host: Option<Label>,
+    /// When it happened, for a report that could not be stored at once; now when left out.
+    #[serde(default)]
+    pub reported_at: Option<Timestamp>,
     /// What was made ready of the tool's output.
     #[serde(skip)]
     pub(crate) packed: Option<Packed>,
@@ -174,6 +177,13 @@ impl Operation for Hook {
     }
 }
 
+impl HookParams {
+    /// When it happened: as it was said, but never later than now.
+    pub(super) fn at(&self, context: &Context<'_>) -> Timestamp {
+        self.reported_at.map_or(context.now, |at| at.min(context.now))
+    }
+}
+
 /// Finds the session of an event, or makes one: an agent whose start nobody saw works all the same.
 fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<Session, Fault> {
     let tuple = crate::session::tuple_of(context, start);
@@ -203,7 +213,7 @@ fn keep_prompt(
     if kept.trim().is_empty() {
         return Ok(());
     }
-    tx.insert_prompt(session.id, &kept, context.now).map_err(store_fault)
+    tx.insert_prompt(session.id, &kept, params.at(context)).map_err(store_fault)
 }
 
 /// Says who works where, as a start would.

@@ -214,6 +214,26 @@ impl Config {
         Ok((config, warnings))
     }
 
+    /// Reads every layer for whoever must not fail for a wrong setting that is none of its business: such a setting is left
+    /// out, as is a project file that cannot be read, and what was wrong is told. What decides where reports go must be right.
+    pub(crate) fn load_for_capture(sources: &Sources) -> Result<(Self, Vec<ConfigError>), ConfigError> {
+        let mut wrong = Vec::new();
+        let mut without: Option<Sources> = None;
+        loop {
+            let current = without.as_ref().unwrap_or(sources);
+            let error = match Self::load(current) {
+                Ok((config, _)) => return Ok((config, wrong)),
+                Err(error) => error,
+            };
+            let mut next = current.clone();
+            if !next.leave_out(&error) {
+                return Err(error);
+            }
+            wrong.push(error);
+            without = Some(next);
+        }
+    }
+
     /// Lists every setting in the order of the table, for people and machines to read.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         SETTINGS

@@ -233,3 +233,20 @@ fn origins_are_written_as_people_read_them() {
         assert_eq!(origin.to_string(), text);
     }
 }
+
+#[test]
+fn whoever_captures_does_without_what_is_wrong_elsewhere() {
+    let wrong = [
+        ("BATON_COMPRESSOR", "bogus"),
+        ("BATON_HEARTBEAT_INTERVAL_SECONDS", "10"),
+        ("BATON_HEARTBEAT_JITTER_SECONDS", "60"),
+        ("BATON_WORKER_CONCURRENCY", "many"),
+    ];
+    let (config, told) = Config::load_for_capture(&sources(&wrong)).unwrap();
+    assert_eq!((config.compressor, told.len()), (CompressorKind::Auto, 3), "{told:?}");
+    for concerned in
+        [("BATON_VENTURE", "a b"), ("BATON_SERVER", "nowhere"), ("BATON_DATABASE_URL", "mysql://x")]
+    {
+        assert!(Config::load_for_capture(&sources(&[concerned])).is_err(), "{concerned:?}");
+    }
+}

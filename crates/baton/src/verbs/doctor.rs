@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
-use crate::hooks::{HookSpill, Journal};
+use crate::hooks::{HookSpill, Journal, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
@@ -217,25 +217,34 @@ fn worker(data_dir: &Path) -> Finding {
 /// Whether hooks could store what they were told.
 fn hooks(data_dir: &Path) -> Finding {
     const CHECK: &str = "hooks";
-    let waiting = HookSpill::of(data_dir).len();
+    let spill = HookSpill::of(data_dir);
+    let journal = Journal::of(data_dir);
+    let (waiting, refused, trouble) = (spill.len(), spill.refused(), journal.latest(1).pop());
+    let mut told = Vec::new();
+    let mut next = Vec::new();
     if waiting > 0 {
-        return Finding::bad(
-            CHECK,
-            Level::Warning,
-            format!("{waiting} reports of hooks could not be stored and wait as files"),
-            "mend the database; the next hook, or baton worker, stores them",
+        told.push(format!("{waiting} reports of hooks could not be stored and wait as files"));
+        next.push(
+            "mend the database or the configuration, or start the server that they are for; the next hook, or baton \
+             worker, stores them"
+                .to_owned(),
         );
     }
-    let journal = Journal::of(data_dir);
-    match journal.latest(1).pop() {
-        None => Finding::ok(CHECK, "no trouble"),
-        Some(trouble) => Finding::bad(
-            CHECK,
-            Level::Warning,
-            format!("the last trouble was at {} in {}: {}", trouble.at, trouble.event, trouble.message),
-            format!("read {}, and remove it when that is settled", journal.path().display()),
-        ),
+    if refused > 0 {
+        told.push(format!("{refused} reports of hooks could not be stored and never can be"));
+        next.push(format!(
+            "look at {}/*.refused, and remove them when that is settled",
+            spill.folder().display()
+        ));
     }
+    if let Some(Trouble { at, event, message }) = trouble {
+        told.push(format!("the last trouble was at {at} in {event}: {message}"));
+        next.push(format!("read {}, and remove it when that is settled", journal.path().display()));
+    }
+    if told.is_empty() {
+        return Finding::ok(CHECK, "no trouble");
+    }
+    Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
 
 /// Whether the keys that contexts are to be encrypted with can be had.

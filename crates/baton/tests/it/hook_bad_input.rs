@@ -104,7 +104,7 @@ fn a_wrong_command_line_does_not_fail_the_agent() {
 }
 
 #[test]
-fn a_broken_configuration_does_not_fail_the_agent() {
+fn a_broken_configuration_fails_no_agent_and_loses_no_report() {
     let hooked = Hooked::new();
     let report = hooked.bash("ls", "a b").to_string();
     let project = hooked.home.working_folder().join(".baton.toml");
@@ -129,16 +129,30 @@ fn a_broken_configuration_does_not_fail_the_agent() {
         let (level, said) = hooked.diagnosis();
         assert!(level == "warning" && said.contains(file.to_str().unwrap()), "{level} {said}");
     }
-    assert_nothing_stored(&hooked);
-    for (name, value) in
-        [("BATON_SESSION_STALE_MINUTES", "soon"), ("BATON_LOG", "==="), ("BATON_VENTURE", "a b")]
-    {
+    assert_eq!(hooked.queue(), [3, 0, 0, 0], "a file that comes with a checkout turns nothing off");
+    assert_eq!(hooked.spilled().len(), 3, "the user file may say where reports go");
+    hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
+    assert_eq!((hooked.queue(), hooked.spilled().len()), ([7, 0, 0, 0], 0));
+}
+
+#[test]
+fn a_wrong_variable_loses_no_report() {
+    for (name, value, stored) in [
+        ("BATON_COMPRESSOR", "bogus", true),
+        ("BATON_SESSION_STALE_MINUTES", "soon", true),
+        ("BATON_HEARTBEAT_JITTER_SECONDS", "86400", true),
+        ("BATON_LOG", "===", true),
+        ("BATON_VENTURE", "a b", false),
+        ("BATON_SERVER", "nowhere", false),
+    ] {
         let home = Home::new(env!("CARGO_BIN_EXE_baton")).with(name, value).working_in("shop");
+        let report = json!({ "session_id": "chat", "tool_name": "Bash", "tool_response": "a" }).to_string();
         let finished = home.run_with_input(&["hook", "post-tool-use"], report.as_bytes());
         assert_eq!((finished.code, finished.stdout.as_str()), (0, ""), "{finished:?}");
         let log = std::fs::read_to_string(home.data_dir().join("logs/hook.log")).unwrap();
         assert_eq!(log.lines().count(), 1, "{name}: {log}");
-        assert!(!home.data_dir().join("baton.db").exists());
+        assert_eq!(home.data_dir().join("baton.db").exists(), stored, "{name}");
+        assert_eq!(home.data_dir().join("spill/hooks").exists(), !stored, "{name}");
     }
 }
 

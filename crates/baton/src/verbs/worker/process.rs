@@ -8,7 +8,6 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baton_app::maintenance::Cleanup;
-use baton_app::observation::Hook;
 use baton_app::{App, Call, Face, operation};
 use baton_core::Actor;
 use baton_server::LocalServer;
@@ -16,7 +15,7 @@ use baton_store::{QueueWatch, Threads};
 use rustix::io::Errno;
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
 use rustix::process::{Pid, Signal, kill_process, setsid};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::health;
 use super::seat::{Occupancy, Seat, socket_of};
@@ -25,7 +24,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::HookSpill;
+use crate::hooks::{take_in_now_and_then, take_in_reports};
 use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
 
@@ -182,7 +181,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
 /// Does what is due now, on this thread.
 pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
-    take_in_reports(&app, config);
+    take_in_reports(&app, &config.data_dir);
     let drained = worker_on(&app, config).run_once()?;
     let text = format!(
         "{} observations, {} summaries, {} waiting again, {} given up",
@@ -222,7 +221,6 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             .hint("baton worker status tells which; baton worker stop ends it"));
     };
     let app = open_app(config, Threads::Background)?;
-    take_in_reports(&app, config);
     let team = spawn_beside(&app, config)?;
     let used = team.handle.clone();
     let clock = app.clone();
@@ -256,6 +254,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
 }
 
+        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.data_dir.clone()));
 /// A worker on threads of its own, and what wakes it.
 pub(crate) struct Team {
     pub(crate) handle: WorkerHandle,
@@ -270,6 +269,7 @@ impl Team {
         if self.thread.join().is_err() {
             tracing::error!("the worker broke off");
         }
+        taker.abort();
         drop(self.watch);
     }
 }
@@ -313,22 +313,5 @@ async fn clean_up_now_and_then(app: App) {
         let call =
             Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
         app.call(operation::<Cleanup>(), call, json!({ "unless_within_seconds": 50 })).await;
-    }
-}
-
-/// Stores what hooks could not store.
-fn take_in_reports(app: &App, config: &Config) {
-    let spill = HookSpill::of(&config.data_dir);
-    let taken = spill.take_in(|report: Value, key| {
-        let (Ok(correlation_id), Ok(key)) = (app.correlation_id(), baton_core::IdempotencyKey::parse(key))
-        else {
-            return false;
-        };
-        let call =
-            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: Some(key) };
-        app.call_blocking(operation::<Hook>(), call, report).status < 500
-    });
-    if taken > 0 {
-        tracing::info!(taken, "stored what hooks could not");
     }
 }

@@ -96,8 +96,8 @@ pub(super) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
 
-/// Locks a file of our own; none when another process has it locked. Whoever only looks has it for a moment too, so that
-/// is tried a few times.
+/// Locks a file of our own; none when another process has it locked. The lock belongs to the process, and would go were the
+/// file opened and closed by it once more: the holder does not look who has the seat.
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file =
         OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
