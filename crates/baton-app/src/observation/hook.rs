@@ -4,12 +4,16 @@
 //! files beside this one.
 
 use baton_core::observation::{HookEvent, make_private};
-use baton_core::{Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Timestamp, Track, Venture};
+use baton_core::{
+    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Sha256Hash, Timestamp,
+    Track, Venture,
+};
 use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::mend::mend;
 use super::{capture, compact, end};
 use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
 use crate::session::{StartSessionParams, begin_briefing, find_or_make};
@@ -135,8 +139,13 @@ impl Operation for Hook {
     const PRIVACY: Privacy = Privacy::Redact(make_private);
     const MAX_REQUEST_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
     const IDEMPOTENT: bool = false;
+    const LENIENT: bool = true;
     type Params = HookParams;
     type Output = HookOutput;
+
+    fn mend(params: &mut Value) {
+        mend(params);
+    }
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
         match params.event {
@@ -263,10 +272,36 @@ fn guess_client(params: &HookParams) -> &'static str {
     }
 }
 
-/// Names a repository after a folder: `local/<name>`, with what a name may not have replaced.
+/// Names a repository after a folder: `local/<name>`, with what a name may not have replaced. The root of the file system
+/// has a name of its own, and a folder of whose name nothing is left a number instead.
 fn repo_of_folder(folder: Option<&str>) -> Option<Repo> {
-    let name = folder?.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next()?;
+    let folder = folder.filter(|folder| !folder.is_empty())?;
+    let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
     let is_kept = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
-    let name: String = name.chars().map(|c| if is_kept(c) { c } else { '-' }).take(128).collect();
-    format!("local/{name}").parse().ok()
+    let kept: String = name.chars().map(|c| if is_kept(c) { c } else { '-' }).take(128).collect();
+    let kept = kept.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
+    let repo = match (name, kept) {
+        ("", _) => "local/filesystem-root".to_owned(),
+        (_, "") => format!("local/folder-{}", Sha256Hash::of(name.as_bytes()).to_string().get(..12)?),
+        (_, kept) => format!("local/{kept}"),
+    };
+    repo.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_gives_its_repository_a_name() {
+        let name = |folder| repo_of_folder(Some(folder)).unwrap().to_string();
+        assert_eq!(name("/home/dev/shop/"), "local/shop");
+        assert_eq!(name("C:\\work\\my shop"), "local/my-shop");
+        assert_eq!((name("/"), name("//")), ("local/filesystem-root".into(), "local/filesystem-root".into()));
+        assert_eq!(name("/home/dev/.config"), "local/config");
+        assert_eq!(name("/work/日本1"), "local/1");
+        assert!(name("/work/日本").starts_with("local/folder-"));
+        assert_ne!(name("/work/日本"), name("/work/中国"));
+        assert_eq!((repo_of_folder(None), repo_of_folder(Some(""))), (None, None));
+    }
 }

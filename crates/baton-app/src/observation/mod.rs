@@ -9,6 +9,7 @@ mod health;
 mod hook;
 mod list;
 mod material;
+mod mend;
 mod queue;
 mod raw;
 mod show;

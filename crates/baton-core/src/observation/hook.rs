@@ -12,16 +12,22 @@ pub enum HookEvent {
     /// A chat began, or went on after a break.
     SessionStart,
     /// Its user asked for something.
+    #[serde(alias = "SessionStart")]
     UserPromptSubmit,
     /// A tool was used.
+    #[serde(alias = "UserPromptSubmit")]
     PostToolUse,
     /// The chat is about to forget most of its context.
+    #[serde(alias = "PostToolUse", alias = "post-tool-use-failure", alias = "PostToolUseFailure")]
     PreCompact,
     /// The agent has answered and waits.
+    #[serde(alias = "PreCompact")]
     Stop,
     /// The chat is over.
+    #[serde(alias = "Stop")]
     SessionEnd,
 }
+    #[serde(alias = "SessionEnd")]
 
 impl HookEvent {
     /// Every event.
@@ -130,8 +136,15 @@ mod tests {
             assert_eq!(HookEvent::from_name(event.wire_name()), Some(event));
         }
         assert_eq!(HookEvent::from_name("PostToolUseFailure"), Some(HookEvent::PostToolUse));
+            for name in [event.as_str(), event.wire_name()] {
+                assert_eq!(serde_json::from_value::<HookEvent>(name.into()).unwrap(), event);
+            }
         assert_eq!(HookEvent::from_name("notification"), None);
     }
+        assert_eq!(
+            serde_json::from_value::<HookEvent>("PostToolUseFailure".into()).unwrap(),
+            HookEvent::PostToolUse
+        );
 
     #[test]
     fn files_are_found_in_what_tools_are_asked() {

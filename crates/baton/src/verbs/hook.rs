@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use baton_app::observation::Hook;
 use baton_core::observation::{HookEvent, read_lenient};
+use baton_core::{Agent, Label};
 use baton_store::MAX_RAW_BYTES;
 use clap::Args;
 use serde_json::Value;
@@ -191,6 +192,7 @@ impl Desk {
     /// Stores a report, after those that wait from before; gives what the agent is told, if anything.
     fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.hear()?;
+        self.check_names();
         let backend = match Backend::open(config) {
             Ok(backend) => backend,
             Err(failure) => return Err(self.keep(report, &failure.message)),
@@ -205,6 +207,18 @@ impl Desk {
             // It is put together once more, rather than copied for the rare case.
             Err(failure) if may_pass(&failure) => Err(self.keep(self.report()?, &failure.message)),
             Err(failure) => Err(failure),
+        }
+    }
+
+    /// Tells of names on the command line that are none; the report does not go by them.
+    fn check_names(&self) {
+        let HookArgs { event, client, agent } = &self.args;
+        let client = client.as_ref().and_then(|client| client.parse::<Label>().err());
+        let agent = agent.as_ref().and_then(|agent| agent.parse::<Agent>().err());
+        for (flag, problem) in [("--client", client), ("--agent", agent)] {
+            if let Some(problem) = problem {
+                self.journal.record(event, &format!("left out: {flag} {problem}"));
+            }
         }
     }
 
@@ -231,9 +245,11 @@ impl Desk {
         // What is null is as good as left out, and may then be told by the place.
         report.retain(|_, value| !value.is_null());
         report.insert("event".into(), known.as_str().into());
+        let client = client.as_deref().filter(|client| client.parse::<Label>().is_ok());
+        let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());
         for (field, given) in [("client", client), ("agent", agent)] {
             if let Some(given) = given {
-                report.insert(field.into(), given.as_str().into());
+                report.insert(field.into(), given.into());
             }
         }
         describe_place(&mut report);

@@ -38,10 +38,8 @@ fn nonsense_is_written_down_and_told_by_the_doctor() {
         ("notification", sound.clone().into_bytes(), "notification"),
         ("", sound.clone().into_bytes(), "no event"),
         ("post-tool-use", report(json!({})), "tool_name"),
-        ("post-tool-use", report(json!({ "tool_name": 7 })), "tool_name"),
-        ("post-tool-use", report(json!({ "tool_name": "Bash", "session_id": { "a": 1 } })), "session_id"),
-        ("post-tool-use", report(json!({ "tool_name": "Bash", "session_id": "has space" })), "session_id"),
-        ("post-tool-use", report(json!({ "tool_name": "Bash", "cwd": 5, "repo": "no slash" })), "cwd"),
+        ("post-tool-use", report(json!({ "tool_name": {} })), "tool_name"),
+        ("post-tool-use", report(json!({ "tool_name": "Bash", "cwd": 5, "repo": "no slash" })), "repo"),
         ("user-prompt-submit", report(json!({})), "prompt"),
         ("user-prompt-submit", report(json!({ "prompt": [] })), "prompt"),
         ("stop", report(json!({ "track": "north" })), "track"),
@@ -71,6 +69,38 @@ fn nonsense_is_written_down_and_told_by_the_doctor() {
     );
     std::fs::remove_file(log).unwrap();
     assert_eq!(hooked.diagnosis(), ("ok".into(), "no trouble".into()));
+}
+
+#[test]
+fn an_odd_field_loses_no_report() {
+    let hooked = Hooked::new();
+    let long = "x".repeat(200);
+    let odd = [
+        json!({ "tool_name": 7 }),
+        json!({ "session_id": { "a": 1 } }),
+        json!({ "session_id": "has space" }),
+        json!({ "session_id": "" }),
+        json!({ "session_id": 17 }),
+        json!({ "session_id": long }),
+        json!({ "session_id": "日本" }),
+        json!({ "tool_use_id": 12 }),
+        json!({ "error": { "code": 3 } }),
+        json!({ "cwd": 5 }),
+        json!({ "cwd": "/" }),
+        json!({ "branch": long.repeat(2), "host": 3 }),
+    ];
+    for (number, more) in odd.iter().enumerate() {
+        let report =
+            with(json!({ "session_id": "chat", "tool_name": "Bash", "tool_response": "a" }), more.clone());
+        hooked.hook("post-tool-use", &report);
+        assert_eq!(hooked.queue()[0], number as u64 + 1, "{more}");
+    }
+    let finished =
+        hooked.call(&["post-tool-use", "--agent", "no name"], hooked.bash("ls", "a").to_string().as_bytes());
+    assert_eq!((finished.stdout.as_str(), hooked.queue()[0]), ("", odd.len() as u64 + 1));
+    assert!(hooked.troubles()[0]["message"].as_str().unwrap().contains("--agent"));
+    let items = hooked.data(&["queue", "list"])["items"].clone();
+    assert!(items.as_array().unwrap().iter().any(|item| item["repo"] == "local/filesystem-root"), "{items}");
 }
 
 #[test]
