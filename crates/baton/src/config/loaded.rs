@@ -145,6 +145,8 @@ pub(crate) struct Entry {
     pub(crate) help: &'static str,
 }
 
+const COMPRESSOR: &str = "compressor.kind";
+
 impl Config {
     /// Reads every layer and checks what won. Warnings are for the person to see; nothing of what they are about has
     /// been taken over.
@@ -211,6 +213,7 @@ impl Config {
             layers,
         };
         config.check_jitter()?;
+        config.check_model()?;
         Ok((config, warnings))
     }
 
@@ -246,6 +249,16 @@ impl Config {
                 Entry { key: setting.key, value, origin, env: setting.env_name(), help: setting.help }
             })
             .collect()
+    }
+
+    /// Chat completions have no model of their own: without one every request is refused.
+    fn check_model(&self) -> Result<(), ConfigError> {
+        let is_set = self.compressor_model.as_ref().is_some_and(|model| !model.trim().is_empty());
+        if self.compressor != CompressorKind::OpenAi || is_set {
+            return Ok(());
+        }
+        let origin = self.layers.get(COMPRESSOR).map_or(Origin::Default, |(_, origin)| origin.clone());
+        Err(ConfigError::NoModel { origin })
     }
 
     /// A heartbeat must lie in the future: the jitter may not eat the whole interval.

@@ -130,6 +130,7 @@ impl Sources {
             }
             ConfigError::Invalid { key, .. } => std::slice::from_ref(key),
             ConfigError::Jitter { .. } => &["heartbeat.jitter_seconds", "heartbeat.interval_seconds"],
+            ConfigError::NoModel { .. } => &["compressor.kind"],
             ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
         };
         if keys.iter().any(|key| CONCERNS_CAPTURE.contains(key) || self.left_out.keys.contains(key)) {
