@@ -3,10 +3,13 @@
 //! Owns paths to findings and the walk over a document. Strings are scanned as text; the name of an object
 //! entry adds what it says about its value, and is scanned itself.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::assignment::{is_assigned, redact_assigned};
 use super::redact::{redact, redact_findings};
 use super::rules::Rule;
 use super::scan::{Finding, contains_secret, scan, scan_entry};
@@ -33,7 +36,8 @@ pub fn scan_json(value: &Value) -> Vec<JsonFinding> {
     findings
 }
 
-/// Replaces the secrets in every string and entry name of `value`. A private key goes too where it lies across the
+/// Replaces the secrets in every string and entry name of `value`, those included that are told by nothing but the name
+/// they are assigned to, which [`scan_json`] does not report: it is a guess. A private key goes too where it lies across the
 /// strings of a list, as in a file that comes line by line.
 ///
 /// Names that become equal are kept apart by a number, so no entry is lost.
@@ -104,6 +108,12 @@ fn redact_value(value: &mut Value, name: Option<&str>) {
             let findings = findings_of(text, name);
             if !findings.is_empty() {
                 *text = redact_findings(text, &findings);
+            }
+            if name.is_some_and(|name| is_assigned(name, text)) {
+                let all = Finding { rule: Rule::AssignedSecret, start: 0, end: text.len() };
+                *text = redact_findings(text, &[all]);
+            } else if let Cow::Owned(clean) = redact_assigned(text) {
+                *text = clean;
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, name)),
