@@ -1,6 +1,6 @@
 //! `post-tool-use`: what a tool did goes into the queue.
 
-use baton_core::observation::files_of;
+use baton_core::observation::{files_of, one_line};
 use baton_core::{ErrorCode, Fault, Session};
 use baton_store::{NewQueueItem, RawOutput, Tx, pack_raw};
 use serde::Serialize;
@@ -91,7 +91,7 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// A name as it can be stored and shown: without control characters, and not longer than a line.
+/// A name as it can be stored and shown: without what a terminal obeys, and not longer than a line.
 fn clean(name: &str) -> String {
-    name.chars().filter(|character| !character.is_control()).take(MAX_NAME_CHARS).collect()
+    one_line(name, MAX_NAME_CHARS)
 }

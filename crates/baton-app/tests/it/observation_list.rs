@@ -98,7 +98,7 @@ fn whatever_a_tool_says_is_understood_and_comes_back_raw() {
             }));
             assert_eq!(stage.work(), 1, "{said}");
             let seen = stage.observations().remove(0);
-            assert_eq!(seen["tool_name"], "Bash[0m", "a name is fit to be shown");
+            assert_eq!(seen["tool_name"], "Bash", "a name is fit to be shown");
             let measured = match &said {
                 Value::Null => 0,
                 Value::String(text) => text.len(),
