@@ -5,7 +5,7 @@
 
 use baton_core::observation::{HookEvent, make_private};
 use baton_core::{
-    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Sha256Hash, Timestamp,
+    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash, Timestamp,
     Track, Venture,
 };
 use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
@@ -171,6 +171,13 @@ impl Operation for Hook {
         if params.event == HookEvent::SessionStart {
             return begin(context, tx, &start);
         }
+        if let Some(ended) = ended_session_of(context, tx, &start, params.event)? {
+            // What comes late is no reason to begin anew. What a chat forgets is kept all the same.
+            if params.event == HookEvent::PreCompact {
+                compact::checkpoint(context, tx, &ended, params)?;
+            }
+            return Ok(HookOutput::default());
+        }
         let session = session_of(context, tx, &start)?;
         match params.event {
             HookEvent::SessionStart => {}
@@ -191,6 +198,27 @@ impl HookParams {
     pub(super) fn at(&self, context: &Context<'_>) -> Timestamp {
         self.reported_at.map_or(context.now, |at| at.min(context.now))
     }
+}
+
+/// Finds the session of a chat that is over, for an event that does not show that the chat goes on: agents report their last
+/// stop after the end, and the end twice.
+fn ended_session_of(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    start: &StartSessionParams,
+    event: HookEvent,
+) -> Result<Option<Session>, Fault> {
+    let is_last = matches!(event, HookEvent::Stop | HookEvent::SessionEnd | HookEvent::PreCompact);
+    let tuple = crate::session::tuple_of(context, start);
+    if !is_last || tuple.client_session_id.is_none() {
+        return Ok(None);
+    }
+    context.actor.require_venture(&tuple.venture)?;
+    if !tx.lock_active_sessions(&tuple).map_err(store_fault)?.is_empty() {
+        return Ok(None);
+    }
+    let latest = tx.latest_session(&tuple).map_err(store_fault)?;
+    Ok(latest.filter(|session| session.status == SessionStatus::Ended))
 }
 
 /// Finds the session of an event, or makes one: an agent whose start nobody saw works all the same.

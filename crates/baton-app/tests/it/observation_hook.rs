@@ -65,6 +65,8 @@ fn chats_are_apart_and_each_goes_on_with_its_own_session() {
         stage.hooked("session-end", json!({ "reason": "exit" }));
         assert_eq!(stage.session(first.id).status, SessionStatus::Ended);
         stage.hooked("stop", json!({}));
+        assert_eq!(stage.active().len(), 1, "a stop that comes late begins nothing");
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Once more" }));
         let third = stage.active().remove(0);
         assert!(third.id != first.id && third.id != second.id, "a chat that was over begins anew");
         assert_eq!(third.tuple.client_session_id.unwrap().as_str(), CHAT);

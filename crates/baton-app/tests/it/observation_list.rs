@@ -288,7 +288,7 @@ fn a_session_without_observations_is_summed_up_without_a_model() {
             (&"offline".into(), &"ended".into())
         );
         assert!(stage.active().is_empty());
-        stage.hooked("stop", json!({ "session_id": CHAT }));
+        stage.hooked("user-prompt-submit", json!({ "session_id": CHAT, "prompt": "Go on" }));
         assert_eq!(stage.active().len(), 1, "the chat goes on with a new session");
     }
 }

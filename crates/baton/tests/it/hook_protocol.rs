@@ -153,3 +153,22 @@ fn little_is_enough() {
     let raw = hooked.raw(&hooked.observations()[0]);
     assert_eq!((&raw["tool_response"], &raw["observation"]["raw_bytes"]), (&Value::Null, &0.into()));
 }
+
+#[test]
+fn what_comes_after_the_end_of_a_chat_begins_no_session() {
+    for hooked in Hooked::each() {
+        hooked.hook("post-tool-use", &hooked.bash("ls", "a"));
+        for _ in 0..2 {
+            for event in ["session-end", "stop", "session-end", "pre-compact"] {
+                hooked.hook(event, &hooked.claude(event, json!({})));
+                assert!(hooked.sessions().is_empty(), "{event}");
+            }
+        }
+        let ended = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].clone();
+        assert_eq!(ended.as_array().unwrap().len(), 1);
+        hooked.hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", json!({ "prompt": "Go on" })));
+        assert_eq!(hooked.sessions().len(), 1, "the chat goes on");
+        hooked.hook("session-end", &hooked.claude("SessionEnd", json!({})));
+        assert!(hooked.sessions().is_empty());
+    }
+}
