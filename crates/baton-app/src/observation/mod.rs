@@ -14,6 +14,7 @@ mod queue;
 mod raw;
 mod show;
 mod summarize;
+mod trouble;
 mod view;
 mod work;
 
@@ -27,5 +28,6 @@ pub use queue::{
 };
 pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
 pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
+pub use trouble::{ModelTrouble, ModelTroubles};
 pub use view::ObservationView;
 pub use work::{Claimed, SummaryJob, WorkQueue};

@@ -237,6 +237,11 @@ impl Config {
         }
     }
 
+    /// Tells whether somebody set this, rather than left it at its default.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.layers.get(key).is_some_and(|(_, origin)| *origin != Origin::Default)
+    }
+
     /// Lists every setting in the order of the table, for people and machines to read.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         SETTINGS

@@ -12,8 +12,8 @@ use baton_app::{App, Call, Face, operation};
 use baton_core::Actor;
 use baton_server::LocalServer;
 use baton_store::{QueueWatch, Threads};
-use rustix::io::Errno;
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, setsid};
 use serde_json::json;
 
@@ -35,6 +35,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const IDLE_LOOK: Duration = Duration::from_secs(5);
 /// How long clients may take to finish what they send once the worker stops.
 const GRACE: Duration = Duration::from_secs(1);
+/// A log that is longer is put aside by the next start, and a new one begun.
+const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
+/// What a worker in the background logs when nothing else is set.
+const WORKER_LOG: &str = "warn,baton_worker=info";
 const CLEANUP_EVERY: Duration = Duration::from_secs(60);
 
 fn failed(message: impl Into<String>) -> Failure {
@@ -51,6 +55,9 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let log = folder.logs().join("worker.log");
     let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
     baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
+        std::fs::rename(&log, log.with_extension("log.1")).map_err(unwritable)?;
+    }
     let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
     let begun_at = output.metadata().map_err(unwritable)?.len();
@@ -58,6 +65,8 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let mut child = Command::new(program)
         .args(["worker", "run", "--detached", "--data-dir"])
         .arg(&config.data_dir)
+        // Its log is a file of its own: it says what was done, unless somebody wants it otherwise.
+        .args(if config.is_set("log.level") { &[][..] } else { &["--log", WORKER_LOG] })
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
@@ -164,7 +173,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
         }
         Some(answer) => {
             let health = &answer.data["health"];
-            let text = format!(
+            let mut text = format!(
                 "{}, up {} s, {} waiting, {} observations today, {} given up, compressor {}",
                 answer.text,
                 health["uptime_s"],
@@ -173,6 +182,13 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
                 health["errors"],
                 health["compressor"].as_str().unwrap_or_default(),
             );
+            if health["budget_used_up"] == true {
+                text += " (its tokens of today are used up: offline until tomorrow, UTC)";
+            }
+            let trouble = &health["model_trouble"];
+            if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
+                text += &format!("\nthe model cannot be asked since {since}: {error}");
+            }
             Ok(Answer { text, ..answer })
         }
     }
@@ -183,13 +199,20 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
     take_in_reports(&app, &config.data_dir);
     let drained = worker_on(&app, config).run_once()?;
-    let text = format!(
+    let mut text = format!(
         "{} observations, {} summaries, {} waiting again, {} given up",
-        drained.done, drained.summaries, drained.returned, drained.given_up
+        drained.done,
+        drained.summaries,
+        drained.returned + drained.summaries_returned,
+        drained.given_up
     );
+    let trouble = app.settings().observations.troubles.current();
+    if let Some(trouble) = &trouble {
+        text += &format!("\nthe model cannot be asked: {}", trouble.error);
+    }
     let data = json!({
         "observations": drained.done, "summaries": drained.summaries, "returned": drained.returned,
-        "given_up": drained.given_up,
+        "summaries_returned": drained.summaries_returned, "given_up": drained.given_up, "model_trouble": trouble,
     });
     Ok(Answer::new(data, text))
 }
@@ -231,6 +254,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             note(&format!("worker runs (PID: {}), socket {}", std::process::id(), seat.socket().display()));
         }
         let cleaner = tokio::spawn(clean_up_now_and_then(app.clone()));
+        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.data_dir.clone()));
         let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
         let (watching, asked) = (app.clone(), stop.clone());
         let leave = async move {
@@ -245,6 +269,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             () = async { stop.heard().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
         cleaner.abort();
+        taker.abort();
         stopped
     });
     team.stop();
@@ -254,7 +279,6 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
 }
 
-        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.data_dir.clone()));
 /// A worker on threads of its own, and what wakes it.
 pub(crate) struct Team {
     pub(crate) handle: WorkerHandle,
@@ -269,7 +293,6 @@ impl Team {
         if self.thread.join().is_err() {
             tracing::error!("the worker broke off");
         }
-        taker.abort();
         drop(self.watch);
     }
 }

@@ -83,7 +83,7 @@ impl Drop for Seat {
 }
 
 /// Where the worker of a folder listens.
-pub(super) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
+pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
     let socket = folder.worker_socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
         return Ok(socket);
