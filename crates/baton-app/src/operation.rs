@@ -69,10 +69,16 @@ pub trait Operation: Send + Sync + 'static {
     const PRIVACY: Privacy = Privacy::Refuse;
     /// Whether making it ready may take long, as asking a model does.
     const BLOCKS: bool = false;
+    /// Whether a request for it is read as it comes and mended where it is broken, instead of refused: whoever calls passes
+    /// on what somebody else said.
+    const LENIENT: bool = false;
     /// What it is told.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
     /// What it answers.
     type Output: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// Mends parameters that are not of the types they should be of.
+    fn mend(_params: &mut Value) {}
 
     /// Checks what types cannot.
     fn validate(_params: &Self::Params) -> Result<(), Fault> {
@@ -263,6 +269,8 @@ pub trait AnyOperation: Send + Sync {
     fn max_request_bytes(&self) -> usize;
     /// Whether making it ready may take long.
     fn blocks(&self) -> bool;
+    /// Whether a request for it is mended where it is broken.
+    fn lenient(&self) -> bool;
     /// The JSON Schema of its parameters.
     fn params_schema(&self) -> Value;
     /// The JSON Schema of its output.
@@ -303,6 +311,9 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn blocks(&self) -> bool {
         O::BLOCKS
+    }
+    fn lenient(&self) -> bool {
+        O::LENIENT
     }
     fn params_schema(&self) -> Value {
         params_schema::<O::Params>()

@@ -31,6 +31,7 @@ pub(crate) fn prepare<O: Operation>(
         Effect::Read => Access::Read,
         Effect::Write => Access::Write,
     })?;
+    O::mend(&mut params);
     require_schema_version(&params)?;
     if O::EFFECT == Effect::Write {
         match O::PRIVACY {

@@ -10,6 +10,7 @@ use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::Compressor;
 
 use crate::checkpoint::Vault;
+use crate::observation::ModelTroubles;
 
 /// What is configured about operations. The binary reads it from files, environment and flags.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub struct ObservationSettings {
     pub max_attempts: u32,
     /// How long raw output is kept once it became an observation.
     pub raw_retention: Duration,
+    /// What is wrong with the model, as far as this process knows.
+    pub troubles: ModelTroubles,
 }
 
 impl ObservationSettings {

@@ -187,7 +187,8 @@ impl Home {
     pub fn serve_as(&self, arguments: &[&str], environment: &[(&str, &str)]) -> ServerProcess {
         let mut child = self
             .command()
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .arg("serve")
+            .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(arguments)
             .envs(environment.iter().copied())
             .stdout(Stdio::null())

@@ -2,10 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue};
-use baton_core::{Fault, Timestamp};
+use baton_app::observation::{Claimed, Finished, ModelTroubles, SummaryJob, WorkQueue};
+use baton_core::{Fault, Timestamp, secrets};
 use baton_llm::{CompressError, Compressor, TokenUsage};
 use baton_store::QueueRelease;
 
@@ -58,6 +58,16 @@ impl Workshop {
         self.queue.app().now()
     }
 
+    fn troubles(&self) -> &ModelTroubles {
+        &self.queue.app().settings().observations.troubles
+    }
+
+    /// Notes that the model answered.
+    fn answered(&self) {
+        self.breaker.succeeded(self.now());
+        self.troubles().clear();
+    }
+
     /// Works on an item that is ours.
     pub(crate) fn work(&self, claimed: &Claimed) -> Result<Worked, Fault> {
         let compressor = self.compressor()?;
@@ -68,6 +78,7 @@ impl Workshop {
             let release = QueueRelease { run_at: until, counts: false, failed_at: None, error: None };
             return self.release(claimed, release).map(Into::into);
         }
+        let started = Instant::now();
         let tool_use = match self.queue.tool_use(claimed) {
             Ok(tool_use) => tool_use,
             Err(fault) if fault.code.status() == 500 => {
@@ -81,8 +92,18 @@ impl Workshop {
         let outcome = match made {
             Ok(Ok(compression)) => {
                 if compressor.model().is_some() {
-                    self.breaker.succeeded(self.now());
+                    self.answered();
                 }
+                let TokenUsage { tokens_in, tokens_out } = compression.usage;
+                tracing::info!(
+                    event = "compress.done",
+                    item = claimed.id(),
+                    compressor = compressor.name(),
+                    duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                    tokens_in,
+                    tokens_out,
+                    "a tool use was understood"
+                );
                 let finished = self.queue.observe(claimed, compression, compressor.as_ref())?;
                 return Ok(Worked::Made(Box::new(finished)));
             }
@@ -95,7 +116,7 @@ impl Workshop {
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
                 // The model is there, whatever it said.
-                self.breaker.succeeded(self.now());
+                self.answered();
                 tracing::warn!(item = claimed.id(), error = %clip(&message), "an item was given up");
                 let kept = self.queue.give_up(claimed, &clip(&message), usage, compressor.as_ref())?;
                 Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
@@ -127,13 +148,14 @@ impl Workshop {
         let Outage { message, retry_after, needs_attention } = outage;
         let now = self.now();
         let paused_until = self.breaker.failed(now, *retry_after, dice(now, claimed));
+        self.troubles().note(now, message, paused_until, *needs_attention);
         if *needs_attention {
             tracing::error!(
-                error = message,
+                error = %clip(message),
                 "the model refuses us; check the key, the model and the address"
             );
         } else {
-            tracing::warn!(error = message, until = %paused_until, "the model cannot be asked; waiting");
+            tracing::warn!(error = %clip(message), until = %paused_until, "the model cannot be asked; waiting");
         }
         let error = Some(clip(message));
         let release = QueueRelease { run_at: paused_until, counts: false, failed_at: Some(now), error };
@@ -153,7 +175,7 @@ impl Workshop {
             let error = clip(&format!("given up after {} attempts: {message}", claimed.attempts()));
             return self.give_up(claimed, &error, compressor);
         }
-        tracing::warn!(item = claimed.id(), error = message, "the model fails on this item alone");
+        tracing::warn!(item = claimed.id(), error = %clip(message), "the model fails on this item alone");
         let tries = u32::try_from(claimed.attempts()).unwrap_or(1);
         let run_at = now.plus(backoff(tries, None, dice(now, claimed)));
         let error = Some(clip(message));
@@ -173,19 +195,21 @@ impl Workshop {
         let error = match made {
             Ok(Ok(made)) => {
                 if compressor.model().is_some() {
-                    self.breaker.succeeded(self.now());
+                    self.answered();
                 }
                 let kept = self.queue.keep_summary(job, Some(made), compressor.as_ref())?;
                 return Ok(if kept { Outcome::Done } else { Outcome::Lost });
             }
-            Ok(Err(CompressError::Outage { message, retry_after, .. })) => {
+            Ok(Err(CompressError::Outage { message, retry_after, needs_attention, .. })) => {
                 let now = self.now();
                 let until = self.breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
+                self.troubles().note(now, &message, until, needs_attention);
+                tracing::warn!(error = %clip(&message), until = %until, "the model cannot be asked; waiting");
                 self.queue.postpone_summary(job, Some(until), &clip(&message))?;
                 return Ok(Outcome::Returned);
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
-                self.breaker.succeeded(self.now());
+                self.answered();
                 self.queue.count(usage, compressor.as_ref())?;
                 message
             }
@@ -219,6 +243,7 @@ fn dice(now: Timestamp, claimed: &Claimed) -> u64 {
     now.as_millis().unsigned_abs() ^ claimed.id().unsigned_abs()
 }
 
+/// As much of an error as is kept, without secrets.
 fn clip(message: &str) -> String {
-    message.chars().take(MAX_ERROR_CHARS).collect()
+    secrets::redact(message).chars().take(MAX_ERROR_CHARS).collect()
 }

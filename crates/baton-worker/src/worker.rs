@@ -44,6 +44,8 @@ pub struct Drained {
     pub given_up: u64,
     /// So many summaries were made.
     pub summaries: u64,
+    /// So many summaries wait again.
+    pub summaries_returned: u64,
 }
 
 /// What is ours to do.
@@ -210,8 +212,10 @@ impl Worker {
         while self.room(1).is_some()
             && let Some(job) = self.workshop.queue.claim_summary()?
         {
-            if self.workshop.sum_up(&job)? == Outcome::Done {
-                drained.summaries += 1;
+            match self.workshop.sum_up(&job)? {
+                Outcome::Done => drained.summaries += 1,
+                Outcome::Returned => drained.summaries_returned += 1,
+                Outcome::GivenUp | Outcome::Lost => {}
             }
         }
         Ok(drained)

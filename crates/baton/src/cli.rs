@@ -113,21 +113,14 @@ pub(crate) fn run() -> Exit {
         }
         Err(error) => return usage(&error),
     };
-    let format = cli.global.format;
-    let hook = match &cli.command {
-        Command::Hook(args) => Some((args.event.clone(), flags(&cli))),
-        _ => None,
-    };
-    match (dispatch(cli), hook) {
-        (Err(failure), Some((event, flags))) => {
-            verbs::hook::leave_word(&Sources::from_process(flags), &event, &failure.message);
-            Exit::Ok
-        }
-        (outcome, _) => finish(format, outcome),
+    if let Command::Hook(args) = &cli.command {
+        verbs::hook::run(args, &Sources::from_process(flags(&cli)));
+        return Exit::Ok;
     }
+    finish(cli.global.format, dispatch(cli))
 }
 
-/// Runs a hook whose arguments were read by hand. An agent must not be failed by its hook, whatever is wrong.
+/// Runs a hook whose arguments were read by hand.
 fn run_hook(quick: QuickArgs) -> Exit {
     let QuickArgs { hook, data_dir, server, log } = quick;
     let flags = [
@@ -135,14 +128,7 @@ fn run_hook(quick: QuickArgs) -> Exit {
         Flag::given("--data-dir", "data_dir", data_dir),
         Flag::given("--log", "log.level", log),
     ];
-    let sources = Sources::from_process(flags.into_iter().flatten().collect());
-    let ran = Config::load(&sources).map_err(Failure::from).and_then(|(config, _)| {
-        logging::start(&config)?;
-        Ok(verbs::hook::run(&hook, &config))
-    });
-    if let Err(failure) = ran {
-        verbs::hook::leave_word(&sources, hook.event(), &failure.message);
-    }
+    verbs::hook::run(&hook, &Sources::from_process(flags.into_iter().flatten().collect()));
     Exit::Ok
 }
 
@@ -161,7 +147,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
         Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
-        Command::Hook(args) => Ok(verbs::hook::run(&args, &config)),
+        // Run before there is a configuration that could be wrong.
+        Command::Hook(_) => Ok(Answer::silent()),
         Command::Worker(command) => verbs::worker::run(&command, &config),
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),

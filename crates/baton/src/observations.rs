@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_app::ObservationSettings;
+use baton_app::observation::ModelTroubles;
 use baton_core::observation::{SessionMaterial, ToolUse};
 use baton_llm::{
     Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, EndpointError, Offline,
@@ -22,6 +23,7 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         lease: Duration::from_secs(config.worker_lease_seconds),
         max_attempts: config.worker_max_attempts,
         raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),
+        troubles: ModelTroubles::default(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a verb prints: for people by default, one JSON document with `--format json`. Data goes to standard output,
 //! everything else to standard error.
 
-use std::io::{ErrorKind, Write};
+use std::borrow::Cow;
+use std::io::{ErrorKind, IsTerminal, Write};
 
+use baton_core::observation::visible;
 use baton_core::{ErrorCode, Fault};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -114,7 +116,7 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
         (Format::Json, Err(failure)) => {
             (json!({ "success": false, "data": null, "error": failure }).to_string(), failure.exit)
         }
-        (Format::Human, Ok(answer)) => (answer.text.clone(), answer.exit),
+        (Format::Human, Ok(answer)) => (for_reader(&answer.text).into_owned(), answer.exit),
         (Format::Human, Err(failure)) => {
             complain(&failure.message, failure.hint.as_deref());
             return failure.exit;
@@ -122,6 +124,12 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
     };
     print(&text);
     exit
+}
+
+/// A text as whoever reads it gets it: a terminal shows, and does not obey, what a tool or a file put into it; a pipe or file
+/// gets it as it is.
+fn for_reader(text: &str) -> Cow<'_, str> {
+    if std::io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
 }
 
 /// Prints a line of data. A reader that has seen enough (`| head`) is no failure.
@@ -139,15 +147,15 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
     // Where standard error cannot be written to there is nobody to tell.
-    let _ = writeln!(stderr, "\x1b[1;31merror:\x1b[0m {message}");
+    let _ = writeln!(stderr, "\x1b[1;31merror:\x1b[0m {}", visible(message));
     if let Some(hint) = hint {
-        let _ = writeln!(stderr, "\x1b[1;36mnext:\x1b[0m {hint}");
+        let _ = writeln!(stderr, "\x1b[1;36mnext:\x1b[0m {}", visible(hint));
     }
 }
 
 /// Says what is worth knowing.
 pub(crate) fn warn(message: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "\x1b[1;33mwarning:\x1b[0m {message}");
+    let _ = writeln!(anstream::stderr().lock(), "\x1b[1;33mwarning:\x1b[0m {}", visible(message));
 }
 
 /// Says what is going on.

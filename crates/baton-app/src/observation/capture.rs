@@ -1,10 +1,10 @@
 //! `post-tool-use`: what a tool did goes into the queue.
 
-use baton_core::observation::files_of;
+use baton_core::observation::{files_of, one_line};
 use baton_core::{ErrorCode, Fault, Session};
 use baton_store::{NewQueueItem, RawOutput, Tx, pack_raw};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::hook::{HookParams, Packed};
 use crate::operation::{Context, store_fault};
@@ -18,9 +18,9 @@ const MAX_NAME_CHARS: usize = 200;
 /// written out once.
 pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed, Fault> {
     let nothing = Value::Null;
-    let error = params.error.clone().map(Value::from);
+    let failure = failure(params);
     let input = params.tool_input.as_ref().unwrap_or(&nothing);
-    let response = params.tool_response.as_ref().or(error.as_ref()).unwrap_or(&nothing);
+    let response = failure.as_ref().or(params.tool_response.as_ref()).unwrap_or(&nothing);
     let folder = params.root.as_deref().or(params.cwd.as_deref());
     let mut text = b"{\"tool_input\":".to_vec();
     append(&mut text, input)?;
@@ -45,6 +45,16 @@ pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed,
         _ => RawOutput::Row(packed),
     };
     Ok(Packed { raw, raw_bytes: raw_bytes as u64, files: files_of(input, folder) })
+}
+
+/// What a tool said that failed, marked as such: a message alone might be a result.
+fn failure(params: &HookParams) -> Option<Value> {
+    let error = params.error.as_ref().filter(|error| !error.is_empty())?;
+    let mut marked = json!({ "is_error": true, "content": error });
+    if let Some(response) = params.tool_response.as_ref().filter(|response| !response.is_null()) {
+        marked["tool_response"] = response.clone();
+    }
+    Some(marked)
 }
 
 fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
@@ -73,7 +83,7 @@ pub(super) fn enqueue(
         raw: packed.raw.clone(),
         raw_bytes: packed.raw_bytes,
         run_at: context.now,
-        created_at: context.now,
+        created_at: params.at(context),
     };
     if tx.enqueue(&item).map_err(store_fault)?.is_none() {
         tracing::debug!(session = %session.id, "a tool use was reported again");
@@ -81,7 +91,7 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// A name as it can be stored and shown: without control characters, and not longer than a line.
+/// A name as it can be stored and shown: without what a terminal obeys, and not longer than a line.
 fn clean(name: &str) -> String {
-    name.chars().filter(|character| !character.is_control()).take(MAX_NAME_CHARS).collect()
+    one_line(name, MAX_NAME_CHARS)
 }

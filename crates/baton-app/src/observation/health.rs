@@ -5,6 +5,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::trouble::ModelTrouble;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -20,7 +21,7 @@ pub struct WorkerHealthParams {}
 /// How the process is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerHealthOutput {
-    /// `ok`.
+    /// `ok`, or `degraded` while the model cannot be asked.
     pub status: String,
     /// For how many seconds it has been there.
     #[schemars(with = "i64")]
@@ -34,7 +35,7 @@ pub struct WorkerHealthOutput {
     /// Of how many captured tool uses nothing came.
     #[schemars(with = "i64")]
     pub errors: u64,
-    /// Who compresses: `anthropic`, `openai` or `offline`.
+    /// Who is to compress: `anthropic`, `openai` or `offline`.
     pub compressor: String,
     /// The model, if there is one.
     pub model: Option<String>,
@@ -46,6 +47,10 @@ pub struct WorkerHealthOutput {
     /// How many may be used a day; `null` without a limit.
     #[schemars(with = "Option<i64>")]
     pub daily_token_budget: Option<u64>,
+    /// Whether they are used up: until the next day (UTC) everything is made offline.
+    pub budget_used_up: bool,
+    /// Why the model cannot be asked, as the worker of this process last heard; `null` when it can be.
+    pub model_trouble: Option<ModelTrouble>,
 }
 
 impl Operation for WorkerHealth {
@@ -62,8 +67,12 @@ impl Operation for WorkerHealth {
         let spent = tx.spent_on(&context.now.day()).map_err(store_fault)?;
         let stats = tx.queue_stats().map_err(store_fault)?;
         let settings = &context.settings.observations;
+        let now_by = settings.compressor_within_budget(|| Ok(spent.tokens))?;
+        let model_trouble = settings.troubles.current();
         Ok(WorkerHealthOutput {
-            status: "ok".to_owned(),
+            status: if model_trouble.is_none() { "ok" } else { "degraded" }.to_owned(),
+            budget_used_up: now_by.model() != settings.compressor.model(),
+            model_trouble,
             uptime_s: u64::try_from(now - context.settings.started_at.as_millis()).unwrap_or(0) / 1_000,
             queue_depth: stats.raw + stats.processing,
             observations_today: tx.count_observations_since(midnight).map_err(store_fault)?,

@@ -4,12 +4,16 @@
 //! files beside this one.
 
 use baton_core::observation::{HookEvent, make_private};
-use baton_core::{Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, Track, Venture};
+use baton_core::{
+    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash, Timestamp,
+    Track, Venture,
+};
 use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::mend::mend;
 use super::{capture, compact, end};
 use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
 use crate::session::{StartSessionParams, begin_briefing, find_or_make};
@@ -92,6 +96,9 @@ pub struct HookParams {
     /// The machine.
     #[serde(default)]
     pub host: Option<Label>,
+    /// When it happened, for a report that could not be stored at once; now when left out.
+    #[serde(default)]
+    pub reported_at: Option<Timestamp>,
     /// What was made ready of the tool's output.
     #[serde(skip)]
     pub(crate) packed: Option<Packed>,
@@ -132,8 +139,13 @@ impl Operation for Hook {
     const PRIVACY: Privacy = Privacy::Redact(make_private);
     const MAX_REQUEST_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
     const IDEMPOTENT: bool = false;
+    const LENIENT: bool = true;
     type Params = HookParams;
     type Output = HookOutput;
+
+    fn mend(params: &mut Value) {
+        mend(params);
+    }
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
         match params.event {
@@ -159,6 +171,13 @@ impl Operation for Hook {
         if params.event == HookEvent::SessionStart {
             return begin(context, tx, &start);
         }
+        if let Some(ended) = ended_session_of(context, tx, &start, params.event)? {
+            // What comes late is no reason to begin anew. What a chat forgets is kept all the same.
+            if params.event == HookEvent::PreCompact {
+                compact::checkpoint(context, tx, &ended, params)?;
+            }
+            return Ok(HookOutput::default());
+        }
         let session = session_of(context, tx, &start)?;
         match params.event {
             HookEvent::SessionStart => {}
@@ -172,6 +191,34 @@ impl Operation for Hook {
         }
         Ok(HookOutput::default())
     }
+}
+
+impl HookParams {
+    /// When it happened: as it was said, but never later than now.
+    pub(super) fn at(&self, context: &Context<'_>) -> Timestamp {
+        self.reported_at.map_or(context.now, |at| at.min(context.now))
+    }
+}
+
+/// Finds the session of a chat that is over, for an event that does not show that the chat goes on: agents report their last
+/// stop after the end, and the end twice.
+fn ended_session_of(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    start: &StartSessionParams,
+    event: HookEvent,
+) -> Result<Option<Session>, Fault> {
+    let is_last = matches!(event, HookEvent::Stop | HookEvent::SessionEnd | HookEvent::PreCompact);
+    let tuple = crate::session::tuple_of(context, start);
+    if !is_last || tuple.client_session_id.is_none() {
+        return Ok(None);
+    }
+    context.actor.require_venture(&tuple.venture)?;
+    if !tx.lock_active_sessions(&tuple).map_err(store_fault)?.is_empty() {
+        return Ok(None);
+    }
+    let latest = tx.latest_session(&tuple).map_err(store_fault)?;
+    Ok(latest.filter(|session| session.status == SessionStatus::Ended))
 }
 
 /// Finds the session of an event, or makes one: an agent whose start nobody saw works all the same.
@@ -203,7 +250,7 @@ fn keep_prompt(
     if kept.trim().is_empty() {
         return Ok(());
     }
-    tx.insert_prompt(session.id, &kept, context.now).map_err(store_fault)
+    tx.insert_prompt(session.id, &kept, params.at(context)).map_err(store_fault)
 }
 
 /// Says who works where, as a start would.
@@ -253,10 +300,36 @@ fn guess_client(params: &HookParams) -> &'static str {
     }
 }
 
-/// Names a repository after a folder: `local/<name>`, with what a name may not have replaced.
+/// Names a repository after a folder: `local/<name>`, with what a name may not have replaced. The root of the file system
+/// has a name of its own, and a folder of whose name nothing is left a number instead.
 fn repo_of_folder(folder: Option<&str>) -> Option<Repo> {
-    let name = folder?.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next()?;
+    let folder = folder.filter(|folder| !folder.is_empty())?;
+    let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
     let is_kept = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
-    let name: String = name.chars().map(|c| if is_kept(c) { c } else { '-' }).take(128).collect();
-    format!("local/{name}").parse().ok()
+    let kept: String = name.chars().map(|c| if is_kept(c) { c } else { '-' }).take(128).collect();
+    let kept = kept.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
+    let repo = match (name, kept) {
+        ("", _) => "local/filesystem-root".to_owned(),
+        (_, "") => format!("local/folder-{}", Sha256Hash::of(name.as_bytes()).to_string().get(..12)?),
+        (_, kept) => format!("local/{kept}"),
+    };
+    repo.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_gives_its_repository_a_name() {
+        let name = |folder| repo_of_folder(Some(folder)).unwrap().to_string();
+        assert_eq!(name("/home/dev/shop/"), "local/shop");
+        assert_eq!(name("C:\\work\\my shop"), "local/my-shop");
+        assert_eq!((name("/"), name("//")), ("local/filesystem-root".into(), "local/filesystem-root".into()));
+        assert_eq!(name("/home/dev/.config"), "local/config");
+        assert_eq!(name("/work/日本1"), "local/1");
+        assert!(name("/work/日本").starts_with("local/folder-"));
+        assert_ne!(name("/work/日本"), name("/work/中国"));
+        assert_eq!((repo_of_folder(None), repo_of_folder(Some(""))), (None, None));
+    }
 }

@@ -65,6 +65,7 @@ impl Gathered {
     ) -> NewSummary {
         let replaces = self.stored.as_ref().map(|stored| stored.made_at);
         let made_at = replaces.map_or(now, |before| now.max(before.plus(Duration::from_millis(1))));
+        let summary = summary.without_secrets();
         let stored = StoredSummary { made_at, summary, observations: self.observations(), provenance };
         NewSummary { stored, replaces, covers: self.covers.clone() }
     }

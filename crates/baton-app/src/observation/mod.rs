@@ -9,10 +9,12 @@ mod health;
 mod hook;
 mod list;
 mod material;
+mod mend;
 mod queue;
 mod raw;
 mod show;
 mod summarize;
+mod trouble;
 mod view;
 mod work;
 
@@ -27,5 +29,6 @@ pub use queue::{
 };
 pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
 pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
+pub use trouble::{ModelTrouble, ModelTroubles};
 pub use view::{ObservationView, SummaryView};
 pub use work::{Claimed, SummaryJob, WorkQueue};

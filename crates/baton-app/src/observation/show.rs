@@ -29,10 +29,12 @@ pub struct ShowObservationParams {
 pub struct ShowObservationOutput {
     /// The observation.
     pub observation: ObservationView,
-    /// What the tool was asked; `null` unless it was asked for and is still kept.
+    /// What the tool was asked; `null` unless it was asked for and is still kept, and where it was asked nothing.
     pub tool_input: Option<Value>,
-    /// What the tool said; `null` unless it was asked for and is still kept.
+    /// What the tool said; `null` unless it was asked for and is still kept, and where it said nothing.
     pub tool_response: Option<Value>,
+    /// Whether the raw output is still kept; `null` unless it was asked for.
+    pub raw_kept: Option<bool>,
 }
 
 impl Operation for ShowObservation {
@@ -50,12 +52,17 @@ impl Operation for ShowObservation {
                 "list observations with observation.list (GET /api/observations, baton observation list)",
             )
         })?;
-        let mut output =
-            ShowObservationOutput { observation: observation.into(), tool_input: None, tool_response: None };
+        let mut output = ShowObservationOutput {
+            observation: observation.into(),
+            tool_input: None,
+            tool_response: None,
+            raw_kept: None,
+        };
         if params.raw == Some(true) {
             let queue_id = output.observation.queue_id;
             let item = tx.queue_item(queue_id).map_err(store_fault)?;
             let raw = tx.queue_raw(queue_id).map_err(store_fault)?;
+            output.raw_kept = Some(raw.is_some());
             if let (Some(item), Some(raw)) = (item, raw) {
                 let blobs = context.settings.checkpoints.vault.blobs();
                 let tool_use = tool_use(&item, raw, blobs).map_err(store_fault)?;

@@ -185,11 +185,8 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
         now: Timestamp,
     ) -> Result<Observation, Fault> {
-        let Compression { observation: mut compressed, usage, prompt_version } = compression;
-        // A model may put together again what was taken apart.
-        compressed.title = secrets::redact(&compressed.title).into_owned();
-        compressed.summary = secrets::redact(&compressed.summary).into_owned();
-        compressed.detail = compressed.detail.map(|detail| secrets::redact(&detail).into_owned());
+        let Compression { observation, usage, prompt_version } = compression;
+        let compressed = observation.without_secrets();
         let mut files = item.files_touched.clone();
         files.extend(
             compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
@@ -216,7 +213,8 @@ impl WorkQueue {
     }
 
     /// Gives a claimed item back.
-    pub fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<bool, Fault> {
+    pub fn release(&self, claimed: &Claimed, mut release: QueueRelease) -> Result<bool, Fault> {
+        release.error = release.error.map(|error| secrets::redact(&error).into_owned());
         let (id, fence) = (claimed.item.id, claimed.item.fence);
         self.write(move |tx| tx.release_queue_item(id, fence, &release))
     }
@@ -229,7 +227,7 @@ impl WorkQueue {
         usage: TokenUsage,
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
-        let (id, fence, error) = (claimed.item.id, claimed.item.fence, error.to_owned());
+        let (id, fence, error) = (claimed.item.id, claimed.item.fence, secrets::redact(error).into_owned());
         let now = self.app.now();
         let (provenance, price) = (provenance(compressor, "", usage), self.price());
         self.write(move |tx| {
@@ -261,7 +259,7 @@ impl WorkQueue {
         until: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, Fault> {
-        let (claim, error) = (job.claim.clone(), error.to_owned());
+        let (claim, error) = (job.claim.clone(), secrets::redact(error).into_owned());
         self.write(move |tx| tx.postpone_summary(&claim, until, &error))
     }
 

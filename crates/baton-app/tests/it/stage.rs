@@ -9,6 +9,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use baton_app::checkpoint::Vault;
+use baton_app::observation::ModelTroubles;
 use baton_app::{
     AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, ObservationSettings, Reply,
     RequestLog, Settings, find,
@@ -167,6 +168,7 @@ fn settings() -> Settings {
             lease: 5 * MINUTE,
             max_attempts: 3,
             raw_retention: 7 * DAY,
+            troubles: ModelTroubles::default(),
         },
         started_at: NOW,
     }

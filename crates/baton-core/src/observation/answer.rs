@@ -11,6 +11,7 @@ use super::compressed::{
 use super::plain::{first_characters, one_line, plain};
 use super::summary::SessionSummary;
 use crate::json::{JsonError, JsonErrorKind, read_strict};
+use crate::secrets;
 
 /// How many characters a detail may have; a longer one is cut.
 pub const MAX_DETAIL_CHARS: usize = 8_000;
@@ -37,6 +38,8 @@ pub struct AnswerError {
 ///
 /// When there is no JSON object in it, a required field is missing or empty, or a field has a wrong type.
 pub fn read_observation(answer: &str) -> Result<CompressedObservation, AnswerError> {
+    // Before anything is cut: what is left of a secret would no longer look like one.
+    let answer = &secrets::redact(answer);
     read_object(answer)
         .and_then(|members| observation_of(&members))
         .map_err(|problem| refuse(answer, problem))
@@ -48,6 +51,7 @@ pub fn read_observation(answer: &str) -> Result<CompressedObservation, AnswerErr
 ///
 /// As for [`read_observation`].
 pub fn read_summary(answer: &str) -> Result<SessionSummary, AnswerError> {
+    let answer = &secrets::redact(answer);
     read_object(answer).and_then(|members| summary_of(&members)).map_err(|problem| refuse(answer, problem))
 }
 

@@ -175,3 +175,20 @@ proptest! {
         prop_assert!(observation.is_ok(), "{:?}", observation);
     }
 }
+
+#[test]
+fn a_secret_that_a_model_writes_goes_before_anything_is_cut() {
+    let secret = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z5A");
+    let title = format!("{} {secret}", "x".repeat(MAX_TITLE_CHARS - 20));
+    let answer = json!({
+        "title": title, "summary": secret, "files_touched": [secret],
+        "functions_changed": [{ "file": secret, "name": secret, "action": "new" }],
+    });
+    let seen = format!("{:?}", read_observation(&answer.to_string()).unwrap().without_secrets());
+    assert!(!seen.contains("ghp_") && seen.contains("[redacted:"), "{seen}");
+    let answer = json!({ "summary": secret, "key_files": [secret], "key_decisions": [secret] });
+    let seen = format!("{:?}", read_summary(&answer.to_string()).unwrap().without_secrets());
+    assert!(!seen.contains("ghp_"), "{seen}");
+    let cut = format!("{} {secret} is no JSON", "y".repeat(SHOWN_CHARS - 20));
+    assert!(!read_observation(&cut).unwrap_err().to_string().contains("ghp_"));
+}

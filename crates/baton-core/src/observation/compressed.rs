@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::secrets;
+
 /// How many characters a title may have; a longer one is cut.
 pub const MAX_TITLE_CHARS: usize = 200;
 /// How many characters a summary may have; a longer one is cut.
@@ -21,6 +23,29 @@ pub struct CompressedObservation {
     pub files_touched: Vec<String>,
     /// The functions that were changed, where that can be told.
     pub functions_changed: Vec<FunctionChange>,
+}
+
+impl CompressedObservation {
+    /// Takes secrets out of everything that it says: a model may put together again what was taken apart.
+    #[must_use]
+    pub fn without_secrets(self) -> Self {
+        let clean = |text: String| secrets::redact(&text).into_owned();
+        Self {
+            title: clean(self.title),
+            summary: clean(self.summary),
+            detail: self.detail.map(clean),
+            files_touched: self.files_touched.into_iter().map(clean).collect(),
+            functions_changed: self
+                .functions_changed
+                .into_iter()
+                .map(|FunctionChange { file, name, action }| FunctionChange {
+                    file: clean(file),
+                    name: clean(name),
+                    action,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// A function that was changed.

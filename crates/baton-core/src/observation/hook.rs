@@ -4,22 +4,30 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::plain::plain;
+
 /// What happened to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum HookEvent {
     /// A chat began, or went on after a break.
+    #[serde(alias = "SessionStart")]
     SessionStart,
     /// Its user asked for something.
+    #[serde(alias = "UserPromptSubmit")]
     UserPromptSubmit,
     /// A tool was used.
+    #[serde(alias = "PostToolUse", alias = "post-tool-use-failure", alias = "PostToolUseFailure")]
     PostToolUse,
     /// The chat is about to forget most of its context.
+    #[serde(alias = "PreCompact")]
     PreCompact,
     /// The agent has answered and waits.
+    #[serde(alias = "Stop")]
     Stop,
     /// The chat is over.
+    #[serde(alias = "SessionEnd")]
     SessionEnd,
 }
 
@@ -77,8 +85,8 @@ pub fn files_of(tool_input: &Value, cwd: Option<&str>) -> Vec<String> {
     let mut files = Vec::new();
     let mut add = |value: &Value| {
         if let Some(text) = value.as_str().filter(|text| is_path(text)) {
-            let path = relative(text, cwd).to_owned();
-            if files.len() < MAX_FILES && !files.contains(&path) {
+            let path = plain(relative(text, cwd)).replace('\n', "");
+            if files.len() < MAX_FILES && !path.is_empty() && !files.contains(&path) {
                 files.push(path);
             }
         }
@@ -128,8 +136,15 @@ mod tests {
         for event in HookEvent::ALL {
             assert_eq!(HookEvent::from_name(event.as_str()), Some(event));
             assert_eq!(HookEvent::from_name(event.wire_name()), Some(event));
+            for name in [event.as_str(), event.wire_name()] {
+                assert_eq!(serde_json::from_value::<HookEvent>(name.into()).unwrap(), event);
+            }
         }
         assert_eq!(HookEvent::from_name("PostToolUseFailure"), Some(HookEvent::PostToolUse));
+        assert_eq!(
+            serde_json::from_value::<HookEvent>("PostToolUseFailure".into()).unwrap(),
+            HookEvent::PostToolUse
+        );
         assert_eq!(HookEvent::from_name("notification"), None);
     }
 
@@ -148,6 +163,7 @@ mod tests {
                 vec!["x/y.py", "z"],
             ),
             (json!({ "command": "ls", "path": 7 }), vec![]),
+            (json!({ "path": "a\u{1b}[2Jb\u{202e}c\r.rs" }), vec!["abc.rs"]),
             (json!(null), vec![]),
         ] {
             assert_eq!(files_of(&input, cwd), expected, "{input}");

@@ -19,15 +19,21 @@ pub enum LenientError {
     NotAnObject,
 }
 
-/// Reads an object, mending bytes that are no UTF-8, escapes that are none and control characters in strings.
+/// How deep a document may be nested. It leaves room for what is put around it: readers of JSON end at 128.
+const MAX_DEPTH: usize = 100;
+/// Stands in place of what is nested deeper.
+const TOO_DEEP: &str = "\"[nested too deeply]\"";
+
+/// Reads an object, mending bytes that are no UTF-8, escapes that are none, control characters in strings, numbers that
+/// are out of range or none, and what is nested too deeply.
 pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, LenientError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(LenientError::Empty);
     }
     let value = match serde_json::from_slice(bytes) {
-        Ok(value) => value,
-        Err(_) => serde_json::from_str(&mended(&String::from_utf8_lossy(bytes)))
+        Ok(value) if !is_deeper(&value, MAX_DEPTH) => value,
+        Ok(_) | Err(_) => serde_json::from_str(&mended(&String::from_utf8_lossy(bytes)))
             .map_err(|error| LenientError::NotJson(error.to_string()))?,
     };
     match value {
@@ -36,13 +42,57 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
     }
 }
 
-/// Replaces what JSON does not allow inside strings.
+fn is_deeper(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if depth == 0 => true,
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, depth - 1)),
+        Value::Object(entries) => entries.values().any(|item| is_deeper(item, depth - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Replaces what JSON does not allow, or no reader of it takes.
 fn mended(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut chars = text.char_indices();
     let mut inside = false;
+    let mut depth = 0_usize;
     while let Some((at, character)) = chars.next() {
+        if !inside {
+            match character {
+                '{' | '[' => depth += 1,
+                '}' | ']' if depth > MAX_DEPTH => {
+                    depth -= 1;
+                    if depth == MAX_DEPTH {
+                        out.push_str(TOO_DEEP);
+                    }
+                    continue;
+                }
+                '}' | ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if depth > MAX_DEPTH {
+            match character {
+                '"' => inside = !inside,
+                '\\' if inside => drop(chars.next()),
+                _ => {}
+            }
+            continue;
+        }
         match character {
+            '-' | '0'..='9' | 'N' | 'I' if !inside => {
+                let number = number(text.get(at..).unwrap_or_default());
+                if is_finite(number) {
+                    out.push_str(number);
+                } else {
+                    out.push_str(&format!("\"{number}\""));
+                }
+                // It is ASCII.
+                for _ in 1..number.len() {
+                    chars.next();
+                }
+            }
             '"' => {
                 inside = !inside;
                 out.push('"');
@@ -61,6 +111,23 @@ fn mended(text: &str) -> String {
         }
     }
     out
+}
+
+/// The number, or what some writers say in place of one, that a text begins with; its first character at the least.
+fn number(text: &str) -> &str {
+    let word = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| text.starts_with(word));
+    let digits =
+        text.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+    let length = word.map_or_else(|| digits.count(), str::len).max(1);
+    text.get(..length).unwrap_or(text)
+}
+
+/// Whether a number can be read as it is; what is no number at all is left for the reader to refuse.
+fn is_finite(number: &str) -> bool {
+    match number {
+        "NaN" | "Infinity" | "-Infinity" => false,
+        _ => number.parse::<f64>().map_or(true, f64::is_finite),
+    }
 }
 
 /// Reads what follows a backslash; gives what to write for it and how many characters it took.
@@ -108,6 +175,22 @@ mod tests {
             (b"\xef\xbb\xbf{\"a\":\"bom\"}", "bom"),
         ] {
             assert_eq!(read_lenient(bytes).unwrap()["a"], expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn numbers_and_depths_that_no_reader_takes_are_mended() {
+        let read = |text: &str| Value::Object(read_lenient(text.as_bytes()).unwrap());
+        assert_eq!(
+            read(r#"{"a":1e400,"b":[-1e999,2.5],"c":"1e400","d":NaN,"e":-Infinity,"f":"NaN"}"#),
+            serde_json::json!({ "a": "1e400", "b": ["-1e999", 2.5], "c": "1e400", "d": "NaN", "e": "-Infinity", "f": "NaN" })
+        );
+        for depth in [90, 110, 127, 128, 500, 100_000] {
+            let nested = format!("{}\"]}}\\\"\"{}", "[".repeat(depth), "]".repeat(depth));
+            let text = read(&format!(r#"{{"deep":{nested},"after":"here"}}"#)).to_string();
+            assert!(text.contains(r#""after":"here""#), "{depth}");
+            assert_eq!(text.contains("nested too deeply"), depth >= MAX_DEPTH, "{depth}");
+            assert!(serde_json::from_str::<Value>(&format!("[[[{text}]]]")).is_ok(), "{depth}");
         }
     }
 

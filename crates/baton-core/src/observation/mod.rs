@@ -27,6 +27,7 @@ pub use cost::Price;
 pub use cut::{MAX_RAW_CHARS, cut_output};
 pub use hook::{HookEvent, files_of, relative};
 pub use lenient::{LenientError, read_lenient};
+pub use plain::{one_line, visible};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
 pub use prompt::{
     COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, compress_prompt, digests_in_prompt,

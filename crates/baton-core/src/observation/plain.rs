@@ -3,6 +3,7 @@
 //! Tool output holds colours, progress bars and whatever a file held. A model pays for them, and a reader's terminal
 //! would obey them.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
@@ -31,8 +32,26 @@ pub(super) fn plain(text: &str) -> String {
     kept
 }
 
-/// Makes one line of at most `max` characters of a text.
-pub(super) fn one_line(text: &str, max: usize) -> String {
+/// Writes a text so that a terminal shows it and does not obey it: what it would obey is spelled out. Line ends and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_obeyed =
+        |character: char| hides(character) || character.is_control() && !matches!(character, '\n' | '\t');
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_obeyed(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Makes one line of at most `max` characters of a text, without what a terminal obeys.
+pub fn one_line(text: &str, max: usize) -> String {
     let plain = plain(text);
     let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     first_characters(&joined, max).trim_end().to_owned()
@@ -118,6 +137,18 @@ mod tests {
     fn one_line_is_one_line_within_its_limit() {
         assert_eq!(one_line(" a\n\tb  \u{1b}[1mc\u{1b}[0m ", 100), "a b c");
         assert_eq!(one_line("äöü ß", 4), "äöü");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        for (text, expected) in [
+            ("plain\n\ttext é", "plain\n\ttext é"),
+            ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
+            ("a\rb\u{9b}2J", "a\\rb\\u{9b}2J"),
+            ("x\u{202e}gnp.exe", "x\\u{202e}gnp.exe"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
     }
 
     proptest! {

@@ -9,58 +9,124 @@ use crate::secrets;
 /// Stands where a private part was.
 pub const PRIVATE_MARK: &str = "[private]";
 
-const OPEN: &str = "<private>";
-const CLOSE: &str = "</private>";
+const NAME: &[u8] = b"private";
+/// How much may stand in a tag after its name.
+const MAX_ATTRIBUTES: usize = 200;
 
 /// Takes every `<private>…</private>` out of a text. What is opened and not closed is private to the end: a tool may have
 /// cut the rest off.
 pub fn without_private(text: &str) -> Cow<'_, str> {
-    let Some(mut open) = find(text, OPEN, 0) else { return Cow::Borrowed(text) };
-    let mut clean = String::with_capacity(text.len());
-    let mut from = 0;
-    loop {
-        clean.push_str(text.get(from..open).unwrap_or_default());
-        clean.push_str(PRIVATE_MARK);
-        // One that is opened inside another is closed by the same mark: it takes as many to close as to open.
-        let mut depth = 1;
-        let mut at = open + OPEN.len();
-        while depth > 0 {
-            let Some(close) = find(text, CLOSE, at) else { return Cow::Owned(clean) };
-            let inner = find(text, OPEN, at).filter(|inner| *inner < close);
-            (depth, at) = match inner {
-                Some(inner) => (depth + 1, inner + OPEN.len()),
-                None => (depth - 1, close + CLOSE.len()),
-            };
-        }
-        from = at;
-        match find(text, OPEN, from) {
-            Some(next) => open = next,
-            None => {
-                clean.push_str(text.get(from..).unwrap_or_default());
-                return Cow::Owned(clean);
-            }
-        }
-    }
-}
-
-/// Finds a tag, in whatever case it is written.
-fn find(text: &str, tag: &str, from: usize) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    while let Some(offset) = bytes.get(at..)?.iter().position(|byte| *byte == b'<') {
-        at += offset;
-        if bytes.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes())) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
+    Veil::default().draw_over(text)
 }
 
 /// Takes private parts and secrets out of every text of a document.
 pub fn make_private(value: &mut Value) {
     drop_private(value);
     secrets::redact_json(value);
+}
+
+/// How many private parts are open. It takes as many to close as to open.
+#[derive(Default)]
+struct Veil {
+    depth: usize,
+}
+
+impl Veil {
+    /// Takes what is private out of the next text.
+    fn draw_over<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        let mut tag = next_tag(text, 0);
+        if text.is_empty() || (self.depth == 0 && tag.is_none()) {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = String::with_capacity(text.len());
+        if self.depth > 0 {
+            clean.push_str(PRIVATE_MARK);
+        }
+        let mut from = 0;
+        while let Some(found) = tag {
+            match (found.closes, self.depth) {
+                (false, 0) => {
+                    clean.push_str(text.get(from..found.start).unwrap_or_default());
+                    clean.push_str(PRIVATE_MARK);
+                    self.depth = 1;
+                }
+                (false, depth) => self.depth = depth + 1,
+                (true, 0) => {}
+                (true, depth) => {
+                    self.depth = depth - 1;
+                    from = found.end;
+                }
+            }
+            tag = next_tag(text, found.end);
+        }
+        if self.depth == 0 {
+            clean.push_str(text.get(from..).unwrap_or_default());
+        }
+        Cow::Owned(clean)
+    }
+}
+
+struct Tag {
+    start: usize,
+    end: usize,
+    closes: bool,
+}
+
+/// Finds the next tag that opens or closes a private part, in whatever case it is written, with attributes, and with its
+/// brackets spelled as JSON may spell them.
+fn next_tag(text: &str, from: usize) -> Option<Tag> {
+    let bytes = text.as_bytes();
+    let mut start = from;
+    while let Some(offset) = bytes.get(start..)?.iter().position(|byte| matches!(byte, b'<' | b'\\')) {
+        start += offset;
+        if let Some((closes, rest)) = read_tag(bytes.get(start..)?) {
+            return Some(Tag { start, end: bytes.len() - rest.len(), closes });
+        }
+        start += 1;
+    }
+    None
+}
+
+/// Reads a tag; gives whether it closes, and what follows it.
+fn read_tag(bytes: &[u8]) -> Option<(bool, &[u8])> {
+    let rest = after_bracket(bytes, b'<', b"u003c")?;
+    let slash = after_backslashes(rest).strip_prefix(b"/");
+    let rest = slash.unwrap_or(rest);
+    let name = rest.get(..NAME.len()).filter(|name| name.eq_ignore_ascii_case(NAME))?;
+    let rest = rest.get(name.len()..)?;
+    if let Some(after) = after_bracket(rest, b'>', b"u003e") {
+        return Some((slash.is_some(), after));
+    }
+    rest.first().filter(|byte| byte.is_ascii_whitespace())?;
+    let attributes = rest.get(..MAX_ATTRIBUTES).unwrap_or(rest);
+    let length = attributes.iter().position(|byte| matches!(byte, b'<' | b'>')).unwrap_or(attributes.len());
+    let end = (1..=length)
+        .find(|end| after_bracket(rest.get(*end..).unwrap_or_default(), b'>', b"u003e").is_some())?;
+    // `<private />` has nothing inside.
+    if slash.is_none() && rest.get(..end)?.ends_with(b"/") {
+        return None;
+    }
+    Some((slash.is_some(), after_bracket(rest.get(end..)?, b'>', b"u003e")?))
+}
+
+/// Steps over a bracket, plain or as the escape that JSON has for it.
+fn after_bracket<'a>(bytes: &'a [u8], plain: u8, escape: &[u8]) -> Option<&'a [u8]> {
+    match bytes {
+        [first, rest @ ..] if *first == plain => Some(rest),
+        [b'\\', ..] => {
+            let spelled = after_backslashes(bytes);
+            let is_escape = spelled.get(..escape.len())?.eq_ignore_ascii_case(escape);
+            if is_escape { spelled.get(escape.len()..) } else { None }
+        }
+        _ => None,
+    }
+}
+
+/// Steps over backslashes: as many as there are when JSON stands inside JSON.
+fn after_backslashes(bytes: &[u8]) -> &[u8] {
+    const MAX: usize = 8;
+    let count = bytes.iter().take(MAX).take_while(|byte| **byte == b'\\').count();
+    bytes.get(count..).unwrap_or_default()
 }
 
 fn drop_private(value: &mut Value) {
@@ -70,16 +136,38 @@ fn drop_private(value: &mut Value) {
                 *text = clean;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_private),
+        Value::Array(_) => draw_through(&mut Veil::default(), value),
         Value::Object(entries) => {
-            let marked = entries.keys().any(|key| find(key, OPEN, 0).is_some());
-            if marked {
-                let old = std::mem::take(entries);
-                entries.extend(old.into_iter().map(|(key, item)| (without_private(&key).into_owned(), item)));
-            }
+            clean_names(entries);
             entries.values_mut().for_each(drop_private);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Takes what is private out of a list, whose items may be the lines or blocks of one text: what one of them opens, a later
+/// one closes.
+fn draw_through(veil: &mut Veil, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = veil.draw_over(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| draw_through(veil, item)),
+        Value::Object(entries) => {
+            clean_names(entries);
+            entries.values_mut().for_each(|item| draw_through(veil, item));
+        }
+        Value::Number(_) if veil.depth > 0 => *value = PRIVATE_MARK.into(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn clean_names(entries: &mut serde_json::Map<String, Value>) {
+    if entries.keys().any(|key| next_tag(key, 0).is_some()) {
+        let old = std::mem::take(entries);
+        entries.extend(old.into_iter().map(|(key, item)| (without_private(&key).into_owned(), item)));
     }
 }
 
@@ -99,6 +187,14 @@ mod tests {
             ("a <private>b <private>c</private> d</private> e", "a [private] e"),
             ("a </private> b", "a </private> b"),
             ("é<private>ü</private>ß", "é[private]ß"),
+            ("a <private >b</private > c", "a [private] c"),
+            ("a <private reason=\"key > x\">b</private> c", "a [private] c"),
+            (r#"{"a":"\u003cprivate\u003eb\u003c/private\u003e"}"#, r#"{"a":"[private]"}"#),
+            (r#"\\u003CPrivate why=\"x\"\\u003Eb<\/private> c"#, "[private] c"),
+            (
+                "a <private/> <private /> <privateKey> <private",
+                "a <private/> <private /> <privateKey> <private",
+            ),
         ] {
             assert_eq!(without_private(text), expected);
         }
@@ -114,7 +210,42 @@ mod tests {
         assert!(text.contains(PRIVATE_MARK) && text.contains("[redacted:"), "{text}");
     }
 
+    #[test]
+    fn what_one_item_of_a_list_opens_a_later_one_closes() {
+        let mut value = json!({
+            "structuredPatch": [{ "oldStart": 1, "lines": [" a", "+<private>", "+LEAK", "", "+</private>", "+b"] }],
+            "blocks": [{ "text": "a <private>" }, { "text": "LEAK", "pin": 1234 }, ["LEAK"], { "text": "x</private> b" }],
+            "cut": ["a", "<private>b", "LEAK", { "text": "LEAK" }],
+            "next": "seen",
+        });
+        make_private(&mut value);
+        assert_eq!(
+            value,
+            json!({
+                "structuredPatch": [{
+                    "oldStart": 1, "lines": [" a", "+[private]", "[private]", "", "[private]", "+b"],
+                }],
+                "blocks": [
+                    { "text": "a [private]" }, { "text": "[private]", "pin": "[private]" }, ["[private]"],
+                    { "text": "[private] b" },
+                ],
+                "cut": ["a", "[private]", "[private]", { "text": "[private]" }],
+                "next": "seen",
+            })
+        );
+    }
+
     proptest! {
+        #[test]
+        fn nothing_between_marks_survives_in_lines(before in "[a-z<>/ ]{0,9}", inside in "[A-Z]{4,9}", count in 1..5_usize) {
+            let mut lines = vec![format!("{before}<private>")];
+            lines.extend(std::iter::repeat_n(inside.clone(), count));
+            lines.push("</private>".to_owned());
+            let mut value = json!([lines]);
+            make_private(&mut value);
+            prop_assert!(!value.to_string().contains(inside.as_str()), "{value}");
+        }
+
         #[test]
         fn nothing_between_marks_survives(before in "[a-z<>/ ]{0,20}", inside in "[A-Z]{1,20}", after in "[a-z ]{0,20}") {
             let text = format!("{before}<private>{inside}</private>{after}");

@@ -86,6 +86,7 @@ fn change_of(input: &Value, response: &Value) -> Option<String> {
     }
     let said = || match response {
         Value::String(_) | Value::Array(_) => text_of(response),
+        Value::Object(members) if is_error(members) => text_of(response),
         _ => String::new(),
     };
     if let Some(edits) = input.get("edits").and_then(Value::as_array) {
@@ -102,6 +103,11 @@ fn change_of(input: &Value, response: &Value) -> Option<String> {
     let content = input.get("content").or_else(|| input.get("new_source"))?.as_str()?;
     let file = files_of_input(input)?;
     Some(join([format!("+++ {file}"), content.to_owned(), said()]))
+}
+
+/// Whether a tool says that it failed.
+fn is_error(members: &Map<String, Value>) -> bool {
+    ["is_error", "isError"].iter().any(|name| members.get(*name) == Some(&Value::Bool(true)))
 }
 
 fn files_of_input(input: &Value) -> Option<&str> {
@@ -173,6 +179,12 @@ fn object_text(members: &Map<String, Value>) -> Option<String> {
         members.get("content").and_then(Value::as_array).and_then(|blocks| blocks_text(blocks))
     {
         return Some(text);
+    }
+    if is_error(members)
+        && let Some(text) = members.get("content").and_then(Value::as_str)
+        && members.len() == 2
+    {
+        return Some(join(["[failed]".to_owned(), text.to_owned()]));
     }
     let name = TEXT_MEMBERS.into_iter().find(|name| members.get(*name).is_some_and(Value::is_string))?;
     let text = members.get(name)?.as_str()?.to_owned();

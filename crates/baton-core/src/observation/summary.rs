@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::FunctionChange;
+use crate::secrets;
 
 /// What a session came to, in few words.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +15,19 @@ pub struct SessionSummary {
     pub key_files: Vec<String>,
     /// Significant technical decisions.
     pub key_decisions: Vec<String>,
+}
+
+impl SessionSummary {
+    /// Takes secrets out of everything that it says: a model may put together again what was taken apart.
+    #[must_use]
+    pub fn without_secrets(self) -> Self {
+        let clean = |text: String| secrets::redact(&text).into_owned();
+        Self {
+            summary: clean(self.summary),
+            key_files: self.key_files.into_iter().map(clean).collect(),
+            key_decisions: self.key_decisions.into_iter().map(clean).collect(),
+        }
+    }
 }
 
 /// What a summary is made from.

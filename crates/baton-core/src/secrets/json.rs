@@ -3,13 +3,16 @@
 //! Owns paths to findings and the walk over a document. Strings are scanned as text; the name of an object
 //! entry adds what it says about its value, and is scanned itself.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::assignment::{is_assigned, redact_assigned};
 use super::redact::{redact, redact_findings};
 use super::rules::Rule;
-use super::scan::{Finding, scan, scan_entry};
+use super::scan::{Finding, contains_secret, scan, scan_entry};
 
 /// Says which rule matched and where in a document; never what was matched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,11 +36,14 @@ pub fn scan_json(value: &Value) -> Vec<JsonFinding> {
     findings
 }
 
-/// Replaces the secrets in every string and entry name of `value` and returns how many there were.
+/// Replaces the secrets in every string and entry name of `value`, those included that are told by nothing but the name
+/// they are assigned to, which [`scan_json`] does not report: it is a guess. A private key goes too where it lies across the
+/// strings of a list, as in a file that comes line by line.
 ///
 /// Names that become equal are kept apart by a number, so no entry is lost.
-pub fn redact_json(value: &mut Value) -> usize {
-    redact_value(value, None)
+pub fn redact_json(value: &mut Value) {
+    redact_lists(value);
+    redact_value(value, None);
 }
 
 fn findings_of(text: &str, name: Option<&str>) -> Vec<Finding> {
@@ -96,27 +102,31 @@ fn push_key(path: &mut String, key: &str) {
     path.push_str(&key);
 }
 
-fn redact_value(value: &mut Value, name: Option<&str>) -> usize {
+fn redact_value(value: &mut Value, name: Option<&str>) {
     match value {
         Value::String(text) => {
             let findings = findings_of(text, name);
             if !findings.is_empty() {
                 *text = redact_findings(text, &findings);
             }
-            findings.len()
+            if name.is_some_and(|name| is_assigned(name, text)) {
+                let all = Finding { rule: Rule::AssignedSecret, start: 0, end: text.len() };
+                *text = redact_findings(text, &[all]);
+            } else if let Cow::Owned(clean) = redact_assigned(text) {
+                *text = clean;
+            }
         }
-        Value::Array(items) => items.iter_mut().map(|item| redact_value(item, name)).sum(),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, name)),
         Value::Object(entries) => {
-            let values: usize = entries.iter_mut().map(|(key, item)| redact_value(item, Some(key))).sum();
-            values + redact_keys(entries)
+            entries.iter_mut().for_each(|(key, item)| redact_value(item, Some(key)));
+            redact_keys(entries);
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn redact_keys(entries: &mut Map<String, Value>) -> usize {
-    let count = entries.keys().map(|key| scan(key).len()).sum();
-    if count > 0 {
+fn redact_keys(entries: &mut Map<String, Value>) {
+    if entries.keys().any(|key| contains_secret(key)) {
         for (key, item) in std::mem::take(entries) {
             let clean = redact(&key).into_owned();
             let mut unique = clean.clone();
@@ -128,5 +138,58 @@ fn redact_keys(entries: &mut Map<String, Value>) -> usize {
             entries.insert(unique, item);
         }
     }
-    count
+}
+
+/// Replaces private keys that lie across the strings of a list. No other rule looks beyond a line.
+fn redact_lists(value: &mut Value) {
+    match value {
+        Value::Array(_) if holds_key(value) => {
+            let mut texts = Vec::new();
+            gather(value, &mut texts);
+            redact_across(texts);
+        }
+        Value::Object(entries) => entries.values_mut().for_each(redact_lists),
+        Value::Array(_) | Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn holds_key(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("PRIVATE KEY"),
+        Value::Array(items) => items.iter().any(holds_key),
+        Value::Object(entries) => entries.values().any(holds_key),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn gather<'a>(value: &'a mut Value, texts: &mut Vec<&'a mut String>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| gather(item, texts)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| gather(item, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn redact_across(texts: Vec<&mut String>) {
+    let joined = texts.iter().map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
+    let keys: Vec<Finding> =
+        scan(&joined).into_iter().filter(|finding| finding.rule == Rule::PrivateKey).collect();
+    let mut start = 0;
+    for text in texts {
+        let end = start + text.len();
+        let within: Vec<Finding> = keys
+            .iter()
+            .filter(|key| key.start < end && key.end > start)
+            .map(|key| Finding {
+                rule: key.rule,
+                start: key.start.max(start) - start,
+                end: key.end.min(end) - start,
+            })
+            .collect();
+        if !within.is_empty() {
+            *text = redact_findings(text, &within);
+        }
+        start = end + 1;
+    }
 }

@@ -11,6 +11,7 @@
 //! the text it looks at is cut short by a marker, redacted text scans clean and redacting it again is a
 //! no-op.
 
+mod assignment;
 mod context;
 mod json;
 mod redact;

@@ -80,8 +80,7 @@ proptest! {
         let names = names.iter().map(|name| name.concat()).chain(headers);
         let entries = names.zip(values.iter().cycle()).map(|(name, value)| (name, Value::String(value.concat())));
         let mut document = Value::Array(vec![Value::Object(entries.collect())]);
-        let found = scan_json(&document).len();
-        prop_assert_eq!(redact_json(&mut document), found);
+        redact_json(&mut document);
         prop_assert_eq!(scan_json(&document), []);
     }
 }

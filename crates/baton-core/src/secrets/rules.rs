@@ -45,11 +45,13 @@ pub enum Rule {
     UrlPassword,
     /// A Baton agent token.
     BatonToken,
+    /// A value that is assigned to a name that says secret. A guess: it is taken out, and never refused.
+    AssignedSecret,
 }
 
 impl Rule {
     /// Lists every rule, in id-table order.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::AwsAccessKey,
         Self::AwsSecretKey,
         Self::StripeKey,
@@ -68,6 +70,7 @@ impl Rule {
         Self::BearerHeader,
         Self::UrlPassword,
         Self::BatonToken,
+        Self::AssignedSecret,
     ];
 
     /// Returns the stable id used in markers, on the wire and in configuration.
@@ -92,6 +95,7 @@ impl Rule {
             Self::BearerHeader => "bearer-header",
             Self::UrlPassword => "url-password",
             Self::BatonToken => "baton-token",
+            Self::AssignedSecret => "assigned-secret",
         }
     }
 
@@ -117,6 +121,7 @@ impl Rule {
             Self::BearerHeader => "a credential in a request header",
             Self::UrlPassword => "a password in a URL",
             Self::BatonToken => "a Baton agent token",
+            Self::AssignedSecret => "a secret by its name",
         }
     }
 }

@@ -147,11 +147,13 @@ fn body_length(rest: &[u8]) -> usize {
     }
 }
 
+/// Returns where the next line's text begins, behind the mark that a diff gives to lines that go.
 fn line_start(rest: &[u8], from: usize) -> usize {
     let mut at = from;
     loop {
         at += match rest.get(at..) {
             Some([b'\\', b'n' | b'r', ..]) => 2,
+            Some([b'\n', b'-', next, ..]) if *next != b'-' => 2,
             Some([b' ' | b'\t' | b'\r' | b'\n' | b'"', ..]) => 1,
             _ => return at,
         };

@@ -152,6 +152,8 @@ fn context_is_kept_and_the_secret_goes() {
 fn every_rule_has_an_example_and_one_spelling() {
     let mut exampled: Vec<Rule> = whole_secrets().into_iter().map(|(rule, _)| rule).collect();
     exampled.extend(secrets_in_context().into_iter().map(|(rule, ..)| rule));
+    // Its examples are beside it.
+    exampled.push(Rule::AssignedSecret);
     for rule in Rule::ALL {
         assert!(exampled.contains(&rule), "{} has no example", rule.id());
         assert_eq!(serde_json::to_value(rule).unwrap(), json!(rule.id()));
@@ -365,20 +367,53 @@ fn json_entries_are_judged_with_their_names() {
         "note": fill(40),
     });
     assert_eq!(scan_json(&document).len(), 4);
-    assert_eq!(redact_json(&mut document), 4);
+    redact_json(&mut document);
     assert_eq!(document["headers"]["Authorization"], "Bearer [redacted:bearer-header]");
     assert_eq!(document["headers"]["X-API-Key"][0], "[redacted:bearer-header]");
     assert_eq!(document["AWS_SECRET_ACCESS_KEY"], "[redacted:aws-secret-key]");
     assert_eq!(document["note"], fill(40));
-    assert_eq!((scan_json(&document).len(), redact_json(&mut document)), (0, 0));
+    assert_eq!(scan_json(&document), []);
+}
+
+#[test]
+fn private_keys_go_also_where_they_come_as_lines() {
+    let body = fill(64);
+    let lines = |mark: &str| {
+        let begin = ["-----BEGIN RSA PRIV", "ATE KEY-----"].concat();
+        let end = begin.replace("BEGIN", "END");
+        json!([
+            format!("{mark}{begin}"),
+            format!("{mark}{body}"),
+            format!("{mark}{}", fill(9)),
+            format!("{mark}{end}"),
+            "after"
+        ])
+    };
+    for mark in ["", "+", "-", " "] {
+        let mut cut = lines(mark);
+        cut.as_array_mut().unwrap().truncate(3);
+        let mut document =
+            json!({ "patch": [{ "oldStart": 1, "lines": lines(mark) }], "cut": cut, "kept": fill(64) });
+        redact_json(&mut document);
+        let text = document.to_string();
+        assert_eq!(text.matches(&body).count(), 1, "{text}");
+        assert_eq!(document["patch"][0]["lines"][3], "[redacted:private-key]");
+        assert_eq!(document["patch"][0]["lines"][4], "after");
+        assert!(document["cut"][2].as_str().unwrap().ends_with("[redacted:private-key]"), "{text}");
+    }
+    let blocks = lines("").as_array().unwrap().iter().map(|line| json!({ "text": line })).collect::<Vec<_>>();
+    let mut document = json!({ "content": blocks });
+    redact_json(&mut document);
+    assert!(!document.to_string().contains(&body) && document["content"][4]["text"] == "after", "{document}");
 }
 
 #[test]
 fn redacted_json_names_stay_apart() {
     let (one, two) = (token(["gh", "p_"], 36), token(["gh", "o_"], 36));
     let mut document = json!({ one: 1, two: 2, "plain": 3 });
-    assert_eq!(redact_json(&mut document), 2);
+    redact_json(&mut document);
     let expected = json!({ "[redacted:github-token]": 2, "[redacted:github-token] (2)": 1, "plain": 3 });
     assert_eq!(document, expected);
-    assert_eq!(redact_json(&mut document), 0);
+    redact_json(&mut document);
+    assert_eq!(document, expected);
 }

@@ -90,16 +90,28 @@ impl<'a> Call<'a> {
         clean(&output).into_owned()
     }
 
+    /// Whether the response is marked as that of a tool that failed.
+    pub(super) fn is_error(&self) -> bool {
+        let failed = |name: &str| self.response.get(name).and_then(Value::as_bool) == Some(true);
+        let first = match self.response {
+            Value::Array(blocks) => {
+                blocks.first().and_then(|block| block.get("text")).unwrap_or(&Value::Null)
+            }
+            response => response,
+        };
+        failed("is_error")
+            || failed("isError")
+            || first.as_str().is_some_and(|text| text.trim_start().starts_with(ERROR_TAG))
+    }
+
     /// Whether and why the tool failed, as far as the response says so.
     pub(super) fn refusal(&self) -> Option<Refusal> {
-        let failed = |name: &str| self.response.get(name).and_then(Value::as_bool) == Some(true);
-        let is_error = failed("is_error") || failed("isError");
         let text = match self.response {
             Value::String(text) if text.starts_with("Error") || text.contains(REJECTION) => text.clone(),
-            _ if is_error => self.output(),
+            _ if self.is_error() => self.output(),
             _ => return None,
         };
-        let text = clean(&text).replace("<tool_use_error>", "").replace("</tool_use_error>", "");
+        let text = without_error_tags(clean(&text).into_owned());
         let Some((_, after)) = text.split_once(REJECTION) else {
             return Some(Refusal::Failed(text.trim().to_owned()));
         };
@@ -110,6 +122,14 @@ impl<'a> Call<'a> {
 
 /// How Claude Code words it when the user declines.
 const REJECTION: &str = "doesn't want to proceed with this tool use";
+
+/// How Claude Code marks what a tool said that failed.
+const ERROR_TAG: &str = "<tool_use_error>";
+
+/// Takes those marks off.
+pub(super) fn without_error_tags(text: String) -> String {
+    if text.contains(ERROR_TAG) { text.replace(ERROR_TAG, "").replace("</tool_use_error>", "") } else { text }
+}
 
 fn text_of<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
     names

@@ -67,6 +67,9 @@ impl Draft {
 fn observe(tool_use: &ToolUse) -> CompressedObservation {
     let call = Call::new(tool_use);
     let draft = match call.refusal() {
+        None | Some(Refusal::Failed(_)) if let Some((wanted, said)) = edit::failed_patch(&call) => {
+            failed(&call, &wanted, &said)
+        }
         Some(refusal) if !shell::is_shell(&call) || matches!(refusal, Refusal::Rejected(_)) => {
             refused(&call, &refusal)
         }
@@ -112,20 +115,20 @@ fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
             }
             Draft { title: title(&wanted, Some("declined by user")), summary, ..Draft::default() }
         }
-        Refusal::Failed(message) => {
-            let reason = first_line(message).trim_start_matches("Error: ");
-            let summary = format!("{} failed: {}", call.tool, one_line(message, 500));
-            let (draft, mut detail) = Draft::begin(
-                call,
-                title(&wanted, Some(&format!("failed, {}", one_line(reason, 48)))),
-                summary,
-            );
-            if message.len() > 500 {
-                detail.lines(super::lines::error_lines(message));
-            }
-            draft.with_detail(detail)
-        }
+        Refusal::Failed(message) => failed(call, &wanted, message),
     }
+}
+
+fn failed(call: &Call<'_>, wanted: &str, message: &str) -> Draft {
+    let reason = first_line(message).trim_start_matches("Error: ");
+    let summary = format!("{} failed: {}", call.tool, one_line(message, 500));
+    let outcome =
+        if reason.is_empty() { "failed".to_owned() } else { format!("failed, {}", one_line(reason, 48)) };
+    let (draft, mut detail) = Draft::begin(call, title(wanted, Some(&outcome)), summary);
+    if message.len() > 500 {
+        detail.lines(super::lines::error_lines(message));
+    }
+    draft.with_detail(detail)
 }
 
 /// What a tool was asked to do, in few words.

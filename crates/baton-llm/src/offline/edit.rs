@@ -9,6 +9,7 @@ use super::compressor::Draft;
 use super::facts::{Detail, names};
 use super::language::Kind;
 use super::patch::{self, Fate, FilePatch};
+use super::run::Run;
 use super::text::{counted, file_name, join_within, one_line, shorten};
 use super::title::title;
 
@@ -27,15 +28,29 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         "edit" | "multiedit" | "write" | "notebookedit" | "write_file" | "replace" | "edit_file"
         | "create_file" | "str_replace" | "search_replace" => one_file(call),
         "str_replace_editor" | "str_replace_based_edit_tool" if command != "view" => one_file(call),
-        "apply_patch" => {
-            from_codex(call, call.asked(&["patch", "input", "command"]).or(call.input.as_str())?)
-        }
+        _ => from_codex(call, patch_of(call)?),
+    }
+}
+
+/// The patch that a tool was asked to apply, as Codex words it.
+fn patch_of<'a>(call: &Call<'a>) -> Option<&'a str> {
+    match call.tool.to_ascii_lowercase().as_str() {
+        "apply_patch" => call.asked(&["patch", "input", "command"]).or(call.input.as_str()),
         "shell" | "local_shell" | "exec_command" | "bash" => {
-            let text = patch_in_command(call.input.get("command").or_else(|| call.input.get("cmd"))?)?;
-            from_codex(call, text)
+            patch_in_command(call.input.get("command").or_else(|| call.input.get("cmd"))?)
         }
         _ => None,
     }
+}
+
+/// The files of a patch that was not applied, and what was said instead.
+pub(super) fn failed_patch(call: &Call<'_>) -> Option<(String, String)> {
+    let patch = patch_of(call)?;
+    let run = Run::of(call);
+    let failed = run.failed() || run.output.trim_start().starts_with("apply_patch verification failed");
+    let files = patch::read_codex(patch);
+    let paths: Vec<String> = files.iter().map(|file| call.path(file.path)).collect();
+    (failed && !paths.is_empty()).then(|| (format!("Patch {}", join_within(&paths, 70)), run.output))
 }
 
 /// The patch of `apply_patch`, given to a shell.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, without_error_tags};
 use super::text::{clean, one_line};
 
 /// A command and how it ended.
@@ -12,6 +12,8 @@ pub(super) struct Run {
     pub(super) purpose: Option<String>,
     pub(super) output: String,
     pub(super) status: Option<i64>,
+    /// Whether it is said to have failed; how, is told by the status, if anything.
+    refused: bool,
     pub(super) interrupted: bool,
     pub(super) background: bool,
 }
@@ -33,7 +35,11 @@ impl Run {
             _ => String::new(),
         };
         let (output, wrapper) = unpack(call);
-        let (output, status) = exit_status(&output, call.response, wrapper.as_ref());
+        let refused = call.is_error();
+        let output = without_error_tags(output);
+        let interrupted = call.response.get("interrupted").and_then(Value::as_bool) == Some(true)
+            || refused && is_interruption(&output);
+        let (output, status) = exit_status(&output, call, wrapper.as_ref());
         let task = wrapper.as_ref().and_then(|wrapper| wrapper.get("description")).and_then(Value::as_str);
         let purpose = call.asked(&["description", "justification"]).or(task);
         Self {
@@ -41,13 +47,14 @@ impl Run {
             purpose: purpose.map(|purpose| one_line(&clean(purpose), 160)),
             output,
             status,
-            interrupted: call.response.get("interrupted").and_then(Value::as_bool) == Some(true),
+            refused,
+            interrupted,
             background: call.response.get("backgroundTaskId").is_some(),
         }
     }
 
     pub(super) fn failed(&self) -> bool {
-        self.status.is_some_and(|status| status != 0) || self.interrupted
+        self.status.map_or(self.refused, |status| status != 0) || self.interrupted
     }
 
     pub(super) fn is_silent(&self) -> bool {
@@ -71,17 +78,25 @@ fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
     }
 }
 
+/// Whether a tool that failed was stopped by its user.
+fn is_interruption(output: &str) -> bool {
+    output.lines().next().is_some_and(|line| line.to_ascii_lowercase().contains("interrupted by user"))
+}
+
 /// The status a command ended with, and its output without the lines that say so.
-fn exit_status(output: &str, response: &Value, wrapper: Option<&Value>) -> (String, Option<i64>) {
+fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (String, Option<i64>) {
+    const MARKS: [&str; 3] = ["Exit code ", "Exit code: ", "Process exited with code "];
+    // What an agent says of a command that failed; a command may print that too.
+    const ERRORS: [&str; 2] = ["Command exited with non-zero status code ", "Command failed with exit code "];
     let known = ["exit_code", "exitCode", "returnCode", "return_code", "code"].iter().find_map(|name| {
         let inside = wrapper.and_then(|wrapper| wrapper.get("metadata")).and_then(|data| data.get(name));
-        let places = [response.get(name), wrapper.and_then(|wrapper| wrapper.get(name)), inside];
+        let places = [call.response.get(name), wrapper.and_then(|wrapper| wrapper.get(name)), inside];
         places.into_iter().flatten().find_map(Value::as_i64)
     });
     let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
-    let marks = ["Exit code ", "Exit code: ", "Process exited with code "];
-    let said =
-        marks.iter().find_map(|mark| first.strip_prefix(mark)).and_then(|code| code.trim().parse().ok());
+    let errors = ERRORS.iter().filter(|_| call.is_error());
+    let said = MARKS.iter().chain(errors).find_map(|mark| first.strip_prefix(mark));
+    let said = said.and_then(|code| code.trim().trim_end_matches(['.', ':']).parse().ok());
     let Some(status) = said else { return (output.to_owned(), known) };
     // Codex: `Wall time: 0.1 seconds` and `Output:` before the output itself.
     let rest = match rest.split_once("Output:\n") {
@@ -118,6 +133,21 @@ mod tests {
             json!({ "content": "Exit code 127\nnot found", "is_error": true }),
         );
         assert_eq!((claude.output.as_str(), claude.status), ("not found", Some(127)));
+        for (error, status, interrupted) in [
+            ("Command exited with non-zero status code 3", Some(3), false),
+            ("Command timed out", None, false),
+            ("[Request interrupted by user for tool use]", None, true),
+        ] {
+            let failed =
+                run("Bash", json!({ "command": "x" }), json!({ "is_error": true, "content": error }));
+            assert_eq!(
+                (failed.status, failed.interrupted, failed.failed()),
+                (status, interrupted, true),
+                "{error}"
+            );
+        }
+        let printed = run("Bash", json!({ "command": "x" }), json!("Command failed with exit code 1"));
+        assert_eq!((printed.status, printed.failed()), (None, false));
         let fine = run(
             "Bash",
             json!({ "command": "x" }),

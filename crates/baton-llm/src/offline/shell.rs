@@ -133,6 +133,7 @@ fn outcome(run: &Run, verdict: &Verdict, story: Option<&GitStory>, steps: &[&Ste
     let told = verdict.outcome.clone().or_else(|| story.and_then(|story| story.outcome.clone()));
     told.or_else(|| match run.status {
         Some(status) if status != 0 => Some(format!("exit {status}")),
+        _ if run.failed() => Some("failed".to_owned()),
         _ => steps.iter().any(|step| step.purpose() >= Purpose::Check).then(|| "ok".to_owned()),
     })
 }
@@ -163,6 +164,7 @@ fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>, purpose: Opti
     let ended = match run.status {
         _ if run.interrupted => "was interrupted".to_owned(),
         Some(status) if status != 0 => format!("ended with exit code {status}"),
+        _ if run.failed() => "failed".to_owned(),
         _ if run.background => "was started in the background".to_owned(),
         _ if run.is_silent() => "succeeded without output".to_owned(),
         // Behind a pipe the status is that of the last program.
@@ -183,7 +185,10 @@ fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>, purpose: Opti
         summary.push(' ');
         summary.push_str(sentence);
     }
-    if let Some(first) = verdict.errors.first().filter(|_| verdict.failures.is_empty() && run.failed()) {
+    let errors = verdict.errors.first().map(String::as_str);
+    // An agent's word for why a command did not end is all there is.
+    let said = run.output.lines().next().filter(|_| run.status.is_none());
+    if let Some(first) = errors.or(said).filter(|_| verdict.failures.is_empty() && run.failed()) {
         summary.push_str(&format!(" First error: {}", first_sentence(first, 160)));
     }
     summary

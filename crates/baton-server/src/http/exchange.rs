@@ -18,7 +18,7 @@ use crate::http::body::{discard, read_body};
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::respond::{allow, respond};
-use crate::params::{Literal, add_path, from_body, from_query, literal_params};
+use crate::params::{Literal, add_path, from_body, from_query, from_report, literal_params};
 use crate::routes::{Route, Verb};
 
 /// What every exchange needs.
@@ -88,6 +88,7 @@ impl Endpoint {
         parts: &mut Parts,
         body: Body,
     ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), Fault> {
+        let lenient = self.route.operation.lenient();
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
                 discard(body).await;
@@ -95,7 +96,7 @@ impl Endpoint {
             }
             Verb::Post => {
                 let body = read_body(&parts.headers, body, self.route.operation.max_request_bytes()).await;
-                body.and_then(|body| from_body(&body))
+                body.and_then(|body| if lenient { from_report(&body) } else { from_body(&body) })
             }
         };
         let key = idempotency_key(&parts.headers)?;
@@ -104,7 +105,12 @@ impl Endpoint {
             let found = RawPathParams::from_request_parts(parts, &())
                 .await
                 .map_err(|_| Fault::new(ErrorCode::InvalidRequest, "the path is not valid UTF-8"))?;
-            let names = found.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let names: Vec<(String, String)> =
+                found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            if lenient {
+                // What an agent calls the same is something of its own.
+                names.iter().for_each(|(name, _)| drop(params.remove(name)));
+            }
             add_path(&mut params, names, &self.literals)?;
         }
         Ok((key, params))

@@ -32,6 +32,9 @@ pub trait SessionRows {
     /// sessions, waiting until this transaction is over.
     fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError>;
 
+    /// Finds the latest session of a tuple, however it stands.
+    fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError>;
+
     /// Finds a session.
     fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
@@ -139,6 +142,24 @@ impl<S: Sql> SessionRows for S {
                 repo.as_str().into(),
                 track.into(),
                 client_session_id.into(),
+            ],
+            &mut read,
+        )
+    }
+
+    fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError> {
+        let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
+        self.query_one(
+            select!(
+                "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
+                 AND coalesce(client_session_id, '') = $5 ORDER BY created_at DESC, id DESC LIMIT 1"
+            ),
+            &[
+                agent.as_str().into(),
+                venture.as_str().into(),
+                repo.as_str().into(),
+                track.map_or(-1, Track::number).into(),
+                client_session_id.as_ref().map_or("", |id| id.as_str()).into(),
             ],
             &mut read,
         )

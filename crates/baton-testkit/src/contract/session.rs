@@ -53,6 +53,24 @@ pub fn reads_back_every_status(store: &TestStore) {
     }
 }
 
+/// The latest session of a tuple is found however it stands, and no other's.
+pub fn finds_the_latest_session_of_a_tuple(store: &TestStore) {
+    let latest =
+        |tuple: SessionTuple| read(store, move |tx| tx.latest_session(&tuple)).map(|session| session.id);
+    assert_eq!(latest(tuple("agent")), None);
+    let old = ended(Session { created_at: earlier(60), ..session(tuple("agent")) });
+    let new = ended(session(tuple("agent")));
+    let tracked = session(SessionTuple { track: Some(track(0)), ..tuple("agent") });
+    for session in [&new, &old, &tracked, &session(tuple("other-agent"))] {
+        insert(store, session);
+    }
+    assert_eq!(latest(tuple("agent")), Some(new.id));
+    assert_eq!(latest(tracked.tuple.clone()), Some(tracked.id));
+    let active = Session { created_at: later(60), ..session(tuple("agent")) };
+    insert(store, &active);
+    assert_eq!(latest(tuple("agent")), Some(active.id));
+}
+
 /// An id that nobody has finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     let (known, unknown) = (session(tuple("agent")), session(tuple("agent")).id);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use baton_app::checkpoint::Vault;
+use baton_app::observation::ModelTroubles;
 use baton_app::{
     App, Call, CheckpointSettings, Clock, Entropy, Face, ObservationSettings, Reply, RequestLog, Settings,
     find,
@@ -335,6 +336,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             lease: LEASE,
             max_attempts: ATTEMPTS,
             raw_retention: 7 * DAY,
+            troubles: ModelTroubles::default(),
         },
         started_at: NOW,
     }

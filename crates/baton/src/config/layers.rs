@@ -29,12 +29,14 @@ const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH
 pub(super) struct Layers {
     values: BTreeMap<&'static str, (Value, Origin)>,
     warnings: Vec<Warning>,
+    left_out: Vec<&'static str>,
 }
 
 impl Layers {
     /// Reads every layer. A wrong value is an error in whichever layer it is, also where a stronger one would win.
     pub(super) fn read(sources: &Sources) -> Result<Self, ConfigError> {
-        let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new() };
+        let left_out = sources.left_out.keys.clone();
+        let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new(), left_out };
         layers.read_defaults(sources)?;
         layers.read_user_file(sources)?;
         layers.read_project_file(sources)?;
@@ -60,6 +62,9 @@ impl Layers {
         origin: Origin,
         folders: Folders<'_>,
     ) -> Result<(), ConfigError> {
+        if origin != Origin::Default && self.left_out.contains(&setting.key) {
+            return Ok(());
+        }
         match setting.kind.read(raw, folders) {
             Some(value) => {
                 self.values.insert(setting.key, (value, origin));

@@ -145,6 +145,8 @@ pub(crate) struct Entry {
     pub(crate) help: &'static str,
 }
 
+const COMPRESSOR: &str = "compressor.kind";
+
 impl Config {
     /// Reads every layer and checks what won. Warnings are for the person to see; nothing of what they are about has
     /// been taken over.
@@ -211,7 +213,33 @@ impl Config {
             layers,
         };
         config.check_jitter()?;
+        config.check_model()?;
         Ok((config, warnings))
+    }
+
+    /// Reads every layer for whoever must not fail for a wrong setting that is none of its business: such a setting is left
+    /// out, as is a project file that cannot be read, and what was wrong is told. What decides where reports go must be right.
+    pub(crate) fn load_for_capture(sources: &Sources) -> Result<(Self, Vec<ConfigError>), ConfigError> {
+        let mut wrong = Vec::new();
+        let mut without: Option<Sources> = None;
+        loop {
+            let current = without.as_ref().unwrap_or(sources);
+            let error = match Self::load(current) {
+                Ok((config, _)) => return Ok((config, wrong)),
+                Err(error) => error,
+            };
+            let mut next = current.clone();
+            if !next.leave_out(&error) {
+                return Err(error);
+            }
+            wrong.push(error);
+            without = Some(next);
+        }
+    }
+
+    /// Tells whether somebody set this, rather than left it at its default.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.layers.get(key).is_some_and(|(_, origin)| *origin != Origin::Default)
     }
 
     /// Lists every setting in the order of the table, for people and machines to read.
@@ -226,6 +254,16 @@ impl Config {
                 Entry { key: setting.key, value, origin, env: setting.env_name(), help: setting.help }
             })
             .collect()
+    }
+
+    /// Chat completions have no model of their own: without one every request is refused.
+    fn check_model(&self) -> Result<(), ConfigError> {
+        let is_set = self.compressor_model.as_ref().is_some_and(|model| !model.trim().is_empty());
+        if self.compressor != CompressorKind::OpenAi || is_set {
+            return Ok(());
+        }
+        let origin = self.layers.get(COMPRESSOR).map_or(Origin::Default, |(_, origin)| origin.clone());
+        Err(ConfigError::NoModel { origin })
     }
 
     /// A heartbeat must lie in the future: the jitter may not eat the whole interval.

@@ -233,3 +233,34 @@ fn origins_are_written_as_people_read_them() {
         assert_eq!(origin.to_string(), text);
     }
 }
+
+#[test]
+fn an_endpoint_of_many_models_needs_one() {
+    let error = Config::load(&sources(&[("BATON_COMPRESSOR", "openai")])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`compressor.kind` is openai (environment BATON_COMPRESSOR), which needs `compressor.model`, and that is not set"
+    );
+    assert!(error.hint().contains("BATON_COMPRESSOR_MODEL"));
+    let both = [("BATON_COMPRESSOR", "openai"), ("BATON_COMPRESSOR_MODEL", "qwen3")];
+    assert!(Config::load(&sources(&both)).is_ok());
+    let (config, wrong) = Config::load_for_capture(&sources(&both[..1])).unwrap();
+    assert_eq!((config.compressor, wrong.len()), (CompressorKind::Auto, 1));
+}
+
+#[test]
+fn whoever_captures_does_without_what_is_wrong_elsewhere() {
+    let wrong = [
+        ("BATON_COMPRESSOR", "bogus"),
+        ("BATON_HEARTBEAT_INTERVAL_SECONDS", "10"),
+        ("BATON_HEARTBEAT_JITTER_SECONDS", "60"),
+        ("BATON_WORKER_CONCURRENCY", "many"),
+    ];
+    let (config, told) = Config::load_for_capture(&sources(&wrong)).unwrap();
+    assert_eq!((config.compressor, told.len()), (CompressorKind::Auto, 3), "{told:?}");
+    for concerned in
+        [("BATON_VENTURE", "a b"), ("BATON_SERVER", "nowhere"), ("BATON_DATABASE_URL", "mysql://x")]
+    {
+        assert!(Config::load_for_capture(&sources(&[concerned])).is_err(), "{concerned:?}");
+    }
+}

@@ -93,6 +93,12 @@ pub(crate) enum ConfigError {
         /// Where it came from.
         interval_origin: Origin,
     },
+    /// An endpoint that serves many models was chosen, and none of them.
+    #[error("`compressor.kind` is openai ({origin}), which needs `compressor.model`, and that is not set")]
+    NoModel {
+        /// Where the choice came from.
+        origin: Origin,
+    },
     /// A setting that cannot do without a value has none.
     #[error("`{key}` has no value, and no home folder is known to find its default in")]
     Unset {
@@ -147,6 +153,9 @@ impl ConfigError {
                 "lower BATON_HEARTBEAT_JITTER_SECONDS or raise BATON_HEARTBEAT_INTERVAL_SECONDS, \
                                     or the same keys in the file that sets them"
                     .into()
+            }
+            Self::NoModel { .. } => {
+                "set BATON_COMPRESSOR_MODEL, or compressor.model in the user file, to a model that the endpoint has".into()
             }
             Self::Unset { env, .. } => format!("set {env}, or HOME"),
             Self::UnknownKey { .. } => "this is a mistake in baton: please report it".into(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::base_strategy::{BaseStrategy, choose_base_strategy};
 
+use super::problem::{ConfigError, Origin};
 use super::settings::{USER_FILE_ENV, env_names, find};
 use super::value::Folders;
 
@@ -26,6 +27,27 @@ pub(crate) struct Sources {
     pub(crate) places: Option<Places>,
     /// The flags that were given.
     pub(crate) flags: Vec<Flag>,
+    /// What is left out.
+    pub(crate) left_out: LeftOut,
+}
+
+/// What decides where a report goes, and as whose.
+const CONCERNS_CAPTURE: [&str; 6] = [
+    "data_dir",
+    "store.database_url",
+    "client.server",
+    "server.relay_key",
+    "session.venture",
+    "session.agent",
+];
+
+/// What is left out of the layers, because it is wrong and there is no time to mend it.
+#[derive(Clone, Default)]
+pub(crate) struct LeftOut {
+    /// Settings, whichever layer sets them.
+    pub(super) keys: Vec<&'static str>,
+    /// The project file.
+    pub(super) project_file: bool,
 }
 
 /// The person's folders, by the rules of the platform.
@@ -73,7 +95,7 @@ impl Sources {
             config: base.config_dir().join("baton"),
             data: base.data_dir().join("baton"),
         });
-        Self { environment, cwd: std::env::current_dir().ok(), places, flags }
+        Self { environment, cwd: std::env::current_dir().ok(), places, flags, left_out: LeftOut::default() }
     }
 
     /// Gives an environment variable; an empty one counts as not set.
@@ -91,6 +113,31 @@ impl Sources {
             Some(path) => Some(self.folders().resolve(Path::new(path))),
             None => Some(self.places.as_ref()?.data.clone()),
         }
+    }
+
+    /// Leaves out what is wrong, for whoever only captures; false when that decides where a report goes, or is left out
+    /// already.
+    pub(super) fn leave_out(&mut self, error: &ConfigError) -> bool {
+        let project_file = self.project_file();
+        let keys: &[&'static str] = match error {
+            ConfigError::Unreadable { path, .. } | ConfigError::Syntax { path, .. } => {
+                self.left_out.project_file |= project_file.as_ref() == Some(path);
+                return self.left_out.project_file && project_file.is_some();
+            }
+            ConfigError::Invalid { origin: Origin::ProjectFile(_), .. } => {
+                self.left_out.project_file = true;
+                return project_file.is_some();
+            }
+            ConfigError::Invalid { key, .. } => std::slice::from_ref(key),
+            ConfigError::Jitter { .. } => &["heartbeat.jitter_seconds", "heartbeat.interval_seconds"],
+            ConfigError::NoModel { .. } => &["compressor.kind"],
+            ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
+        };
+        if keys.iter().any(|key| CONCERNS_CAPTURE.contains(key) || self.left_out.keys.contains(key)) {
+            return false;
+        }
+        self.left_out.keys.extend(keys);
+        true
     }
 
     /// Gives what relative paths outside of files are relative to.
@@ -115,6 +162,9 @@ impl Sources {
     /// Finds the nearest project file, from the working folder upward. The last folder to be searched is the first one
     /// that is a repository, the home folder or the root.
     pub(super) fn project_file(&self) -> Option<PathBuf> {
+        if self.left_out.project_file {
+            return None;
+        }
         for folder in self.cwd.as_deref()?.ancestors() {
             let file = folder.join(PROJECT_FILE);
             if is_there(&file) {

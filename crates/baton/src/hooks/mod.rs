@@ -3,7 +3,9 @@
 mod journal;
 mod place;
 mod spill;
+mod take_in;
 
-pub(crate) use journal::Journal;
+pub(crate) use journal::{Journal, Trouble};
 pub(crate) use place::describe_place;
-pub(crate) use spill::HookSpill;
+pub(crate) use spill::{Addressee, HookSpill, Taken};
+pub(crate) use take_in::{take_in_now_and_then, take_in_reports};

@@ -10,8 +10,12 @@ use crate::checkout::{find_root, git};
 /// Adds what can be seen of the place to a report that does not say it itself.
 pub(crate) fn describe_place(report: &mut Map<String, Value>) {
     let named = report.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-    let Some(folder) = named.or_else(|| std::env::current_dir().ok()) else { return };
-    if !report.contains_key("cwd") {
+    let Some(folder) = named.or_else(|| std::env::current_dir().ok()) else {
+        // The folder that the agent worked in is gone.
+        return add(report, "repo", Some("local/unknown".to_owned()));
+    };
+    if !report.get("cwd").is_some_and(Value::is_string) {
+        report.remove("cwd");
         add(report, "cwd", folder.to_str().map(str::to_owned));
     }
     add(report, "host", host());

@@ -4,20 +4,21 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use baton_app::observation::ReadQueueStats;
 use baton_store::{Health, LATEST_VERSION, SpillFolder, Store, StoreConfig, Threads};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::backend::{store_config, store_failure};
+use crate::backend::{Backend, store_config, store_failure};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
-use crate::hooks::{HookSpill, Journal};
+use crate::hooks::{HookSpill, Journal, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
-use crate::verbs::worker::{Occupancy, Seat};
+use crate::verbs::worker::{Occupancy, Seat, health, socket_of};
 
 /// Below this much free space a store is in danger.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
@@ -53,6 +54,7 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     findings.push(free_space(&config.data_dir));
     findings.push(database(config));
     findings.push(worker(&config.data_dir));
+    findings.push(observations(config));
     findings.push(hooks(&config.data_dir));
     findings.push(keys(config));
     findings.push(waiting(config));
@@ -201,9 +203,18 @@ fn database(config: &Config) -> Finding {
 fn worker(data_dir: &Path) -> Finding {
     const CHECK: &str = "worker";
     match Seat::occupancy(data_dir) {
-        Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {pid}")),
-        Occupancy::Taken(None) => Finding::ok(CHECK, "starting"),
+        Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
+        Occupancy::Taken(None) => Finding::ok(CHECK, "running in another container"),
         Occupancy::Free => {
+            if let Err(failure) = socket_of(&DataDir::at(data_dir)) {
+                let fix = failure.hint.unwrap_or_else(|| "choose a data folder with a shorter path".into());
+                return Finding::bad(
+                    CHECK,
+                    Level::Warning,
+                    format!("none can be started: {}", failure.message),
+                    fix,
+                );
+            }
             let path = DataDir::at(data_dir).worker_pid();
             if path.exists() {
                 // The next worker clears it away by itself.
@@ -214,28 +225,85 @@ fn worker(data_dir: &Path) -> Finding {
     }
 }
 
+/// Whether what was captured becomes observations.
+fn observations(config: &Config) -> Finding {
+    const CHECK: &str = "observations";
+    let place = store_config(config, Threads::Caller);
+    if let StoreConfig::Sqlite { path, .. } = &place
+        && !path.exists()
+    {
+        return Finding::ok(CHECK, "nothing was captured yet");
+    }
+    // A look must not migrate anything.
+    let is_current = Store::inspect(&place).is_ok_and(|health| health.schema_version == LATEST_VERSION);
+    let stats = if is_current {
+        Backend::local(config, "looking after the queue")
+            .and_then(|backend| backend.call::<ReadQueueStats>(&json!({}), None))
+            .ok()
+    } else {
+        None
+    };
+    let Some((stats, _)) = stats else {
+        return Finding::ok(CHECK, "not looked at: see the database");
+    };
+    let mut told = Vec::new();
+    let mut next = Vec::new();
+    if stats.error > 0 {
+        told.push(format!("{} captured tool uses were given up", stats.error));
+        next.push("baton queue list --errors says why, baton queue retry tries them again".to_owned());
+    }
+    let health = match Seat::occupancy(&config.data_dir) {
+        Occupancy::Taken(_) => health(&DataDir::at(&config.data_dir).worker_socket()).unwrap_or_default(),
+        Occupancy::Free => serde_json::Value::Null,
+    };
+    let trouble = &health["model_trouble"];
+    if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
+        told.push(format!("the model cannot be asked since {since}: {error}"));
+        next.push(
+            "check the key, the model and the address of the compressor (baton config show)".to_owned(),
+        );
+    }
+    if health["budget_used_up"] == true {
+        told.push("the tokens of today are used up; observations are made offline".to_owned());
+        next.push("wait until tomorrow (UTC), or raise worker.daily_token_budget".to_owned());
+    }
+    if told.is_empty() {
+        return Finding::ok(CHECK, format!("{} wait, none was given up", stats.raw + stats.processing));
+    }
+    Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
+}
+
 /// Whether hooks could store what they were told.
 fn hooks(data_dir: &Path) -> Finding {
     const CHECK: &str = "hooks";
-    let waiting = HookSpill::of(data_dir).len();
+    let spill = HookSpill::of(data_dir);
+    let journal = Journal::of(data_dir);
+    let (waiting, refused, trouble) = (spill.len(), spill.refused(), journal.latest(1).pop());
+    let mut told = Vec::new();
+    let mut next = Vec::new();
     if waiting > 0 {
-        return Finding::bad(
-            CHECK,
-            Level::Warning,
-            format!("{waiting} reports of hooks could not be stored and wait as files"),
-            "mend the database; the next hook, or baton worker, stores them",
+        told.push(format!("{waiting} reports of hooks could not be stored and wait as files"));
+        next.push(
+            "mend the database or the configuration, or start the server that they are for; the next hook, or baton \
+             worker, stores them"
+                .to_owned(),
         );
     }
-    let journal = Journal::of(data_dir);
-    match journal.latest(1).pop() {
-        None => Finding::ok(CHECK, "no trouble"),
-        Some(trouble) => Finding::bad(
-            CHECK,
-            Level::Warning,
-            format!("the last trouble was at {} in {}: {}", trouble.at, trouble.event, trouble.message),
-            format!("read {}, and remove it when that is settled", journal.path().display()),
-        ),
+    if refused > 0 {
+        told.push(format!("{refused} reports of hooks could not be stored and never can be"));
+        next.push(format!(
+            "look at {}/*.refused, and remove them when that is settled",
+            spill.folder().display()
+        ));
     }
+    if let Some(Trouble { at, event, message }) = trouble {
+        told.push(format!("the last trouble was at {at} in {event}: {message}"));
+        next.push(format!("read {}, and remove it when that is settled", journal.path().display()));
+    }
+    if told.is_empty() {
+        return Finding::ok(CHECK, "no trouble");
+    }
+    Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
 
 /// Whether the keys that contexts are to be encrypted with can be had.

@@ -4,12 +4,14 @@
 //! is in the journal.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_app::observation::Hook;
 use baton_core::observation::{HookEvent, read_lenient};
+use baton_core::{Agent, Label};
 use baton_store::MAX_RAW_BYTES;
 use clap::Args;
 use serde_json::Value;
@@ -17,12 +19,15 @@ use serde_json::Value;
 use crate::backend::Backend;
 use crate::config::{Config, Sources};
 use crate::exit::Exit;
-use crate::hooks::{HookSpill, Journal, describe_place};
-use crate::output::{Answer, Failure, warn};
+use crate::hooks::{Addressee, HookSpill, Journal, Taken, describe_place};
+use crate::logging;
+use crate::output::{Failure, warn};
 
 /// How long a hook may take: what is not stored by then is kept as a file. As long as the agent is still sending, it is not
 /// the hook that takes long.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// How long a hook may store what waits from before.
+const FOR_OTHERS: Duration = Duration::from_secs(2);
 /// What a report has beside what the tool said.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
 
@@ -36,13 +41,6 @@ pub(crate) struct HookArgs {
     /// Who works; named after the client when left out
     #[arg(long)]
     agent: Option<String>,
-}
-
-impl HookArgs {
-    /// What happened, as it was said.
-    pub(crate) fn event(&self) -> &str {
-        &self.event
-    }
 }
 
 /// What can be said of a hook on the command line, read by hand: putting together everything that can be said to baton
@@ -86,25 +84,48 @@ impl QuickArgs {
     }
 }
 
-/// Runs a hook. The answer is printed as the agent expects it, whatever `--format` says.
-pub(crate) fn run(args: &HookArgs, config: &Config) -> Answer {
-    let desk = Arc::new(Desk {
-        args: HookArgs {
-            agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
-            ..args.clone()
+/// Runs a hook. An agent must not be failed by its hook, and no report is lost, whatever is wrong with the configuration.
+pub(crate) fn run(args: &HookArgs, sources: &Sources) {
+    match Config::load_for_capture(sources) {
+        Ok((config, wrong)) => {
+            let mut wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+            wrong.extend(logging::start(&config).err().map(|failure| failure.message));
+            for message in &wrong {
+                warn(message);
+                Journal::of(&config.data_dir).record(&args.event, &format!("left out: {message}"));
+            }
+            attend(args, &config);
+        }
+        Err(error) => match sources.data_dir_without_files() {
+            Some(folder) => hold(args, &folder, &error.to_string()),
+            None => warn(&error.to_string()),
         },
-        journal: Journal::of(&config.data_dir),
-        spill: HookSpill::of(&config.data_dir),
-        received: AtomicUsize::new(0),
-        input: OnceLock::new(),
-    });
+    }
+}
+
+/// Keeps what a hook is told as a file, for as long as nobody knows where it goes.
+fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
+    warn(trouble);
+    let desk = Arc::new(Desk::of(args.clone(), folder, None));
+    watch_the_clock(desk.clone());
+    let failure = desk.hear().map_or_else(|failure| failure, |report| desk.keep(report, trouble));
+    desk.journal.record(&args.event, &failure.message);
+}
+
+/// Hears an agent and answers. The answer is printed as the agent expects it, whatever `--format` says.
+fn attend(args: &HookArgs, config: &Config) {
+    let addressee = config.server.as_ref().map_or(Addressee::Store, |url| Addressee::Server(url.clone()));
+    let args = HookArgs {
+        agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
+        ..args.clone()
+    };
+    let desk = Arc::new(Desk::of(args, &config.data_dir, Some(addressee)));
     watch_the_clock(desk.clone());
     match desk.take(config) {
         Ok(Some(answer)) => crate::output::print(&answer.to_string()),
         Ok(None) => {}
-        Err(failure) => desk.journal.record(&args.event, &failure.message),
+        Err(failure) => desk.journal.record(&desk.args.event, &failure.message),
     }
-    Answer::silent()
 }
 
 /// Leaves word of what went wrong before there was a configuration to go by.
@@ -140,6 +161,8 @@ struct Desk {
     args: HookArgs,
     journal: Journal,
     spill: HookSpill,
+    /// Where reports go; none when that is not known.
+    addressee: Option<Addressee>,
     /// How many bytes the agent has sent so far.
     received: AtomicUsize,
     /// What the agent sent, once it is there.
@@ -147,31 +170,68 @@ struct Desk {
 }
 
 impl Desk {
-    /// Stores a report, and what waits from others; gives what the agent is told, if anything.
-    fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
+    fn of(args: HookArgs, data_dir: &Path, addressee: Option<Addressee>) -> Self {
+        Self {
+            args,
+            journal: Journal::of(data_dir),
+            spill: HookSpill::of(data_dir),
+            addressee,
+            received: AtomicUsize::new(0),
+            input: OnceLock::new(),
+        }
+    }
+
+    /// Reads what the agent sends, and puts together what is to be stored.
+    fn hear(&self) -> Result<Value, Failure> {
         let input = read_input(&self.received)?;
         // Nobody else sets it.
         let _ = self.input.set(input);
-        let report = self.report()?;
+        self.report()
+    }
+
+    /// Stores a report, after those that wait from before; gives what the agent is told, if anything.
+    fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
+        let report = self.hear()?;
+        self.check_names();
         let backend = match Backend::open(config) {
             Ok(backend) => backend,
             Err(failure) => return Err(self.keep(report, &failure.message)),
         };
+        if !self.spill.is_empty() && self.is_behind_others(&backend) {
+            return Err(self.keep(report, "reports from before it wait to be stored"));
+        }
         match backend.submit::<Hook>(report, None) {
             Ok(answer) => {
-                if self.spill.len() > 0 {
-                    let settled = |report, key: &str| match backend.submit::<Hook>(report, Some(key)) {
-                        Ok(_) => true,
-                        Err(failure) => !may_pass(&failure),
-                    };
-                    self.spill.take_in(settled);
-                }
                 Ok(Some(answer).filter(|answer| answer.as_object().is_some_and(|fields| !fields.is_empty())))
             }
             // It is put together once more, rather than copied for the rare case.
             Err(failure) if may_pass(&failure) => Err(self.keep(self.report()?, &failure.message)),
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Tells of names on the command line that are none; the report does not go by them.
+    fn check_names(&self) {
+        let HookArgs { event, client, agent } = &self.args;
+        let client = client.as_ref().and_then(|client| client.parse::<Label>().err());
+        let agent = agent.as_ref().and_then(|agent| agent.parse::<Agent>().err());
+        for (flag, problem) in [("--client", client), ("--agent", agent)] {
+            if let Some(problem) = problem {
+                self.journal.record(event, &format!("left out: {flag} {problem}"));
+            }
+        }
+    }
+
+    /// Stores what waits from before; tells whether some of it still waits. What happened later must not be stored first: it
+    /// may be the end of what happened before, or a new beginning after its end.
+    fn is_behind_others(&self, backend: &Backend) -> bool {
+        let Some(addressee) = &self.addressee else { return false };
+        let store = |report, key: &str| {
+            backend
+                .submit::<Hook>(report, Some(key))
+                .map_or_else(|failure| Taken::from(&failure), |_| Taken::Stored)
+        };
+        self.spill.take_in(addressee, FOR_OTHERS, store).blocked
     }
 
     /// Puts together what is to be stored.
@@ -185,9 +245,11 @@ impl Desk {
         // What is null is as good as left out, and may then be told by the place.
         report.retain(|_, value| !value.is_null());
         report.insert("event".into(), known.as_str().into());
+        let client = client.as_deref().filter(|client| client.parse::<Label>().is_ok());
+        let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());
         for (field, given) in [("client", client), ("agent", agent)] {
             if let Some(given) = given {
-                report.insert(field.into(), given.as_str().into());
+                report.insert(field.into(), given.into());
             }
         }
         describe_place(&mut report);
@@ -196,7 +258,7 @@ impl Desk {
 
     /// Keeps a report as a file; says so, or that even this failed.
     fn keep(&self, report: Value, trouble: &str) -> Failure {
-        let message = match self.spill.put(report) {
+        let message = match self.spill.put(self.addressee.as_ref(), report) {
             Ok(()) => format!("{trouble}; kept as a file until it can be stored"),
             Err(error) => format!("{trouble}; it could not be kept as a file either: {error}"),
         };
@@ -204,9 +266,9 @@ impl Desk {
     }
 }
 
-/// Whether storing may work later: it is the store that failed, not the report.
+/// Whether storing may work later: it is the store or the server that failed, not the report.
 fn may_pass(failure: &Failure) -> bool {
-    matches!(failure.exit, Exit::StoreUnavailable | Exit::Failure)
+    !matches!(Taken::from(failure), Taken::Refused(_))
 }
 
 /// Counts what is read.

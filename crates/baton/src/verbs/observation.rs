@@ -1,10 +1,16 @@
 //! `baton observation …` and `baton summarize`
 
-use baton_app::observation::{ListObservations, ObservationView, ShowObservation, SummarizeSession};
+use std::path::Path;
+
+use baton_app::observation::{
+    ListObservations, ObservationView, ShowObservation, ShowObservationOutput, SummarizeSession,
+};
+use baton_core::observation::visible;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::backend::Backend;
+use crate::checkout::find_root;
 use crate::output::{Answer, Failure};
 
 #[derive(Debug, Subcommand)]
@@ -29,7 +35,7 @@ pub(crate) struct ListArgs {
     /// Of this tool
     #[arg(long)]
     tool: Option<String>,
-    /// That speak of this file: its path, or the end of it
+    /// That speak of this file: its path, or the end of it from a slash on
     #[arg(long)]
     file: Option<String>,
     /// How many at the most
@@ -61,9 +67,10 @@ pub(crate) struct SummarizeArgs {
 pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         ObservationCommand::List(args) => {
+            let file = args.file.as_deref().map(within_checkout);
             let params = json!({
                 "venture": args.venture, "repo": args.repo, "session_id": args.session_id, "tool": args.tool,
-                "file": args.file, "limit": args.limit, "cursor": args.cursor,
+                "file": file, "limit": args.limit, "cursor": args.cursor,
             });
             backend.answer::<ListObservations>(&params, None, |found| {
                 let mut lines: Vec<String> = found.observations.iter().map(line).collect();
@@ -80,17 +87,29 @@ pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Ans
             let params = json!({ "observation_id": args.observation_id, "raw": args.raw });
             backend.answer::<ShowObservation>(&params, None, |shown| {
                 let mut text = describe(&shown.observation);
-                if let Some(input) = &shown.tool_input {
-                    text += &format!("\n\ninput   {input}");
-                }
-                if let Some(response) = &shown.tool_response {
-                    let said = response.as_str().map_or_else(|| response.to_string(), str::to_owned);
-                    text += &format!("\n\noutput\n{said}");
-                } else if args.raw {
-                    text += "\n\nthe raw output is no longer kept";
+                if args.raw {
+                    text += &raw(shown);
                 }
                 text
             })
+        }
+    }
+}
+
+/// What a tool was asked and what it said.
+fn raw(shown: &ShowObservationOutput) -> String {
+    if shown.raw_kept != Some(true) {
+        return "\n\nthe raw output is no longer kept".to_owned();
+    }
+    let mut text = String::new();
+    if let Some(input) = &shown.tool_input {
+        text += &format!("\n\ninput   {input}");
+    }
+    text + &match &shown.tool_response {
+        None => "\n\nthe tool said nothing".to_owned(),
+        Some(response) => {
+            let said = response.as_str().map_or_else(|| response.to_string(), str::to_owned);
+            format!("\n\noutput\n{said}")
         }
     }
 }
@@ -107,15 +126,38 @@ pub(crate) fn summarize(args: &SummarizeArgs, backend: &Backend) -> Result<Answe
                 made.waiting
             ));
         }
-        lines.join("\n")
+        visible(&lines.join("\n")).into_owned()
     })
 }
 
+/// A path as observations have it: relative to the root of the checkout that it is in, however it was written.
+fn within_checkout(file: &str) -> String {
+    let path = Path::new(file);
+    if !path.is_absolute() {
+        return file.strip_prefix("./").unwrap_or(file).to_owned();
+    }
+    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    let root = folder.and_then(find_root);
+    // Observations name files as the agent did, which may have gone through a link.
+    let inside = root.as_ref().and_then(|root| {
+        let folder = folder?;
+        let rest = path.strip_prefix(folder).ok()?;
+        let above = folder.canonicalize().ok()?;
+        let above = above.strip_prefix(root.canonicalize().ok()?).ok()?;
+        Some(above.join(rest))
+    });
+    // Outside of a checkout files are named relative to the folder that the agent worked in.
+    let inside = inside.or_else(|| path.strip_prefix(std::env::current_dir().ok()?).ok().map(Path::to_owned));
+    let inside = inside.and_then(|path| path.to_str().map(str::to_owned));
+    inside.filter(|path| !path.is_empty()).unwrap_or_else(|| file.to_owned())
+}
+
 fn line(observation: &ObservationView) -> String {
-    format!(
+    let line = format!(
         "{}  {}  [{}] {}",
         observation.id, observation.captured_at, observation.tool_name, observation.title
-    )
+    );
+    visible(&line).into_owned()
 }
 
 fn describe(observation: &ObservationView) -> String {
@@ -140,5 +182,5 @@ fn describe(observation: &ObservationView) -> String {
         "made by   {}{model} ({}), from {} bytes",
         provenance.compressor, provenance.prompt_version, observation.raw_bytes
     ));
-    lines.join("\n")
+    visible(&lines.join("\n")).into_owned()
 }

@@ -1,6 +1,7 @@
 //! `baton queue …`
 
 use baton_app::observation::{ListQueue, PurgeQueue, QueueItemView, ReadQueueStats, RetryQueue};
+use baton_core::observation::visible;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
@@ -109,8 +110,9 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
 fn describe(item: &QueueItemView) -> String {
     let error = item.last_error.as_ref().map(|error| format!("\n    {error}")).unwrap_or_default();
     let files = item.files_touched.join(" ");
-    format!(
+    let line = format!(
         "{}  {}  {}  {} bytes, tried {}  {files}{error}",
         item.id, item.created_at, item.tool_name, item.raw_bytes, item.attempts
-    )
+    );
+    visible(&line).into_owned()
 }

@@ -15,6 +15,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
+use crate::hooks::take_in_now_and_then;
 use crate::output::{Answer, Failure, note, warn};
 use crate::stop_signal::StopSignal;
 use crate::verbs::worker::spawn_beside;
@@ -69,12 +70,14 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
             );
         }
         note(&format!("baton listens on http://{address}"));
-        let sweeper = tokio::spawn(clean_up_every_minute(app));
+        let sweeper = tokio::spawn(clean_up_every_minute(app.clone()));
+        let taker = tokio::spawn(take_in_now_and_then(app, config.data_dir.clone()));
         let stopped = tokio::select! {
             stopped = server.run(stop.clone().heard()) => stopped,
             () = grace(stop) => Ok(()),
         };
         sweeper.abort();
+        taker.abort();
         stopped.map_err(failed)
     });
     if let Some(team) = team {

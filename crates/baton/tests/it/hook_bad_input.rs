@@ -38,10 +38,8 @@ fn nonsense_is_written_down_and_told_by_the_doctor() {
         ("notification", sound.clone().into_bytes(), "notification"),
         ("", sound.clone().into_bytes(), "no event"),
         ("post-tool-use", report(json!({})), "tool_name"),
-        ("post-tool-use", report(json!({ "tool_name": 7 })), "tool_name"),
-        ("post-tool-use", report(json!({ "tool_name": "Bash", "session_id": { "a": 1 } })), "session_id"),
-        ("post-tool-use", report(json!({ "tool_name": "Bash", "session_id": "has space" })), "session_id"),
-        ("post-tool-use", report(json!({ "tool_name": "Bash", "cwd": 5, "repo": "no slash" })), "cwd"),
+        ("post-tool-use", report(json!({ "tool_name": {} })), "tool_name"),
+        ("post-tool-use", report(json!({ "tool_name": "Bash", "cwd": 5, "repo": "no slash" })), "repo"),
         ("user-prompt-submit", report(json!({})), "prompt"),
         ("user-prompt-submit", report(json!({ "prompt": [] })), "prompt"),
         ("stop", report(json!({ "track": "north" })), "track"),
@@ -71,6 +69,38 @@ fn nonsense_is_written_down_and_told_by_the_doctor() {
     );
     std::fs::remove_file(log).unwrap();
     assert_eq!(hooked.diagnosis(), ("ok".into(), "no trouble".into()));
+}
+
+#[test]
+fn an_odd_field_loses_no_report() {
+    let hooked = Hooked::new();
+    let long = "x".repeat(200);
+    let odd = [
+        json!({ "tool_name": 7 }),
+        json!({ "session_id": { "a": 1 } }),
+        json!({ "session_id": "has space" }),
+        json!({ "session_id": "" }),
+        json!({ "session_id": 17 }),
+        json!({ "session_id": long }),
+        json!({ "session_id": "日本" }),
+        json!({ "tool_use_id": 12 }),
+        json!({ "error": { "code": 3 } }),
+        json!({ "cwd": 5 }),
+        json!({ "cwd": "/" }),
+        json!({ "branch": long.repeat(2), "host": 3 }),
+    ];
+    for (number, more) in odd.iter().enumerate() {
+        let report =
+            with(json!({ "session_id": "chat", "tool_name": "Bash", "tool_response": "a" }), more.clone());
+        hooked.hook("post-tool-use", &report);
+        assert_eq!(hooked.queue()[0], number as u64 + 1, "{more}");
+    }
+    let finished =
+        hooked.call(&["post-tool-use", "--agent", "no name"], hooked.bash("ls", "a").to_string().as_bytes());
+    assert_eq!((finished.stdout.as_str(), hooked.queue()[0]), ("", odd.len() as u64 + 1));
+    assert!(hooked.troubles()[0]["message"].as_str().unwrap().contains("--agent"));
+    let items = hooked.data(&["queue", "list"])["items"].clone();
+    assert!(items.as_array().unwrap().iter().any(|item| item["repo"] == "local/filesystem-root"), "{items}");
 }
 
 #[test]
@@ -104,7 +134,7 @@ fn a_wrong_command_line_does_not_fail_the_agent() {
 }
 
 #[test]
-fn a_broken_configuration_does_not_fail_the_agent() {
+fn a_broken_configuration_fails_no_agent_and_loses_no_report() {
     let hooked = Hooked::new();
     let report = hooked.bash("ls", "a b").to_string();
     let project = hooked.home.working_folder().join(".baton.toml");
@@ -129,16 +159,30 @@ fn a_broken_configuration_does_not_fail_the_agent() {
         let (level, said) = hooked.diagnosis();
         assert!(level == "warning" && said.contains(file.to_str().unwrap()), "{level} {said}");
     }
-    assert_nothing_stored(&hooked);
-    for (name, value) in
-        [("BATON_SESSION_STALE_MINUTES", "soon"), ("BATON_LOG", "==="), ("BATON_VENTURE", "a b")]
-    {
+    assert_eq!(hooked.queue(), [3, 0, 0, 0], "a file that comes with a checkout turns nothing off");
+    assert_eq!(hooked.spilled().len(), 3, "the user file may say where reports go");
+    hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
+    assert_eq!((hooked.queue(), hooked.spilled().len()), ([7, 0, 0, 0], 0));
+}
+
+#[test]
+fn a_wrong_variable_loses_no_report() {
+    for (name, value, stored) in [
+        ("BATON_COMPRESSOR", "bogus", true),
+        ("BATON_SESSION_STALE_MINUTES", "soon", true),
+        ("BATON_HEARTBEAT_JITTER_SECONDS", "86400", true),
+        ("BATON_LOG", "===", true),
+        ("BATON_VENTURE", "a b", false),
+        ("BATON_SERVER", "nowhere", false),
+    ] {
         let home = Home::new(env!("CARGO_BIN_EXE_baton")).with(name, value).working_in("shop");
+        let report = json!({ "session_id": "chat", "tool_name": "Bash", "tool_response": "a" }).to_string();
         let finished = home.run_with_input(&["hook", "post-tool-use"], report.as_bytes());
         assert_eq!((finished.code, finished.stdout.as_str()), (0, ""), "{finished:?}");
         let log = std::fs::read_to_string(home.data_dir().join("logs/hook.log")).unwrap();
         assert_eq!(log.lines().count(), 1, "{name}: {log}");
-        assert!(!home.data_dir().join("baton.db").exists());
+        assert_eq!(home.data_dir().join("baton.db").exists(), stored, "{name}");
+        assert_eq!(home.data_dir().join("spill/hooks").exists(), !stored, "{name}");
     }
 }
 

@@ -99,14 +99,13 @@ fn nonsense_over_http_is_refused_and_leaves_nothing() {
         }
         assert_eq!(served.post("/hooks/", &report("stop")).status, 404);
         assert_eq!(served.get("/hooks/stop").status, 405);
-        let cases: [(&str, &[u8]); 7] = [
+        let cases: [(&str, &[u8]); 6] = [
             ("post-tool-use", b""),
             ("post-tool-use", b"{\"tool_name\""),
             ("post-tool-use", b"[]"),
             ("post-tool-use", b"{}"),
             ("post-tool-use", br#"{"tool_name": "Bash"}"#),
             ("user-prompt-submit", br#"{"repo": "o/r"}"#),
-            ("stop", br#"{"repo": "o/r", "session_id": 7}"#),
         ];
         for (event, body) in cases {
             let answer = served.send(
@@ -123,6 +122,35 @@ fn nonsense_over_http_is_refused_and_leaves_nothing() {
         );
         assert_eq!(served.found("/active?repo=o/r")["sessions"], json!([]));
     }
+}
+
+#[test]
+fn what_agents_break_is_mended_over_http_as_on_the_command_line() {
+    let served = Served::each_without_worker().next().unwrap();
+    let hooked = Hooked::new();
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let responses = [
+        r#""half \ud83d""#.as_bytes().to_vec(),
+        b"\"no UTF-8 \xff\"".to_vec(),
+        br#"{"a":1,"a":2}"#.to_vec(),
+        br#"{"id":9007199254740993}"#.to_vec(),
+        br#"[1e400,NaN]"#.to_vec(),
+        deep.into_bytes(),
+        br#"1,"tool_use_id":7,"error":{"code":3},"session_id":"x y","branch":"","event":"mine","schema_version":9"#.to_vec(),
+    ];
+    for response in &responses {
+        let body =
+            [br#"{"repo":"o/shop","tool_name":"T","tool_response":"#.as_slice(), response, b"}"].concat();
+        let answer =
+            served.send("POST", "/hooks/PostToolUseFailure", &[("content-type", "application/json")], &body);
+        expect(&answer, 200);
+        let finished = hooked.call(&["PostToolUseFailure"], &body);
+        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""));
+    }
+    assert_eq!(hooked.troubles(), Vec::<Value>::new());
+    let here = hooked.data(&["queue", "list", "--status", "raw"]);
+    let there = served.found("/api/queue?status=raw");
+    assert_eq!((items(&here), items(&here).len()), (items(&there), responses.len()));
 }
 
 #[test]

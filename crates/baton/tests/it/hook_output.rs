@@ -137,3 +137,64 @@ fn thirty_two_hooks_at_once_leave_thirty_two_items() {
         assert_eq!(hooked.sessions().len(), 1, "one chat, one session");
     }
 }
+
+#[test]
+fn names_that_a_terminal_would_obey_are_shown_without_that() {
+    let hooked = Hooked::new();
+    let report = hooked.claude(
+        "PostToolUse",
+        json!({
+            "tool_name": "Re\u{202e}ad\u{1b}[31m", "tool_input": { "file_path": "a\u{1b}]0;owned\u{7}\u{1b}[2Jb.rs" },
+            "tool_response": "text",
+        }),
+    );
+    hooked.hook("post-tool-use", &report);
+    let listed = hooked.home.run(&["queue", "list"]).stdout;
+    assert!(listed.contains("Read") && listed.contains("ab.rs"), "{listed:?}");
+    assert_eq!(hooked.work(), 1);
+    let id = hooked.observations()[0]["id"].as_str().unwrap().to_owned();
+    for arguments in
+        [&["queue", "list", "--status", "done"][..], &["observation", "list"], &["observation", "show", &id]]
+    {
+        let shown = hooked.home.run(arguments).stdout;
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{arguments:?}: {shown:?}");
+    }
+    let raw = hooked.home.run(&["observation", "show", &id, "--raw"]).stdout;
+    assert!(raw.ends_with("output\ntext\n"), "{raw:?}");
+}
+
+#[test]
+fn raw_output_that_is_empty_is_not_said_to_be_gone() {
+    let hooked = Hooked::new();
+    hooked.hook("post-tool-use", &hooked.claude("PostToolUse", json!({ "tool_name": "Touch" })));
+    assert_eq!(hooked.work(), 1);
+    let id = hooked.observations()[0]["id"].as_str().unwrap().to_owned();
+    let shown = hooked.home.run(&["observation", "show", &id, "--raw"]).stdout;
+    assert!(shown.trim_end().ends_with("the tool said nothing"), "{shown}");
+    assert_eq!(hooked.data(&["observation", "show", &id, "--raw"])["raw_kept"], true);
+    hooked.data(&["queue", "purge"]);
+    let shown = hooked.home.run(&["observation", "show", &id, "--raw"]).stdout;
+    assert!(shown.trim_end().ends_with("the raw output is no longer kept"), "{shown}");
+    assert_eq!(hooked.data(&["observation", "show", &id])["raw_kept"], json!(null));
+}
+
+#[test]
+fn observations_are_found_by_any_way_to_write_their_file() {
+    let hooked = Hooked::new();
+    let folder = hooked.home.working_folder();
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    let file = folder.join("src/a.rs");
+    hooked.hook(
+        "post-tool-use",
+        &hooked.claude("PostToolUse", json!({ "tool_name": "Read", "tool_input": { "file_path": file } })),
+    );
+    assert_eq!(hooked.work(), 1);
+    for written in ["a.rs", "src/a.rs", "./src/a.rs", file.to_str().unwrap()] {
+        let found = hooked.data(&["observation", "list", "--file", written])["observations"].clone();
+        assert_eq!(found.as_array().unwrap().len(), 1, "{written}");
+    }
+    for other in ["b.rs", "/src/a.rs", "rc/a.rs"] {
+        let found = hooked.data(&["observation", "list", "--file", other])["observations"].clone();
+        assert_eq!(found, json!([]), "{other}");
+    }
+}

@@ -33,7 +33,10 @@ fn texts() -> Value {
             "command": canary, "file_path": format!("/src/{canary}"), &canary: [canary, { "deep": canary }],
             "aws_secret_access_key": format!("{SECRET}{SECRET}"),
         },
-        "tool_response": { "stdout": canary, "lines": [[canary]], &canary: canary },
+        "tool_response": {
+            "stdout": canary, "lines": [[canary]], &canary: canary,
+            "structuredPatch": [{ "lines": ["+<private>", format!("+{PRIVATE}"), "+</private>"] }],
+        },
         "prompt": canary, "trigger": canary, "custom_instructions": canary, "reason": canary,
         "source": canary, "model": canary, "an_unknown_field": { "of": [canary] }, &canary: 1,
     })
@@ -165,6 +168,7 @@ fn canaries_are_not_in_what_waits_as_a_file() {
     assert_unseen(&hooked, "spilled");
     mend();
     hooked.work();
-    assert!(hooked.spilled().is_empty());
+    let is_aside = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "refused");
+    assert!(hooked.spilled().iter().all(is_aside), "{:?}", hooked.spilled());
     assert_unseen(&hooked, "taken in");
 }

@@ -122,7 +122,18 @@ fn a_tool_that_failed_was_used_too() {
     hooked.hook("PostToolUseFailure", &hooked.claude("PostToolUseFailure", failed));
     assert_eq!(hooked.work(), 1);
     let raw = hooked.raw(&hooked.observations()[0]);
-    assert_eq!(raw["tool_response"], "Command exited with non-zero status code 101");
+    let said = json!({ "is_error": true, "content": "Command exited with non-zero status code 101" });
+    assert_eq!(raw["tool_response"], said);
+    assert_eq!(raw["observation"]["title"], "Run cargo build: exit 101");
+    let refused = json!({
+        "tool_name": "Edit", "tool_use_id": "toolu_03", "error": "String to replace not found in file.",
+        "tool_input": { "file_path": "a.rs", "old_string": "fn old() {}", "new_string": "fn new() {}" },
+    });
+    hooked.hook("PostToolUseFailure", &hooked.claude("PostToolUseFailure", refused));
+    assert_eq!(hooked.work(), 1);
+    let seen = hooked.observations().remove(0);
+    assert_eq!(seen["title"], "Edit a.rs: failed, String to replace not found in file");
+    assert_eq!(seen["functions_changed"], json!([]));
 }
 
 #[test]
@@ -141,4 +152,23 @@ fn little_is_enough() {
     assert_eq!(hooked.work(), 1);
     let raw = hooked.raw(&hooked.observations()[0]);
     assert_eq!((&raw["tool_response"], &raw["observation"]["raw_bytes"]), (&Value::Null, &0.into()));
+}
+
+#[test]
+fn what_comes_after_the_end_of_a_chat_begins_no_session() {
+    for hooked in Hooked::each() {
+        hooked.hook("post-tool-use", &hooked.bash("ls", "a"));
+        for _ in 0..2 {
+            for event in ["session-end", "stop", "session-end", "pre-compact"] {
+                hooked.hook(event, &hooked.claude(event, json!({})));
+                assert!(hooked.sessions().is_empty(), "{event}");
+            }
+        }
+        let ended = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].clone();
+        assert_eq!(ended.as_array().unwrap().len(), 1);
+        hooked.hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", json!({ "prompt": "Go on" })));
+        assert_eq!(hooked.sessions().len(), 1, "the chat goes on");
+        hooked.hook("session-end", &hooked.claude("SessionEnd", json!({})));
+        assert!(hooked.sessions().is_empty());
+    }
 }

@@ -1,10 +1,11 @@
 //! A database that cannot be written: what hooks report waits as files, and is stored exactly once when it can be.
 
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::path::{Path, PathBuf};
 
+use baton_core::Timestamp;
+use baton_testkit::processes::wait_until;
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::hooked::Hooked;
 use crate::served::with;
@@ -124,22 +125,79 @@ fn what_was_stored_but_not_removed_is_not_stored_twice() {
 }
 
 #[test]
-fn what_a_dead_process_began_to_store_is_stored_after_a_while() {
+fn what_an_earlier_version_kept_and_began_to_store_is_stored() {
     let (hooked, waiting) = chat_waits();
     for path in &waiting[1..] {
         std::fs::remove_file(path).unwrap();
     }
-    let taken = waiting[0].with_extension("taking");
-    std::fs::rename(&waiting[0], &taken).unwrap();
-    hooked.hook("post-tool-use", &hooked.bash("ls", "b"));
-    assert!(taken.exists(), "somebody may be at it");
-    let long_ago = SystemTime::now() - Duration::from_secs(120);
-    std::fs::File::options().write(true).open(&taken).unwrap().set_modified(long_ago).unwrap();
+    let kept: Value = serde_json::from_slice(&std::fs::read(&waiting[0]).unwrap()).unwrap();
+    std::fs::write(waiting[0].with_extension("taking"), kept["report"].to_string()).unwrap();
+    std::fs::remove_file(&waiting[0]).unwrap();
     hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
     assert!(hooked.spilled().is_empty());
     hooked.hook("pre-compact", &hooked.claude("PreCompact", json!({})));
     let saved = hooked.data(&["checkpoint", "load", "--session", crate::hooked::CHAT]);
     assert_eq!(saved["context"]["prompts"], json!(["Make it fast"]));
+}
+
+/// When a file of the data folder was written, as observations have it.
+fn written_at(path: &Path) -> i64 {
+    let kept: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    kept["at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis()
+}
+
+#[test]
+fn what_waited_is_stored_before_the_end_of_its_chat_and_as_of_when_it_happened() {
+    let (hooked, lock) = one_waits();
+    let at = written_at(&hooked.spilled()[0]);
+    drop(lock);
+    hooked.hook("session-end", &hooked.claude("SessionEnd", json!({ "reason": "exit" })));
+    assert!(hooked.spilled().is_empty() && hooked.sessions().is_empty(), "{:?}", hooked.sessions());
+    assert_eq!(hooked.work(), 1);
+    let seen = hooked.observations().remove(0);
+    assert_eq!(seen["captured_at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis(), at);
+    let handoffs = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].clone();
+    assert_eq!(handoffs.as_array().unwrap().len(), 1, "the chat ended with what was done in it");
+}
+
+#[test]
+fn an_end_that_waited_does_not_end_what_began_after_it() {
+    let hooked = Hooked::new();
+    hooked.hook("post-tool-use", &hooked.bash("ls", "a"));
+    let lock = lock(&hooked);
+    let end = hooked.claude("SessionEnd", json!({ "reason": "exit" })).to_string();
+    hooked.call(&["session-end"], end.as_bytes());
+    assert_eq!(hooked.spilled().len(), 1);
+    drop(lock);
+    hooked.told("session-start", &hooked.claude("SessionStart", json!({ "source": "resume" })));
+    assert!(hooked.spilled().is_empty());
+    assert_eq!(hooked.sessions().len(), 1, "the chat goes on");
+}
+
+#[test]
+fn what_comes_while_others_wait_waits_behind_them() {
+    let (hooked, lock) = one_waits();
+    hooked.call(&["session-end"], hooked.claude("SessionEnd", json!({})).to_string().as_bytes());
+    assert_eq!(hooked.spilled().len(), 2);
+    drop(lock);
+    assert_eq!((hooked.work(), hooked.spilled().len()), (1, 0));
+    assert!(hooked.sessions().is_empty(), "its end came last");
+}
+
+#[test]
+fn who_stays_stores_what_waits_within_seconds() {
+    let (hooked, lock) = one_waits();
+    hooked.data(&["worker", "start"]);
+    drop(lock);
+    wait_until("the worker stored it", || hooked.spilled().is_empty());
+    hooked.data(&["worker", "stop"]);
+    let lock = self::lock(&hooked);
+    hooked.call(&["session-end"], hooked.claude("SessionEnd", json!({})).to_string().as_bytes());
+    drop(lock);
+    let server = hooked.home.serve();
+    wait_until("the server stored it", || hooked.spilled().is_empty());
+    server.kill();
+    assert!(hooked.sessions().is_empty());
 }
 
 #[test]
@@ -150,7 +208,16 @@ fn a_file_that_is_no_report_holds_nothing_up() {
     std::fs::write(folder.join("00000000000000000002-1.json"), json!({ "event": "gone" }).to_string())
         .unwrap();
     assert_eq!(hooked.work(), 2);
-    assert!(hooked.spilled().is_empty(), "{:?}", hooked.spilled());
+    let refused: Vec<_> = hooked.spilled().iter().map(|path| path.extension().unwrap().to_owned()).collect();
+    assert_eq!(refused, ["refused", "refused"]);
+    let told = hooked
+        .troubles()
+        .iter()
+        .filter(|trouble| trouble["message"].to_string().contains(".refused"))
+        .count();
+    assert_eq!(told, 2);
+    let (level, message) = hooked.diagnosis();
+    assert!(level == "warning" && message.contains("2 reports"), "{level} {message}");
 }
 
 #[test]
@@ -167,7 +234,10 @@ fn what_a_server_cannot_take_waits_here() {
     let late = with(here.bash("ls", "later"), json!({ "tool_use_id": "toolu_9" })).to_string();
     here.call(&["post-tool-use", "--server", &url], late.as_bytes());
     assert_eq!(here.spilled().len(), 1, "{:?}", here.troubles());
-    let server = served.home.serve();
+    assert_eq!(here.work(), 0);
+    assert_eq!(here.spilled().len(), 1, "it is not for the store here");
+    let address = url.strip_prefix("http://").unwrap();
+    let server = served.home.serve_as(&["--listen", address], &[]);
     here.call(&["stop", "--server", server.url()], here.claude("Stop", json!({})).to_string().as_bytes());
     assert!(here.spilled().is_empty(), "{:?}", here.troubles());
     server.kill();

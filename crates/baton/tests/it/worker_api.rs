@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use baton_testkit::model_server::Behaviour;
+use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
 use crate::workplace::Workplace;
@@ -19,11 +20,13 @@ fn a_worker_tells_how_it_is() {
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
         let health = answer.json();
         let expected = [
+            "budget_used_up",
             "compressor",
             "cost_today_usd",
             "daily_token_budget",
             "errors",
             "model",
+            "model_trouble",
             "observations_today",
             "queue_depth",
             "status",
@@ -98,4 +101,130 @@ fn a_worker_sums_a_session_up() {
         assert_eq!(place.asked("POST", "/api/summarize", &unknown).status, 404);
         assert_eq!(place.asked("POST", "/api/summarize", &json!({})).status, 400);
     }
+}
+
+/// What `baton doctor` finds about observations: how bad it is, and what it says.
+fn diagnosis(place: &Workplace) -> (String, String) {
+    let told = place.json(&["doctor"]).json();
+    let findings = told["data"]["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|finding| finding["check"] == "observations").unwrap();
+    let text = |field: &str| finding[field].as_str().unwrap().to_owned();
+    (text("level"), text("message"))
+}
+
+#[test]
+fn a_model_that_refuses_us_is_told_of_by_everybody_who_is_asked() {
+    for place in Workplace::each() {
+        assert_eq!(diagnosis(&place).0, "ok");
+        place.model.behave(Behaviour::Unauthorized);
+        place.start();
+        place.capture(1);
+        let health = || place.asked("GET", "/api/health", &Value::Null).json();
+        wait_until("the worker knows", || health()["model_trouble"].is_object());
+        let told = health();
+        let trouble = &told["model_trouble"];
+        assert_eq!(
+            (&told["status"], &trouble["needs_attention"]),
+            (&json!("degraded"), &json!(true)),
+            "{told}"
+        );
+        assert!(trouble["error"].as_str().unwrap().contains("401"), "{told}");
+        let status = place.run(&["worker", "status"]).stdout;
+        assert!(status.contains("the model cannot be asked since") && status.contains("401"), "{status}");
+        let (level, message) = diagnosis(&place);
+        assert!(level == "warning" && message.contains("401"), "{level} {message}");
+        place.ok(&["worker", "stop"]);
+        place.model.behave(Behaviour::Good);
+        place.start();
+        place.titles_when(1);
+        let told = health();
+        assert_eq!((&told["status"], &told["model_trouble"]), (&json!("ok"), &Value::Null), "{told}");
+        place.model.behave(Behaviour::MissingTitle);
+        place.capture(2);
+        wait_until("it is given up", || place.stats()["error"] == 1);
+        let (level, message) = diagnosis(&place);
+        assert!(
+            level == "warning" && message.contains("1 captured tool uses were given up"),
+            "{level} {message}"
+        );
+        let log = std::fs::read_to_string(place.data_dir().join("logs/worker.log")).unwrap();
+        assert!(log.contains("compress.done") && log.contains("duration_ms="), "{log}");
+    }
+}
+
+#[test]
+fn a_budget_that_is_used_up_is_told_of() {
+    let place = Workplace::sqlite_with(|home| home.with("BATON_WORKER_DAILY_TOKEN_BUDGET", "1"));
+    place.start();
+    place.capture(1);
+    place.titles_when(1);
+    let told = place.asked("GET", "/api/health", &Value::Null).json();
+    assert_eq!((&told["compressor"], &told["budget_used_up"]), (&json!("anthropic"), &json!(true)), "{told}");
+    assert!(place.run(&["worker", "status"]).stdout.contains("used up"));
+    assert_eq!(diagnosis(&place).0, "warning");
+    place.capture(2);
+    place.titles_when(2);
+    let made = place.ok(&["observation", "list"])["observations"][0]["provenance"].clone();
+    assert_eq!((&made["compressor"], &made["model"]), (&json!("offline"), &Value::Null));
+}
+
+#[test]
+fn a_secret_that_a_model_writes_is_stored_nowhere() {
+    let secret = format!("gh{}_{}", "p", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z5A");
+    let place = Workplace::sqlite();
+    let observation = json!({
+        "title": "Find it", "summary": "It was found.", "detail": secret, "files_touched": [secret],
+        "functions_changed": [{ "file": secret, "name": secret, "action": "new" }],
+    });
+    let summary = json!({ "summary": secret, "key_files": [secret], "key_decisions": [secret] });
+    place.model.behave(Behaviour::Says(observation.to_string()));
+    place.capture(1);
+    place.ok(&["worker", "run", "--once"]);
+    let session = place.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
+    place.model.behave(Behaviour::Says(summary.to_string()));
+    place.hook("stop", json!({}));
+    place.ok(&["worker", "run", "--once"]);
+    place.capture(2);
+    place.model.behave(Behaviour::Says(format!("{secret} is no JSON")));
+    let run = place.run(&["worker", "run", "--once"]);
+    assert!(!run.stderr.contains(&secret), "{}", run.stderr);
+    assert_eq!(place.stats()["error"], 1);
+    place.ok(&["summarize", session.as_str().unwrap()]);
+    for arguments in [
+        &["observation", "list"][..],
+        &["session", "show", session.as_str().unwrap()],
+        &["queue", "list", "--errors"],
+    ] {
+        let told = place.ok(arguments).to_string();
+        assert!(!told.contains(&secret), "{arguments:?}: {told}");
+    }
+    let database = std::fs::read(place.data_dir().join("baton.db")).unwrap();
+    let log = std::fs::read(place.data_dir().join("baton.db-wal")).unwrap_or_default();
+    for bytes in [database, log] {
+        assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));
+    }
+}
+
+#[test]
+fn summaries_that_wait_again_are_counted() {
+    let place = Workplace::sqlite();
+    place.capture(1);
+    place.ok(&["worker", "run", "--once"]);
+    place.hook("stop", json!({}));
+    place.model.behave(Behaviour::ServerError);
+    let done = place.ok(&["worker", "run", "--once"]);
+    assert_eq!((&done["summaries"], &done["summaries_returned"]), (&json!(0), &json!(1)), "{done}");
+    assert!(done["model_trouble"]["error"].as_str().unwrap().contains("500"), "{done}");
+}
+
+#[test]
+fn a_folder_that_no_worker_can_listen_in_is_told_of() {
+    let long = "x".repeat(120);
+    let place = Workplace::sqlite();
+    let folder = place.path().join(long);
+    let told = place.json(&["doctor", "--data-dir", folder.to_str().unwrap()]).json();
+    let findings = told["data"]["findings"].as_array().unwrap();
+    let worker = findings.iter().find(|finding| finding["check"] == "worker").unwrap();
+    assert_eq!(worker["level"], "warning", "{worker}");
+    assert!(worker["fix"].as_str().unwrap().contains("shorter"), "{worker}");
 }

@@ -96,6 +96,18 @@ fn what_a_killed_worker_left_is_cleared_by_the_next() {
 }
 
 #[test]
+fn a_worker_without_its_files_can_be_stopped() {
+    let place = Workplace::sqlite();
+    let pid = place.start();
+    std::fs::remove_file(place.pid_file()).unwrap();
+    assert_eq!(place.ok(&["worker", "status"])["pid"], pid);
+    assert_eq!(place.start(), pid);
+    std::fs::remove_file(place.socket()).unwrap();
+    assert_eq!(place.ok(&["worker", "stop"])["pid"], pid);
+    wait_until("it is gone", || place.workers().is_empty());
+}
+
+#[test]
 fn a_foreign_process_that_the_file_names_is_left_alone() {
     let place = Workplace::sqlite();
     std::fs::create_dir_all(place.data_dir()).unwrap();
@@ -109,6 +121,12 @@ fn a_foreign_process_that_the_file_names_is_left_alone() {
         assert_eq!(place.ok(&["worker", "stop"])["pid"], pid);
         assert!(foreign.try_wait().unwrap().is_none(), "a process that is none of ours was ended");
     }
+    let pid = place.start();
+    std::fs::write(place.pid_file(), format!("{}\n", foreign.id())).unwrap();
+    assert_eq!(place.ok(&["worker", "status"])["pid"], pid, "the file decides nothing");
+    assert_eq!(place.ok(&["worker", "stop"])["pid"], pid);
+    assert!(foreign.try_wait().unwrap().is_none(), "a process that is none of ours was ended");
+    wait_until("it is gone", || place.workers().is_empty());
     for nonsense in ["", "0", "-1", "1 2", "99999999999999999999", "worker"] {
         std::fs::write(place.pid_file(), nonsense).unwrap();
         assert_eq!(place.ok(&["worker", "stop"])["stopped"], false, "{nonsense:?}");

@@ -115,6 +115,44 @@ fn an_edit_that_failed_touched_nothing() {
 }
 
 #[test]
+fn what_is_marked_as_an_error_did_nothing() {
+    let edit =
+        json!({ "file_path": "/home/dev/app/a.rs", "old_string": "fn a() {}", "new_string": "fn b() {}" });
+    let write = json!({ "file_path": "/home/dev/app/b.rs", "content": "fn b() {}" });
+    let read = json!({ "file_path": "/home/dev/app/nope.rs" });
+    for (tool, input) in [("Edit", edit), ("Write", write), ("Read", read)] {
+        for response in [
+            json!("<tool_use_error>File has not been read yet.</tool_use_error>"),
+            json!([{ "type": "text", "text": "<tool_use_error>File has not been read yet.</tool_use_error>" }]),
+            json!({ "is_error": true, "content": "File has not been read yet." }),
+        ] {
+            let seen = observe(tool, input.clone(), response);
+            assert!(seen.title.ends_with(": failed, File has not been read yet"), "{}", seen.title);
+            assert_eq!(seen.summary, format!("{tool} failed: File has not been read yet."));
+            assert!(seen.files_touched.is_empty() && seen.functions_changed.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_patch_that_was_not_applied_changed_nothing() {
+    let patch =
+        "*** Begin Patch\n*** Update File: src/lib.rs\n@@\n-fn old() {}\n+fn new() {}\n*** End Patch\n";
+    let said = "Exit code: 1\nWall time: 0.1 seconds\nOutput:\nFailed to find expected lines in src/lib.rs";
+    let wrapped =
+        json!("{\"output\":\"Failed to find expected lines in src/lib.rs\",\"metadata\":{\"exit_code\":1}}");
+    for (tool, input, response) in [
+        ("apply_patch", json!({ "input": patch }), json!(said)),
+        ("apply_patch", json!(patch), wrapped.clone()),
+        ("shell", json!({ "command": ["apply_patch", patch] }), wrapped),
+    ] {
+        let seen = observe(tool, input, response);
+        assert_eq!(seen.title, "Patch src/lib.rs: failed, Failed to find expected lines in src/lib.rs");
+        assert!(seen.files_touched.is_empty() && seen.functions_changed.is_empty());
+    }
+}
+
+#[test]
 fn a_file_that_was_read_is_outlined() {
     let source: String = (1..60).map(|i| format!("impl Store {{\n    pub fn save_{i}(&self, input_value: &InputValue) -> SavedRow {{ self.write_row(input_value) }}\n}}\n\n")).collect();
     let content = format!("pub struct Store;\n\nfn free_function() {{}}\n\n{source}");

@@ -19,6 +19,21 @@ fn failing(command: &str, output: &str) -> CompressedObservation {
 }
 
 #[test]
+fn a_command_that_is_said_to_have_failed_did_not_succeed() {
+    for (error, ending) in [
+        ("Command exited with non-zero status code 1", "ended with exit code 1."),
+        ("Command timed out after 2m 0s", "failed. First error: Command timed out after 2m 0s"),
+        ("Interrupted by user", "was interrupted. First error: Interrupted by user"),
+        ("<tool_use_error>Permission denied</tool_use_error>", "failed. First error: Permission denied"),
+    ] {
+        let command = json!({ "command": "npm run x" });
+        let seen = observe("Bash", command, json!({ "is_error": true, "content": error }));
+        assert!(seen.summary.starts_with(&format!("`npm run x` {ending}")), "{}", seen.summary);
+        assert!(!seen.title.ends_with(": ok"), "{}", seen.title);
+    }
+}
+
+#[test]
 fn cargo_test() {
     let output = "running 3 tests\ntest store::saves ... ok\ntest store::loads ... FAILED\ntest store::lists ... ok\n\nfailures:\n\n---- store::loads stdout ----\nthread 'store::loads' (12) panicked at crates/store/src/lib.rs:42:9:\nassertion `left == right` failed\n  left: 1\n right: 2\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured\n\nerror: test failed, to rerun pass `-p app-store --lib`\n";
     let seen = failing("cd /home/dev/app && cargo test -p app-store 2>&1 | tail -50", output);

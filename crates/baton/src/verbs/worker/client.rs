@@ -10,7 +10,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks a worker how it is.
-pub(super) fn health(socket: &Path) -> io::Result<Value> {
+pub(crate) fn health(socket: &Path) -> io::Result<Value> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

@@ -9,8 +9,9 @@ use clap::{Args, Subcommand};
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
+pub(crate) use client::health;
 pub(crate) use process::{run_once as drain, spawn_beside};
-pub(crate) use seat::{Occupancy, Seat};
+pub(crate) use seat::{Occupancy, Seat, socket_of};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {

@@ -8,14 +8,14 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baton_app::maintenance::Cleanup;
-use baton_app::observation::Hook;
 use baton_app::{App, Call, Face, operation};
 use baton_core::Actor;
 use baton_server::LocalServer;
 use baton_store::{QueueWatch, Threads};
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, setsid};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::health;
 use super::seat::{Occupancy, Seat, socket_of};
@@ -24,7 +24,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::HookSpill;
+use crate::hooks::{take_in_now_and_then, take_in_reports};
 use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
 
@@ -35,6 +35,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const IDLE_LOOK: Duration = Duration::from_secs(5);
 /// How long clients may take to finish what they send once the worker stops.
 const GRACE: Duration = Duration::from_secs(1);
+/// A log that is longer is put aside by the next start, and a new one begun.
+const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
+/// What a worker in the background logs when nothing else is set.
+const WORKER_LOG: &str = "warn,baton_worker=info";
 const CLEANUP_EVERY: Duration = Duration::from_secs(60);
 
 fn failed(message: impl Into<String>) -> Failure {
@@ -51,6 +55,9 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let log = folder.logs().join("worker.log");
     let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
     baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
+        std::fs::rename(&log, log.with_extension("log.1")).map_err(unwritable)?;
+    }
     let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
     let begun_at = output.metadata().map_err(unwritable)?.len();
@@ -58,6 +65,8 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let mut child = Command::new(program)
         .args(["worker", "run", "--detached", "--data-dir"])
         .arg(&config.data_dir)
+        // Its log is a file of its own: it says what was done, unless somebody wants it otherwise.
+        .args(if config.is_set("log.level") { &[][..] } else { &["--log", WORKER_LOG] })
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
@@ -100,11 +109,13 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
         if occupancy == Occupancy::Free {
             return Ok(None);
         }
-        if let (Ok(health), Occupancy::Taken(Some(pid))) = (health(&folder.worker_socket()), occupancy) {
+        if let (Ok(health), Occupancy::Taken(pid)) = (health(&folder.worker_socket()), occupancy) {
+            let pid = pid.map(Pid::as_raw_pid);
             let data = json!({
                 "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
             });
-            return Ok(Some(Answer::new(data, format!("{text} (PID: {pid})"))));
+            let shown = pid.map_or_else(|| "of another container".to_owned(), |pid| pid.to_string());
+            return Ok(Some(Answer::new(data, format!("{text} (PID: {shown})"))));
         }
         if Instant::now() > deadline {
             return Err(failed("there is a worker, but it does not answer")
@@ -114,7 +125,7 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
     }
 }
 
-/// Stops the worker and waits until it is gone. Whose number it is, is told by the seat, never by a file alone.
+/// Stops the worker and waits until it is gone. Whose number it is, is told by the lock of the seat, never by a file.
 pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut told = None;
@@ -126,18 +137,28 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
             Occupancy::Free => {
                 return Ok(Answer::new(json!({ "stopped": false }), "worker not running".into()));
             }
-            Occupancy::Taken(Some(number)) if told.is_none() => {
-                let pid =
-                    Pid::from_raw(number).ok_or_else(|| failed("the worker's number makes no sense"))?;
-                kill_process(pid, Signal::TERM)
-                    .map_err(|error| failed(format!("process {number} could not be told: {error}")))?;
-                told = Some(number);
+            Occupancy::Taken(Some(pid)) if told.is_none() => {
+                let number = pid.as_raw_pid();
+                match kill_process(pid, Signal::TERM) {
+                    // It went by itself between the look and the signal.
+                    Ok(()) | Err(Errno::SRCH) => told = Some(number),
+                    Err(error) => {
+                        return Err(failed(format!("process {number} could not be told: {error}")));
+                    }
+                }
             }
-            Occupancy::Taken(_) => {}
+            Occupancy::Taken(None) => {
+                return Err(failed("the worker runs where its process cannot be seen from here")
+                    .hint("stop it in the container that it was started in"));
+            }
+            Occupancy::Taken(Some(_)) => {}
         }
         if Instant::now() > deadline {
-            return Err(failed("the worker does not stop")
-                .hint(format!("end it with kill -9 {}; nothing is lost by that", told.unwrap_or_default())));
+            let failure = failed("the worker does not stop");
+            return Err(match told {
+                Some(pid) => failure.hint(format!("end it with kill -9 {pid}; nothing is lost by that")),
+                None => failure,
+            });
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -152,7 +173,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
         }
         Some(answer) => {
             let health = &answer.data["health"];
-            let text = format!(
+            let mut text = format!(
                 "{}, up {} s, {} waiting, {} observations today, {} given up, compressor {}",
                 answer.text,
                 health["uptime_s"],
@@ -161,6 +182,13 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
                 health["errors"],
                 health["compressor"].as_str().unwrap_or_default(),
             );
+            if health["budget_used_up"] == true {
+                text += " (its tokens of today are used up: offline until tomorrow, UTC)";
+            }
+            let trouble = &health["model_trouble"];
+            if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
+                text += &format!("\nthe model cannot be asked since {since}: {error}");
+            }
             Ok(Answer { text, ..answer })
         }
     }
@@ -169,15 +197,22 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
 /// Does what is due now, on this thread.
 pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
-    take_in_reports(&app, config);
+    take_in_reports(&app, &config.data_dir);
     let drained = worker_on(&app, config).run_once()?;
-    let text = format!(
+    let mut text = format!(
         "{} observations, {} summaries, {} waiting again, {} given up",
-        drained.done, drained.summaries, drained.returned, drained.given_up
+        drained.done,
+        drained.summaries,
+        drained.returned + drained.summaries_returned,
+        drained.given_up
     );
+    let trouble = app.settings().observations.troubles.current();
+    if let Some(trouble) = &trouble {
+        text += &format!("\nthe model cannot be asked: {}", trouble.error);
+    }
     let data = json!({
         "observations": drained.done, "summaries": drained.summaries, "returned": drained.returned,
-        "given_up": drained.given_up,
+        "summaries_returned": drained.summaries_returned, "given_up": drained.given_up, "model_trouble": trouble,
     });
     Ok(Answer::new(data, text))
 }
@@ -209,7 +244,6 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             .hint("baton worker status tells which; baton worker stop ends it"));
     };
     let app = open_app(config, Threads::Background)?;
-    take_in_reports(&app, config);
     let team = spawn_beside(&app, config)?;
     let used = team.handle.clone();
     let clock = app.clone();
@@ -220,6 +254,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             note(&format!("worker runs (PID: {}), socket {}", std::process::id(), seat.socket().display()));
         }
         let cleaner = tokio::spawn(clean_up_now_and_then(app.clone()));
+        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.data_dir.clone()));
         let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
         let (watching, asked) = (app.clone(), stop.clone());
         let leave = async move {
@@ -234,6 +269,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             () = async { stop.heard().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
         cleaner.abort();
+        taker.abort();
         stopped
     });
     team.stop();
@@ -300,22 +336,5 @@ async fn clean_up_now_and_then(app: App) {
         let call =
             Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
         app.call(operation::<Cleanup>(), call, json!({ "unless_within_seconds": 50 })).await;
-    }
-}
-
-/// Stores what hooks could not store.
-fn take_in_reports(app: &App, config: &Config) {
-    let spill = HookSpill::of(&config.data_dir);
-    let taken = spill.take_in(|report: Value, key| {
-        let (Ok(correlation_id), Ok(key)) = (app.correlation_id(), baton_core::IdempotencyKey::parse(key))
-        else {
-            return false;
-        };
-        let call =
-            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: Some(key) };
-        app.call_blocking(operation::<Hook>(), call, report).status < 500
-    });
-    if taken > 0 {
-        tracing::info!(taken, "stored what hooks could not");
     }
 }

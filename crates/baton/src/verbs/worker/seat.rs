@@ -1,15 +1,18 @@
 //! The one seat of a data folder's worker: who has it, and the files that go with it.
 //!
 //! Whoever works holds a lock on `worker.lock` for life, so that the seat is free the moment its holder is gone, however it
-//! went. `worker.pid` and `worker.sock` are for people and clients; neither decides anything.
+//! went. Whose lock it is, the system tells, so that nobody is ever taken for the holder who is not. `worker.pid` and
+//! `worker.sock` are for people and clients; neither decides anything.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use baton_store::write_durably;
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
@@ -31,8 +34,8 @@ pub(crate) struct Seat {
 pub(crate) enum Occupancy {
     /// Nobody.
     Free,
-    /// A process; its number is not known until it has written it down.
-    Taken(Option<i32>),
+    /// A process; its number is not known when it is in another container that shares the folder.
+    Taken(Option<Pid>),
 }
 
 impl Seat {
@@ -61,19 +64,11 @@ impl Seat {
     /// Looks who has the seat, without taking it.
     pub(crate) fn occupancy(data_dir: &Path) -> Occupancy {
         let folder = DataDir::at(data_dir);
-        let free = match File::open(folder.worker_lock()) {
-            Ok(file) => match file.try_lock_shared() {
-                Ok(()) => true,
-                Err(TryLockError::WouldBlock) => false,
-                Err(TryLockError::Error(_)) => true,
-            },
-            Err(_) => true,
-        };
-        if free {
-            return Occupancy::Free;
+        let Ok(file) = File::open(folder.worker_lock()) else { return Occupancy::Free };
+        match fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)) {
+            Ok(Some(held)) => Occupancy::Taken(held.pid),
+            Ok(None) | Err(_) => Occupancy::Free,
         }
-        let text = std::fs::read_to_string(folder.worker_pid()).unwrap_or_default();
-        Occupancy::Taken(text.trim().parse().ok().filter(|pid| *pid > 0))
     }
 }
 
@@ -88,7 +83,7 @@ impl Drop for Seat {
 }
 
 /// Where the worker of a folder listens.
-pub(super) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
+pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
     let socket = folder.worker_socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
         return Ok(socket);
@@ -101,20 +96,16 @@ pub(super) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
 
-/// Locks a file of our own; none when another process has it locked. Whoever only looks has it for a moment too, so that
-/// is tried a few times.
+/// Locks a file of our own; none when another process has it locked. The lock belongs to the process, and would go were the
+/// file opened and closed by it once more: the holder does not look who has the seat.
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    const TIMES: u32 = 10;
     let file =
         OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
-    for _ in 0..TIMES {
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::AGAIN | Errno::ACCESS) => Ok(None),
+        Err(error) => Err(error.into()),
     }
-    Ok(None)
 }
 
 /// Removes a socket; anything else in its place is not ours to remove.

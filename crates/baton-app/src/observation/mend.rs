@@ -1,0 +1,118 @@
+//! Reports in odd shapes: a field is mended or left out, so that no report is lost for what is hardly needed of it.
+//!
+//! What says whose a report is and where it belongs (agent, venture, repository, track) is left alone: it is right or refused.
+
+use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
+use serde_json::{Map, Value};
+
+/// What is text whatever it comes as.
+const TEXTS: [&str; 6] = ["tool_name", "error", "prompt", "trigger", "custom_instructions", "reason"];
+/// What is of use only as the text it should be.
+const PATHS: [&str; 3] = ["cwd", "root", "transcript_path"];
+const LABELS: [&str; 4] = ["client", "branch", "commit_sha", "host"];
+
+/// Mends a report.
+pub(super) fn mend(report: &mut Value) {
+    let Value::Object(fields) = report else { return };
+    // Agents have versions of their own.
+    fields.remove("schema_version");
+    if fields.get("error") == Some(&Value::Bool(false)) {
+        fields.remove("error");
+    }
+    for name in TEXTS {
+        mend_with(fields, name, |value| (!says_nothing(value)).then(|| text_of(value)));
+    }
+    for name in PATHS {
+        mend_with(fields, name, |_| None);
+    }
+    mend_with(fields, "tool_use_id", |value| value.is_number().then(|| value.to_string()));
+    keep_if(fields, "reported_at", |text| text.parse::<Timestamp>().is_ok());
+    for name in LABELS {
+        keep_if(fields, name, |text| text.parse::<Label>().is_ok());
+    }
+    mend_chat(fields);
+}
+
+/// Mends a field that is not text.
+fn mend_with(fields: &mut Map<String, Value>, name: &str, mended: impl FnOnce(&Value) -> Option<String>) {
+    let Some(value) = fields.get_mut(name).filter(|value| !value.is_string() && !value.is_null()) else {
+        return;
+    };
+    match mended(value) {
+        Some(text) => *value = text.into(),
+        None => drop(fields.remove(name)),
+    }
+}
+
+fn keep_if(fields: &mut Map<String, Value>, name: &str, fits: impl FnOnce(&str) -> bool) {
+    if let Some(value) = fields.get(name)
+        && !value.is_null()
+        && !value.as_str().is_some_and(fits)
+    {
+        fields.remove(name);
+    }
+}
+
+/// The agent's own id of its chat becomes one that can be kept; the same always becomes the same.
+fn mend_chat(fields: &mut Map<String, Value>) {
+    const NAME: &str = "session_id";
+    let Some(value) = fields.get(NAME).filter(|value| !value.is_null()) else { return };
+    let text = text_of(value);
+    if text.parse::<ClientSessionId>().is_ok() {
+        fields.insert(NAME.to_owned(), text.into());
+    } else if text.trim().is_empty() {
+        fields.remove(NAME);
+    } else {
+        fields.insert(NAME.to_owned(), format!("chat-{}", Sha256Hash::of(text.as_bytes())).into());
+    }
+}
+
+fn says_nothing(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn odd_fields_are_mended_or_left_out() {
+        let mut report = json!({
+            "event": "stop", "schema_version": 7, "tool_use_id": 12, "error": { "message": "no" }, "cwd": ["/"],
+            "prompt": [{ "text": "a" }], "branch": "", "host": 3, "client": "codex", "root": null, "session_id": 17,
+            "reported_at": "yesterday", "tool_response": { "error": 3 },
+        });
+        mend(&mut report);
+        assert_eq!(
+            report,
+            json!({
+                "event": "stop", "tool_use_id": "12", "error": "{\"message\":\"no\"}", "prompt": "[{\"text\":\"a\"}]",
+                "client": "codex", "root": null, "session_id": "17", "tool_response": { "error": 3 },
+            })
+        );
+        let mut fine = json!({ "error": false, "tool_use_id": {}, "session_id": "chat-1" });
+        mend(&mut fine);
+        assert_eq!(fine, json!({ "session_id": "chat-1" }));
+    }
+
+    #[test]
+    fn the_same_odd_chat_is_the_same_chat() {
+        let mended = |id: Value| {
+            let mut report = json!({ "session_id": id });
+            mend(&mut report);
+            report["session_id"].clone()
+        };
+        for odd in [json!("x".repeat(129)), json!("日本"), json!("a b"), json!({ "id": 1 })] {
+            let once = mended(odd.clone());
+            assert!(once.as_str().unwrap().parse::<ClientSessionId>().is_ok(), "{once}");
+            assert_eq!((mended(odd.clone()), mended(once.clone())), (once.clone(), once));
+        }
+        assert_ne!(mended(json!("日本")), mended(json!("日本語")));
+        assert_eq!((mended(json!("")), mended(json!(" "))), (Value::Null, Value::Null));
+    }
+}

@@ -1,0 +1,311 @@
+//! Secrets that nothing but their name gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, `curl -u user:…`.
+//!
+//! A guess, and kept apart for that: it is made where secrets are taken out, never where they are refused, for a write must
+//! not fail by it. Owns which names say secret, and which values are none: placeholders, references, calls, types and words.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::redact::redact_findings;
+use super::rules::{MARKER_OPEN, Rule};
+use super::scan::Finding;
+use super::shapes::is_mask;
+
+/// The longest name, and the longest blank beside a separator, that are looked at.
+const NAME_MAX: usize = 64;
+const BLANKS_MAX: usize = 4;
+const VALUE_MAX: usize = 4_096;
+
+/// Replaces the values of assignments whose names say that they are secret, borrowing when there is none.
+pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
+    let found: Vec<Finding> = find(text.as_bytes())
+        .into_iter()
+        .map(|Range { start, end }| Finding { rule: Rule::AssignedSecret, start, end })
+        .collect();
+    if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &found)) }
+}
+
+/// Tells whether the text of an object entry is a secret by the name of the entry.
+pub(super) fn is_assigned(name: &str, text: &str) -> bool {
+    let style = if is_shouted(name.as_bytes()) { Style::Environment } else { Style::Quoted };
+    names_secret(name.as_bytes(), style) && is_secret(name.as_bytes(), text.as_bytes(), style)
+}
+
+/// How an assignment is written, which tells how much its value must look like a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// `DB_PASSWORD=value`, as in an `.env` file or a shell.
+    Environment,
+    /// `password = "value"`, as in source code or JSON.
+    Quoted,
+    /// `password: value` alone on its line, as in YAML.
+    Line,
+    /// `token=value` or `--token value` in the middle of something.
+    Bare,
+}
+
+fn find(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) =
+        text.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-')))
+    {
+        at += offset;
+        let secret = if text.get(at) == Some(&b'-') { flag(text, at) } else { assignment(text, at) };
+        at = match secret {
+            Some(secret) => {
+                let end = secret.end;
+                found.push(secret);
+                end
+            }
+            None => at + 1,
+        };
+    }
+    found
+}
+
+/// Finds the value of an assignment whose separator is at `at`.
+fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let separator = *text.get(at)?;
+    let next = text.get(at + 1).copied().unwrap_or(b'\n');
+    let before = text.get(..at)?;
+    // `==`, `=~`, `!=`, `<=`, `+=`, `::`, `://` assign nothing; `:=` and `=>` do.
+    let compares = matches!(before.last(), Some(b'=' | b'!' | b'<' | b'>' | b'+' | b'~'))
+        || separator == b'=' && matches!(next, b'=' | b'~')
+        || separator == b':' && matches!(next, b':' | b'=' | b'/')
+        || separator == b':' && before.last() == Some(&b':');
+    if compares {
+        return None;
+    }
+    let before = before.strip_suffix(b":").unwrap_or(before);
+    let trimmed = trim_blanks_end(before);
+    let (named, is_quoted_name) = without_quote_end(trimmed);
+    let name = name_at_end(named);
+    let in_front = named.get(..named.len() - name.len())?;
+    // `${TOKEN:-…}` and `$TOKEN=` speak of a variable.
+    if name.is_empty() || in_front.ends_with(b"$") || in_front.ends_with(b"${") {
+        return None;
+    }
+    let arrow = usize::from(separator == b'=' && next == b'>');
+    // `'password' => '…'` assigns, an arm of a match does not.
+    if arrow == 1 && !is_quoted_name {
+        return None;
+    }
+    let from = at + 1 + arrow;
+    let start = from + blanks(text.get(from..)?);
+    let is_tight = start == from && trimmed.len() == before.len();
+    let (value, quote) = value_at(text, start)?;
+    let style = if separator == b'=' && is_tight && is_shouted(name) && !is_quoted_name {
+        Style::Environment
+    } else if quote {
+        Style::Quoted
+    } else if fills_line(text, in_front, value.end) {
+        Style::Line
+    } else if is_tight && separator == b'=' {
+        Style::Bare
+    } else {
+        return None;
+    };
+    let is_it = names_secret(name, style) && is_secret(name, text.get(value.clone())?, style);
+    is_it.then_some(value)
+}
+
+/// Finds the value of a flag that begins at `at`: `--api-key value`, or the password of `curl -u user:password`.
+fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let in_front = text.get(..at)?;
+    if !in_front.is_empty() && !in_front.ends_with(b" ") && !in_front.ends_with(b"\"") {
+        return None;
+    }
+    let rest = text.get(at..)?;
+    if let Some(login) = ["-u ", "--user ", "--user="].iter().find(|login| rest.starts_with(login.as_bytes()))
+    {
+        let line = in_front.rsplit(|byte| *byte == b'\n').next()?;
+        let line = line.get(line.len().saturating_sub(VALUE_MAX)..)?;
+        if !line.windows(4).any(|word| word == b"curl") {
+            return None;
+        }
+        let (value, _) = value_at(text, at + login.len())?;
+        let colon = text.get(value.clone())?.iter().position(|byte| *byte == b':')?;
+        let password = value.start + colon + 1..value.end;
+        let is_it = !password.is_empty() && !is_placeholder(b"password", text.get(password.clone())?);
+        return is_it.then_some(password);
+    }
+    let name = rest.strip_prefix(b"--")?;
+    let length = name.iter().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
+    let name = name.get(..length)?;
+    let blank = at + 2 + length;
+    text.get(blank).filter(|byte| **byte == b' ')?;
+    let (value, quote) = value_at(text, blank + 1)?;
+    let style = if quote { Style::Quoted } else { Style::Bare };
+    let is_it = names_secret(name, style) && is_secret(name, text.get(value.clone())?, style);
+    is_it.then_some(value)
+}
+
+/// Finds where a value that begins at `start` ends, and whether it is quoted.
+fn value_at(text: &[u8], start: usize) -> Option<(Range<usize>, bool)> {
+    let escaped = usize::from(text.get(start) == Some(&b'\\'));
+    let first = *text.get(start + escaped)?;
+    let is_quote = matches!(first, b'"' | b'\'' | b'`');
+    if !is_quote && escaped == 1 {
+        return None;
+    }
+    let from = if is_quote { start + escaped + 1 } else { start };
+    let rest = text.get(from..)?;
+    let rest = rest.get(..VALUE_MAX).unwrap_or(rest);
+    let ends = |byte: &u8| match byte {
+        b'\n' | b'\r' => true,
+        _ if is_quote => *byte == first || *byte == b'\\',
+        _ => byte.is_ascii_whitespace() || b"\"'`,;)<>}]|&\\".contains(byte),
+    };
+    let end = from + rest.iter().position(ends).unwrap_or(rest.len());
+    Some((from..end, is_quote))
+}
+
+/// Whether an assignment has its line to itself, but for what numbers or marks the line.
+fn fills_line(text: &[u8], in_front: &[u8], end: usize) -> bool {
+    let line = in_front.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_mark = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_digit() || b"+-\"'|".contains(byte);
+    let after = text.get(end..).unwrap_or_default();
+    line.iter().all(is_mark) && matches!(after.first(), None | Some(b'\n' | b'\r' | b'\\'))
+}
+
+fn blanks(text: &[u8]) -> usize {
+    text.iter().take(BLANKS_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+fn trim_blanks_end(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().rev().take(BLANKS_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    text.get(..text.len() - blanks).unwrap_or_default()
+}
+
+/// Steps back over the quote behind a name, escaped or not.
+fn without_quote_end(text: &[u8]) -> (&[u8], bool) {
+    match text {
+        [rest @ .., b'\\', b'"'] | [rest @ .., b'"' | b'\'' | b'`'] => (rest, true),
+        _ => (text, false),
+    }
+}
+
+fn name_at_end(text: &[u8]) -> &[u8] {
+    let length = text.iter().rev().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
+    text.get(text.len() - length..).unwrap_or_default()
+}
+
+const fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+fn is_shouted(name: &[u8]) -> bool {
+    name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Tells whether the last words of a name say that what it names is secret.
+fn names_secret(name: &[u8], style: Style) -> bool {
+    let words = words(name);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [.., "password" | "passwd" | "passphrase" | "secret" | "token" | "apikey" | "authtoken"] => true,
+        [
+            ..,
+            "api" | "secret" | "access" | "private" | "auth" | "encryption" | "signing" | "master",
+            "key",
+        ]
+        | [.., "secret", "key", "base"] => true,
+        // `DB_PASS`, but not `PASS`, which tests print.
+        [_, .., "pass"] => style == Style::Environment,
+        _ => false,
+    }
+}
+
+/// Splits a name into its words, in lower case: `DB_PASSWORD`, `api-key`, `authToken`.
+fn words(name: &[u8]) -> Vec<String> {
+    let mut words: Vec<String> = vec![String::new()];
+    let mut was_lower = false;
+    for byte in name {
+        let begins = byte.is_ascii_uppercase() && was_lower;
+        if (!byte.is_ascii_alphanumeric() || begins) && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut()
+            && byte.is_ascii_alphanumeric()
+        {
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+        was_lower = byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Tells whether a value looks like a secret, as far as the way it is assigned asks for that.
+fn is_secret(name: &[u8], value: &[u8], style: Style) -> bool {
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let is_mixed = digits > 0 && letters > 0;
+    let is_word =
+        value.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_');
+    let looks = match style {
+        Style::Environment => value.len() >= 6 && (letters > 0 || digits >= 8),
+        Style::Quoted => value.len() >= 8 && is_mixed,
+        Style::Line => value.len() >= 6 && is_mixed,
+        Style::Bare => value.len() >= 8 && is_mixed && (!is_word || value.len() >= 16),
+    };
+    // What is assigned in an environment is what it says; elsewhere it may be the name of something.
+    let is_name_of = style != Style::Environment && (is_path(value) || is_constant(value));
+    let is_call = value.iter().any(|byte| b"({}<>[".contains(byte) || byte.is_ascii_whitespace());
+    looks && !is_name_of && !is_call && !is_placeholder(name, value)
+}
+
+/// Whether a value is the path of a name: `config.secret`, `Token::New`.
+fn is_path(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':'))
+        && value.windows(2).any(|pair| matches!(pair, [a, b'.' | b':'] if a.is_ascii_alphanumeric()))
+        && value.first().is_some_and(u8::is_ascii_alphabetic)
+        && value.split(|byte| matches!(byte, b'.' | b':')).all(|part| part.len() < 24)
+}
+
+/// Whether a value is the name of a constant: `CLIENT_SECRET_0`.
+fn is_constant(value: &[u8]) -> bool {
+    value.contains(&b'_') && is_shouted(value) && value.iter().all(|byte| is_name(*byte))
+}
+
+/// Whether a value only stands for one: a reference, a mask, an instruction, the name once more.
+fn is_placeholder(name: &[u8], value: &[u8]) -> bool {
+    const WORDS: [&str; 22] = [
+        "your",
+        "example",
+        "placeholder",
+        "changeme",
+        "change-me",
+        "change_me",
+        "dummy",
+        "sample",
+        "insert",
+        "replace",
+        "redacted",
+        "process.env",
+        "os.environ",
+        "getenv",
+        "none",
+        "null",
+        "undefined",
+        "true",
+        "false",
+        "password",
+        "secret",
+        "xxx",
+    ];
+    let starts = |word: &&str| {
+        value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    matches!(value.first(), None | Some(b'$' | b'%' | b'<' | b'{' | b'[' | b'(' | b'*' | b'#'))
+        || is_mask(value)
+        || WORDS.iter().any(starts)
+        || value.eq_ignore_ascii_case(name)
+        || value.windows(2).any(|pair| matches!(pair, b"${" | b"{{" | b"$("))
+        || value.windows(MARKER_OPEN.len()).any(|part| part == MARKER_OPEN.as_bytes())
+}
+
+#[cfg(test)]
+#[path = "assignment_tests.rs"]
+mod tests;
