@@ -77,7 +77,13 @@ impl OpenCall {
             now: self.started_at,
             prepared,
             afterthoughts: self.afterthoughts.clone(),
-            log: self.record.clone().filter(|_| self.logs_with_effect && O::EFFECT == Effect::Write),
+            log: match &self.record {
+                Some(_) if self.logs_with_effect && O::TELLS_OF_ITSELF => Log::Needless,
+                Some(record) if self.logs_with_effect && O::EFFECT == Effect::Write => {
+                    Log::WithEffect(Box::new(record.clone()))
+                }
+                _ => Log::Afterwards,
+            },
         }
     }
 
@@ -142,7 +148,18 @@ struct Submission<O: Operation> {
     now: Timestamp,
     prepared: Arc<Prepared<O::Params>>,
     afterthoughts: Afterthoughts,
-    log: Option<RequestRecord>,
+    log: Log,
+}
+
+/// Where a call is logged that succeeds.
+#[derive(Clone)]
+enum Log {
+    /// After its answer, by whoever closes it.
+    Afterwards,
+    /// In the transaction of its effect.
+    WithEffect(Box<RequestRecord>),
+    /// Nowhere: what it stores tells of it.
+    Needless,
 }
 
 impl<O: Operation> Clone for Submission<O> {
@@ -164,10 +181,10 @@ impl<O: Operation> Submission<O> {
         let Self { store, surroundings, call, now, prepared, afterthoughts, log } = self.clone();
         let work = move |tx: &mut dyn Tx| {
             let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
-            if let Some(record) = &log {
+            if let Log::WithEffect(record) = &log {
                 tx.log_request(&surroundings.filled_in(record, &stored)?)?;
-                stored.logged = true;
             }
+            stored.logged = !matches!(log, Log::Afterwards);
             Ok(stored)
         };
         match O::EFFECT {

@@ -69,6 +69,8 @@ pub trait Operation: Send + Sync + 'static {
     const PRIVACY: Privacy = Privacy::Refuse;
     /// Whether making it ready may take long, as asking a model does.
     const BLOCKS: bool = false;
+    /// Whether what it stores tells of the call, so that a process that does nothing else need not log it as well.
+    const TELLS_OF_ITSELF: bool = false;
     /// Whether a request for it is read as it comes and mended where it is broken, instead of refused: whoever calls passes
     /// on what somebody else said.
     const LENIENT: bool = false;

@@ -140,6 +140,7 @@ impl Operation for Hook {
     const MAX_REQUEST_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
     const IDEMPOTENT: bool = false;
     const LENIENT: bool = true;
+    const TELLS_OF_ITSELF: bool = true;
     type Params = HookParams;
     type Output = HookOutput;
 

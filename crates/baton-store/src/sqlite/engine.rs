@@ -1,7 +1,7 @@
 //! Who runs the work: the caller's own thread, or one writer thread and a few readers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::sqlite::open::{leave_short_log, open_reader, open_writer, prepare_file, tune_for_service};
+use crate::sqlite::open::{open_reader, open_writer, prepare_file, tune_for_service};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
 use crate::store::{Durability, Engine, Threads, Work};
@@ -28,7 +28,7 @@ pub(crate) struct SqliteEngine {
 }
 
 enum Runner {
-    Caller(Mutex<Writer>, PathBuf),
+    Caller(Mutex<Writer>),
     Background(Background),
 }
 
@@ -50,20 +50,10 @@ impl SqliteEngine {
         }
         let writer = Writer::new(connection, path);
         let runner = match threads {
-            Threads::Caller => Runner::Caller(Mutex::new(writer), path.to_owned()),
+            Threads::Caller => Runner::Caller(Mutex::new(writer)),
             Threads::Background => Runner::Background(Background::start(path, writer)?),
         };
         Ok(Self { runner })
-    }
-}
-
-impl Drop for SqliteEngine {
-    fn drop(&mut self) {
-        if let Runner::Caller(writer, path) = &self.runner
-            && let Err(error) = leave_short_log(lock(writer).connection(), path)
-        {
-            tracing::warn!(%error, "the log of the database is carried over now");
-        }
     }
 }
 
@@ -71,7 +61,7 @@ impl Engine for SqliteEngine {
     fn write(&self, durability: Durability, work: Box<dyn Work>) {
         let write = Write { durability, work };
         match &self.runner {
-            Runner::Caller(writer, _) => run_here(&mut lock(writer), write),
+            Runner::Caller(writer) => run_here(&mut lock(writer), write),
             Runner::Background(background) => background.write(write),
         }
     }
@@ -79,14 +69,14 @@ impl Engine for SqliteEngine {
     fn write_here(&self, durability: Durability, work: Box<dyn Work>) {
         let write = Write { durability, work };
         match &self.runner {
-            Runner::Caller(writer, _) => run_here(&mut lock(writer), write),
+            Runner::Caller(writer) => run_here(&mut lock(writer), write),
             Runner::Background(background) => background.write_here(write),
         }
     }
 
     fn read(&self, work: Box<dyn Work>) {
         match &self.runner {
-            Runner::Caller(writer, _) => run_read(lock(writer).connection(), work),
+            Runner::Caller(writer) => run_read(lock(writer).connection(), work),
             Runner::Background(background) => background.read(work),
         }
     }

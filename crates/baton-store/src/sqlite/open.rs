@@ -69,17 +69,6 @@ pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError
         .map_err(store_error)
 }
 
-/// Leaves what was written in the log when it is short. It is as durable there, and carrying it over to the database at the
-/// end of every process that does one thing would take longer than writing it; but whoever comes next reads the log first.
-pub(super) fn leave_short_log(connection: &Connection, database: &Path) -> Result<(), StoreError> {
-    const SHORT: u64 = 1024 * 1024;
-    let mut log = database.as_os_str().to_owned();
-    log.push("-wal");
-    let is_short = std::fs::metadata(log).is_ok_and(|found| found.len() <= SHORT);
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_short).map_err(store_error)?;
-    Ok(())
-}
-
 /// Asks for WAL, which is a property of the file and costs nothing once it is set.
 ///
 /// Waits here: when several processes ask for it on a fresh file, SQLite turns all but one away without waiting.

@@ -143,28 +143,3 @@ fn a_place_that_cannot_be_written_is_named() {
         }
     }
 }
-
-#[test]
-fn a_process_that_ends_leaves_a_short_log_and_carries_a_long_one_over() {
-    let folder = TempDir::new().unwrap();
-    let (file, log) = (folder.path().join("baton.db"), folder.path().join("baton.db-wal"));
-    let caller = StoreConfig::Sqlite { path: file.clone(), threads: Threads::Caller };
-    let mut ids = Vec::new();
-    let mut sizes = Vec::new();
-    for number in 0..100 {
-        let store = Store::open(&caller).unwrap();
-        let written = session(tuple(&format!("agent-{number}")));
-        let id = written.id;
-        ids.push(id);
-        write(&store, move |tx| tx.insert_session(&written));
-        drop(store);
-        sizes.push(fs::metadata(&log).map_or(0, |found| found.len()));
-    }
-    assert!(sizes.iter().all(|size| *size <= 1024 * 1024), "the log stays short: {sizes:?}");
-    assert!(sizes.contains(&0), "a long one is carried over: {sizes:?}");
-    assert!(sizes.iter().filter(|size| **size > 0).count() > 90, "a short one is left: {sizes:?}");
-    let store = Store::open(&caller).unwrap();
-    for id in ids {
-        assert!(read(&store, move |tx| tx.session(id)).is_some());
-    }
-}

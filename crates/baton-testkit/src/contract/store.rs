@@ -122,8 +122,6 @@ impl TestPlace {
             Kept::Folder(folder) => {
                 let entries = fs::read_dir(folder.path().join(DATA)).unwrap().map(Result::unwrap);
                 entries
-                    // Beside the database and its log there is an index of the log, which whoever opens them makes anew.
-                    .filter(|entry| !entry.file_name().to_string_lossy().ends_with("-shm"))
                     .map(|entry| {
                         (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap())
                     })
