@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use baton_core::Sha256Hash;
+use sha2::Digest as _;
+
 use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
+use crate::inspector::{Inspector, Unasked};
 use crate::moment::Moment;
 use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
@@ -28,7 +32,11 @@ pub struct Capture {
     snapshot: Snapshot,
     status: Status,
     files: Vec<TreeFile>,
+    withheld: Option<Withheld>,
 }
+
+/// The hashes of what was looked at and may not be stored, by path.
+pub(crate) type Withheld = HashMap<RepoPath, Sha256Hash>;
 
 impl Capture {
     /// What to remember of it.
@@ -45,14 +53,21 @@ impl Capture {
     pub fn files(&self) -> &[TreeFile] {
         &self.files
     }
+
+    /// What is known of the files whose content may not be stored; none if everything is.
+    pub(crate) const fn withheld(&self) -> Option<&Withheld> {
+        self.withheld.as_ref()
+    }
 }
 
 /// Whether the objects of a capture are to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Objects,
-    /// Nothing, if the tree is this one.
+    /// Nothing, if the tree is this one or something in it may not be stored.
     ObjectsUnless(ObjectId),
+    /// Nothing at all.
+    Nothing,
 }
 
 impl Repository {
@@ -63,13 +78,41 @@ impl Repository {
     /// [`GitError::Changing`] if the checkout does not hold still, [`GitError::Unreadable`] for a file that cannot be
     /// read, and whatever git says.
     pub fn capture(&self, vault: &Vault) -> Result<Capture, GitError> {
-        self.capture_keeping(vault, Keep::Objects)
+        self.capture_inspected(vault, &mut Unasked)
     }
 
-    pub(crate) fn capture_keeping(&self, vault: &Vault, keep: Keep) -> Result<Capture, GitError> {
+    /// The same, if the inspector permits it. It sees every file that `HEAD` does not have, before anything is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::Withheld`] if it does not; then nothing was stored. Else as [`capture`](Self::capture).
+    pub fn capture_inspected(
+        &self,
+        vault: &Vault,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Capture, GitError> {
+        self.capture_keeping(vault, Keep::Objects, inspector)
+    }
+
+    /// Reads the working tree and stores nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`capture`](Self::capture).
+    pub fn glimpse(&self, vault: &Vault) -> Result<Capture, GitError> {
+        self.capture_keeping(vault, Keep::Nothing, &mut Unasked)
+    }
+
+    pub(crate) fn capture_keeping(
+        &self,
+        vault: &Vault,
+        keep: Keep,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Capture, GitError> {
         let mut last = Err(GitError::Changing { path: RepoPath::new("") });
         for _ in 0..ATTEMPTS {
-            last = attempt(self, vault, keep);
+            inspector.begin();
+            last = attempt(self, vault, keep, inspector);
             if !matches!(last, Err(GitError::Changing { .. })) {
                 break;
             }
@@ -78,7 +121,12 @@ impl Repository {
     }
 }
 
-fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture, GitError> {
+fn attempt(
+    repository: &Repository,
+    vault: &Vault,
+    keep: Keep,
+    inspector: &mut dyn Inspector,
+) -> Result<Capture, GitError> {
     let now = Moment::now(vault.folder())?;
     let cache = StatCache::load(&vault.stat_cache(), vault.object_format());
     let index = Index::read(repository, vault.folder())?;
@@ -119,13 +167,26 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
     let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
-    remember(vault, &cache, now, &view, conversion);
-
+    let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
+    let wanted = match keep {
+        Keep::Objects => true,
+        Keep::ObjectsUnless(tree) => tree != raw.id,
+        Keep::Nothing => false,
+    };
+    let withheld = if wanted { inspect(repository, &view, inspector)? } else { None };
+    if withheld.is_some() && keep == Keep::Objects {
+        return Err(GitError::Withheld);
+    }
+    let stored = wanted && withheld.is_none();
+    if withheld.is_none() {
+        remember(vault, &cache, now, &view, conversion);
+    }
     let patch_ids = match conversion {
         Conversion::None => HashMap::new(),
-        Conversion::LineEndings | Conversion::Any => patch_ids(repository, vault, &view, conversion)?,
+        Conversion::LineEndings | Conversion::Any => {
+            patch_ids(repository, stored.then_some(vault), &view, conversion)?
+        }
     };
-    let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
     let patch = (!patch_ids.is_empty()).then(|| build(vault.object_format(), view.inputs(&patch_ids)));
     let not_checked_out = view.not_checked_out(vault);
     let patch_tree = patch.as_ref().map_or(raw.id, |patch| patch.id);
@@ -139,12 +200,38 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
         not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
         stash: status.stash.clone(),
     };
-    if keep != Keep::ObjectsUnless(raw.id) {
+    if stored {
         let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
         store(repository, vault, &view, trees.collect(), not_checked_out)?;
     }
     let files = view.files();
-    Ok(Capture { snapshot, status, files })
+    Ok(Capture { snapshot, status, files, withheld })
+}
+
+/// Shows the inspector every file that `HEAD` does not have; answers what they are if they may not be stored.
+fn inspect(
+    repository: &Repository,
+    view: &View<'_>,
+    inspector: &mut dyn Inspector,
+) -> Result<Option<Withheld>, GitError> {
+    let mut seen = Withheld::new();
+    for (item, found) in &view.found {
+        let path = RepoPath::new(item.path);
+        match found {
+            Found::File(file) if !view.in_head(item, file.mode, file.id) => {
+                let mut hasher = sha2::Sha256::new();
+                inspector.look(&path, &[]);
+                content(repository.root(), item.path, &file.stat, &mut |piece| {
+                    hasher.update(piece);
+                    inspector.look(&path, piece);
+                })?;
+                seen.insert(path, Sha256Hash::from_bytes(hasher.finalize().into()));
+            }
+            Found::Nested(_) if item.entry.is_none() => inspector.look(&path, &[]),
+            _ => {}
+        }
+    }
+    Ok(if inspector.permits() { None } else { Some(seen) })
 }
 
 /// The tracked paths, once each: in a conflict the index has a path up to three times.
@@ -294,10 +381,11 @@ fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>, conv
     }
 }
 
-/// Lets git convert what it would convert; answers the ids that differ from those of the raw bytes.
+/// Lets git convert what it would convert; answers the ids that differ from those of the raw bytes. What they stand for
+/// is stored if there is a vault for it.
 fn patch_ids<'a>(
     repository: &Repository,
-    vault: &Vault,
+    vault: Option<&Vault>,
     view: &View<'a>,
     conversion: Conversion,
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
@@ -330,7 +418,11 @@ fn patch_ids<'a>(
     let differing = asked.iter().zip(converted).filter(|((_, file), id)| file.id != *id);
     let differing: Vec<(&'a [u8], ObjectId)> = differing.map(|((path, _), id)| (*path, id)).collect();
     let paths: Vec<&[u8]> = differing.iter().map(|(path, _)| *path).collect();
-    if differing.is_empty() || convert_into(repository, vault, &paths).is_ok() {
+    let Some(vault) = vault.filter(|_| !differing.is_empty()) else {
+        ids.extend(differing);
+        return Ok(ids);
+    };
+    if convert_into(repository, vault, &paths).is_ok() {
         ids.extend(differing);
         return Ok(ids);
     }

@@ -9,6 +9,7 @@ use baton_core::task::{Artifact, Encoding, MANIFEST_FILE, Manifest, TaskContext,
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
 use crate::artifact::{Compress, encode};
+use crate::content_scan::ContentScan;
 use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder};
 use crate::lock::StoreLock;
 use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
@@ -147,6 +148,11 @@ impl<'a> Draft<'a> {
 
     pub(crate) const fn place(&self) -> &'a TaskPlace {
         self.place
+    }
+
+    /// Begins to look through files of the checkout that will be kept.
+    pub(crate) fn content_scan(&self) -> ContentScan {
+        ContentScan::new(&self.context.audit.accepted_secrets, self.force_secrets)
     }
 
     /// Looks through what will be written.

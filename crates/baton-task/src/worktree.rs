@@ -1,16 +1,19 @@
 //! Taking and verifying snapshots: what `snapshot-worktree`, `verify-worktree`, `resolve-drift` and taking a task share.
 
 use baton_core::task::{
-    DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef, TaskContext,
-    TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, counted, file_metadata,
+    Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef,
+    TaskContext, TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, counted, file_metadata,
     files_changed, no_snapshot, normalize_diff, scope_hash,
 };
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde_json::json;
 
 use crate::artifact::Compress;
+use crate::content_scan::ContentScan;
 use crate::folder::Draft;
 use crate::place::TaskPlace;
+use crate::secrets::without_secrets;
+use crate::tree::Inspector;
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
@@ -23,7 +26,12 @@ pub(crate) fn take(
     role: &Role,
     kind: SnapshotKind,
 ) -> Result<WorktreeSnapshot, Fault> {
-    let state = draft.place().tree().snapshot()?;
+    let mut scan = draft.content_scan();
+    let state = draft.place().tree().snapshot(&mut scan)?;
+    draft.scan().absorb(scan.finish());
+    if let Some(branch) = &state.head.branch {
+        draft.scan().value("git.branch", &json!(branch));
+    }
     let snapshot = describe(draft, role, kind, &state)?;
     draft.context.snapshots.push(SnapshotRef {
         sequence: snapshot.sequence,
@@ -48,7 +56,9 @@ fn describe(
 ) -> Result<WorktreeSnapshot, Fault> {
     let place = draft.place();
     let git = draft.context.git.clone();
-    let cumulative = place.tree().changes_since(git.base_commit.as_deref(), state)?;
+    let mut scan = draft.content_scan();
+    let cumulative = place.tree().changes_since(git.base_commit.as_deref(), state, &mut scan)?;
+    draft.scan().absorb(scan.finish());
     let previous = latest(&draft.context)?;
     let from_base = keep_diff(draft, &format!("{role}-from-base"), &cumulative)?;
     let mut artifacts = vec![from_base.clone()];
@@ -168,18 +178,31 @@ pub(crate) struct Verified {
     pub(crate) actual: TreePoint,
     /// Where they differ.
     pub(crate) verdict: Verdict,
+    /// Why nothing of the tree as it is was kept, when nothing was.
+    pub(crate) withheld: Option<String>,
 }
 
 /// Compares the tree with the last snapshot of a role.
 pub(crate) fn verify(place: &TaskPlace, context: &TaskContext, role: &Role) -> Result<Verified, Fault> {
     let snapshot = context.role(role)?.worktree_snapshot.clone();
     let snapshot = snapshot.ok_or_else(|| no_snapshot(role, context.task_id.as_str()))?;
-    let (state, changes) = place.tree().verify(&snapshot)?;
+    let mut scan = ContentScan::new(&context.audit.accepted_secrets, false);
+    let (state, changes) = place.tree().verify(&snapshot, &mut scan)?;
+    let withheld = scan.verdict().err().map(|fault| fault.message);
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
     let missing = missing_paths(place, context);
-    let verdict = compare(&snapshot, &state, &changes, &scope, &missing);
+    let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
+    verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
     let actual = TreePoint { tree: state.tree, head: state.head.commit };
-    Ok(Verified { snapshot, agent: role.clone(), actual, verdict })
+    Ok(Verified { snapshot, agent: role.clone(), actual, verdict, withheld })
+}
+
+/// The names of files are put on record, whatever somebody called them.
+fn hide_secrets(difference: &mut Difference) {
+    let Difference { path, expected, actual, message, .. } = difference;
+    for text in [path, expected, actual].into_iter().flatten().chain([message]) {
+        *text = without_secrets(text);
+    }
 }
 
 impl Verified {
@@ -201,6 +224,10 @@ impl Verified {
         let mut lines: Vec<String> = messages.iter().take(NAMED).map(|text| format!("  {text}")).collect();
         if messages.len() > NAMED {
             lines.push(format!("  and {} more", messages.len() - NAMED));
+        }
+        if let Some(why) = &self.withheld {
+            let found = why.split_once(';').map_or(why.as_str(), |(found, _)| found);
+            lines.push(format!("  only names and hashes of this tree were kept: {found}"));
         }
         let has = |kind| self.verdict.differences.iter().any(|difference| difference.kind == kind);
         let meaning = if has(DifferenceKind::Committed) {
@@ -228,6 +255,7 @@ impl Verified {
             "actual": self.actual,
             "differences": self.verdict.differences,
             "recorded": recorded,
+            "withheld": self.withheld,
             "drift_budget": context.drift.open(),
         }))
     }

@@ -54,7 +54,8 @@ pub(crate) fn fault(error: GitError) -> Fault {
             .hint("git status says what is wrong; git reset makes the index anew and leaves files alone"),
         GitError::OtherObjectFormat { path } => Fault::new(ErrorCode::TaskConflict, message)
             .hint(format!("remove {}; snapshots begin anew", path.display())),
-        GitError::CommandFailed { .. }
+        GitError::Withheld
+        | GitError::CommandFailed { .. }
         | GitError::OutputTooLarge { .. }
         | GitError::UnexpectedOutput { .. } => Fault::new(ErrorCode::Internal, message)
             .hint("git status in the checkout says whether the repository is whole"),

@@ -7,6 +7,7 @@ use baton_core::task::{
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::folder::{Draft, Writing, lock, read_context};
 use crate::gather::{Gathered, gather};
@@ -101,6 +102,10 @@ impl TaskOperation for InitContext {
             Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
         })?;
         draft.scan().value("immutable", &frozen);
+        let named = json!({ "branch": draft.context.git.branch });
+        draft.scan().value("git", &named);
+        let task_file = draft.context.task_file.clone();
+        draft.scan().name(&task_file);
         draft.warnings = warnings;
         let (context, warnings) = draft.save()?;
         let folder = format!("{OUTPUT_FOLDER}/{id}");
