@@ -41,7 +41,7 @@ pub(crate) fn fault(error: GitError) -> Fault {
         GitError::DubiousOwnership { path } => Fault::new(ErrorCode::Forbidden, message)
             .hint(format!("if you trust it: git config --global --add safe.directory '{}'", path.display())),
         GitError::GitMissing { .. } | GitError::GitTooOld { .. } | GitError::NotRunnable { .. } => {
-            Fault::new(ErrorCode::Internal, message)
+            Fault::new(ErrorCode::GitUnavailable, message)
                 .hint("install git 2.31 or newer and put it on the PATH, then try again")
         }
         GitError::Changing { .. } | GitError::TimedOut { .. } => Fault::new(ErrorCode::Overloaded, message)
