@@ -10,6 +10,7 @@ mod coordination;
 mod drift;
 mod export;
 mod file;
+mod file_shape;
 mod glob;
 mod name;
 mod normalize;
@@ -33,6 +34,7 @@ pub use drift::{
 };
 pub use export::{MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_file, role_export};
 pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
+pub use file_shape::shape_problems;
 pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
