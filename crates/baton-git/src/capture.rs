@@ -10,7 +10,6 @@ use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
 use crate::inspector::{Inspector, Unasked};
 use crate::moment::Moment;
-use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
 use crate::pack::{NewObject, ObjectKind, PackError};
 use crate::path::{RepoPath, is_within, quoted};
@@ -19,8 +18,9 @@ use crate::repository::Repository;
 use crate::snapshot::{Snapshot, StagedChange, TreeFile};
 use crate::stat_cache::{KnownContent, StatCache};
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
-use crate::tree::{TreeInput, build};
+use crate::tree::build;
 use crate::vault::Vault;
+use crate::view::View;
 use crate::worktree::{Found, FoundFile, Item, Look, Sight, Source, content};
 
 /// How often a checkout may change while it is being read.
@@ -173,7 +173,7 @@ fn attempt(
         Keep::ObjectsUnless(tree) => tree != raw.id,
         Keep::Nothing => false,
     };
-    let withheld = if wanted { inspect(repository, &view, inspector)? } else { None };
+    let withheld = if wanted { inspect(repository, &view, keep, inspector)? } else { None };
     if withheld.is_some() && keep == Keep::Objects {
         return Err(GitError::Withheld);
     }
@@ -208,10 +208,12 @@ fn attempt(
     Ok(Capture { snapshot, status, files, withheld })
 }
 
-/// Shows the inspector every file that `HEAD` does not have; answers what they are if they may not be stored.
+/// Shows the inspector every file that `HEAD` does not have; answers what they are if they may not be stored. Hashes are
+/// wanted only where that is no reason to give up.
 fn inspect(
     repository: &Repository,
     view: &View<'_>,
+    keep: Keep,
     inspector: &mut dyn Inspector,
 ) -> Result<Option<Withheld>, GitError> {
     let mut seen = Withheld::new();
@@ -222,7 +224,9 @@ fn inspect(
                 let mut hasher = sha2::Sha256::new();
                 inspector.look(&path, &[]);
                 content(repository.root(), item.path, &file.stat, &mut |piece| {
-                    hasher.update(piece);
+                    if keep != Keep::Objects {
+                        hasher.update(piece);
+                    }
                     inspector.look(&path, piece);
                 })?;
                 seen.insert(path, Sha256Hash::from_bytes(hasher.finalize().into()));
@@ -500,123 +504,4 @@ fn store(
         PackError::Failed(error) => error,
         PackError::OtherContent => GitError::Changing { path: RepoPath::new("") },
     })
-}
-
-/// A working tree with what git says about it.
-struct View<'a> {
-    found: Vec<(Item<'a>, Found)>,
-    /// By path: what `HEAD` has, where that is not what the index has.
-    staged: HashMap<&'a [u8], Option<StatusSide>>,
-    /// Paths that `HEAD` has and the index does not, in order.
-    unlisted: Vec<&'a [u8]>,
-    /// Paths that git calls changed in the working tree.
-    unstaged: HashSet<&'a [u8]>,
-}
-
-impl<'a> View<'a> {
-    fn new(status: &'a Status, found: Vec<(Item<'a>, Found)>) -> Self {
-        let (mut staged, mut unlisted, mut unstaged) = (HashMap::new(), Vec::new(), HashSet::new());
-        for entry in &status.entries {
-            let path = entry.path().as_bytes();
-            match entry {
-                StatusEntry::Changed { previous_path, staged: code, unstaged: worktree, head, .. } => {
-                    if *code != StatusCode::Unmodified {
-                        // What was renamed had nothing at its new path.
-                        staged.insert(path, head.filter(|_| previous_path.is_none()));
-                    }
-                    if *code == StatusCode::Deleted {
-                        unlisted.push(path);
-                    }
-                    if *code == StatusCode::Renamed {
-                        unlisted.extend(previous_path.as_ref().map(RepoPath::as_bytes));
-                    }
-                    if *worktree != StatusCode::Unmodified {
-                        unstaged.insert(path);
-                    }
-                }
-                StatusEntry::Unmerged { .. } => {
-                    staged.insert(path, None);
-                    unstaged.insert(path);
-                }
-                StatusEntry::Untracked { .. } => {}
-            }
-        }
-        unlisted.sort_unstable();
-        Self { found, staged, unlisted, unstaged }
-    }
-
-    /// Whether `HEAD` has the same at this path.
-    fn in_head(&self, item: &Item<'_>, mode: FileMode, id: ObjectId) -> bool {
-        let staged = if self.staged.is_empty() { None } else { self.staged.get(item.path) };
-        match (staged, item.entry) {
-            (Some(head), _) => *head == Some(StatusSide { mode, id }),
-            (None, Some(entry)) => !entry.intent_to_add && entry.mode == mode && entry.id == id,
-            (None, None) => false,
-        }
-    }
-
-    /// Whether git compared the file with the index and found it the same.
-    fn is_unchanged_to_git(&self, item: &Item<'_>) -> bool {
-        let marked = |entry: &crate::index::IndexEntry| entry.assume_unchanged || entry.skip_worktree;
-        !item.entry.is_none_or(marked) && !self.unstaged.contains(item.path)
-    }
-
-    /// What belongs into the tree at each path, with other ids for some.
-    fn inputs(&self, ids: &HashMap<&[u8], ObjectId>) -> impl Iterator<Item = TreeInput<'a>> {
-        let mut inputs: Vec<TreeInput<'a>> = Vec::with_capacity(self.found.len() + self.unlisted.len());
-        for (item, found) in &self.found {
-            let file = side(item, found).map(|(mode, id)| (mode, ids.get(item.path).copied().unwrap_or(id)));
-            let in_head = file.is_some_and(|(mode, id)| self.in_head(item, mode, id));
-            inputs.push(TreeInput { path: item.path, file, in_head });
-        }
-        if !self.unlisted.is_empty() {
-            let gone = |path: &&'a [u8]| TreeInput { path, file: None, in_head: false };
-            inputs.extend(self.unlisted.iter().map(gone));
-            inputs.sort_by_key(|input| input.path);
-        }
-        inputs.into_iter()
-    }
-
-    fn nested(&self) -> Vec<NestedRepository> {
-        let nested = self.found.iter().filter_map(|(item, found)| match found {
-            Found::Nested(commit) => Some(NestedRepository {
-                path: RepoPath::new(item.path),
-                tracked: item.entry.is_some(),
-                commit: *commit,
-            }),
-            _ => None,
-        });
-        nested.collect()
-    }
-
-    fn not_checked_out(&self, vault: &Vault) -> Option<(ObjectId, Vec<u8>)> {
-        let mut list = Vec::new();
-        for (item, found) in &self.found {
-            if matches!(found, Found::NotCheckedOut) {
-                list.extend_from_slice(item.path);
-                list.push(0);
-            }
-        }
-        (!list.is_empty()).then(|| (vault.object_format().id_of("blob", &list), list))
-    }
-
-    fn files(&self) -> Vec<TreeFile> {
-        let file = |(item, found): &(Item<'a>, Found)| {
-            let (mode, id) = side(item, found)?;
-            let size_bytes = if let Found::File(file) = found { file.stat.size } else { 0 };
-            let tracked = item.entry.is_some();
-            Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes, tracked })
-        };
-        self.found.iter().filter_map(file).collect()
-    }
-}
-
-/// What a tree holds for what was found.
-fn side(item: &Item<'_>, found: &Found) -> Option<(FileMode, ObjectId)> {
-    match found {
-        Found::Absent => None,
-        Found::NotCheckedOut => item.entry.map(|entry| (entry.mode, entry.id)),
-        Found::File(file) => Some((file.mode, file.id)),
-        Found::Nested(commit) => commit.map(|commit| (FileMode::Nested, commit)),
-    }
 }

@@ -58,6 +58,7 @@ mod sweep;
 mod tree;
 mod vault;
 mod verification;
+mod view;
 mod worktree;
 
 pub use capture::Capture;
