@@ -2,6 +2,7 @@
 
 use baton_core::Fault;
 use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
+use serde_json::Value;
 
 /// Looks at files of a checkout before anything of them is kept.
 pub trait Inspector {
@@ -38,7 +39,7 @@ pub trait WorkingTree {
     /// `invalid_request` when there is none.
     fn resolve_commit(&self, revision: &str) -> Result<String, Fault>;
 
-    /// Tells whether a tracked file differs from HEAD.
+    /// Tells whether a tracked file has changes that are not staged, or is in conflict.
     ///
     /// # Errors
     ///
@@ -72,12 +73,12 @@ pub trait WorkingTree {
         inspector: &mut dyn Inspector,
     ) -> Result<TreeDiff, Fault>;
 
-    /// Says everything that differs between a tree that was taken earlier and another.
+    /// Says everything that differs between a tree that was taken earlier, by its record, and another.
     ///
     /// # Errors
     ///
     /// When the earlier tree is not there any more.
-    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault>;
+    fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault>;
 
     /// Takes the present tree and says what differs from an earlier one. Of a tree that the inspector does not permit
     /// nothing is kept; what differs is named all the same.

@@ -19,6 +19,7 @@ mod record;
 mod scope;
 mod section;
 mod snapshot;
+mod status_report;
 mod tree;
 mod ttl;
 
@@ -28,7 +29,7 @@ pub use context::{
     AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
     QaResults, Revision, Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
 };
-pub use coordination::{Acquisition, RoleState, RoleStatus, no_snapshot};
+pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
 pub use drift::{
     Difference, DifferenceKind, DriftEvent, DriftLog, Found, Resolution, TreePoint, Verdict, compare,
 };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use baton_core::task::{ChangeStatus, Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use baton_task::{Inspector, OUTPUT_FOLDER, WorkingTree};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Where commits, trees and contents are kept.
 const STORE: &str = ".walked";
@@ -159,9 +159,8 @@ impl WorkingTree for WalkedTree {
         self.diff(&self.commit_tree(commit), &to.tree)
     }
 
-    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault> {
-        assert_eq!(from.record, json!({ "tree": from.tree }));
-        self.diff(&from.tree, &to.tree)
+    fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault> {
+        self.diff(from["tree"].as_str().unwrap(), &to.tree)
     }
 
     fn verify(
@@ -185,7 +184,10 @@ impl WalkedTree {
         let head_tree = self.head_tree().unwrap_or_else(|| self.commit_tree(None));
         let changes = self.diff(&head_tree, &tree)?.changes;
         let staged = fs::read_to_string(self.root.join(STORE).join("staged")).unwrap_or_default();
-        let report: String = changes.iter().map(|change| format!(" M {}\0", change.path)).collect();
+        let report: String = changes
+            .iter()
+            .map(|change| format!("1 .M N... 100644 100644 100644 a a {}\0", change.path))
+            .collect();
         Ok(TreeState {
             head: self.head()?,
             record: json!({ "tree": tree }),

@@ -194,9 +194,36 @@ fn without_git_reading_works_and_the_rest_says_what_is_missing() {
     };
     assert_eq!(run(&["list"]).0, 0);
     assert_eq!(run(&["get-diff", TASK, "--agent", "implementer", "--content"]).0, 0);
-    let (code, said) = run(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
-    assert_eq!(code, 1);
-    assert!(said.contains("`git` was not found") && said.contains("install git"), "{said}");
+    assert_eq!(run(&["get-context", TASK]).0, 0);
+    // Whatever writes into a context says where HEAD was, so it needs git; nothing is half written.
+    let before = fs::read(checkout.path(".agent-output/TASK-0824/context.json")).unwrap();
+    for verb in [
+        &["verify-worktree", TASK, "--expected-agent", "implementer"][..],
+        &["mark-blocked", TASK, "--agent", "reviewer", "--finding", "x"],
+        &["update-agent", TASK, "--agent", "reviewer", "--status", "in_progress"],
+        &["record-qa", TASK, "--agent", "implementer", "--from", "README.md"],
+        &["attach-evidence", TASK, "--type", "plan", "--path", "README.md"],
+        &["rebuild-context", TASK],
+        &["complete", TASK, "--force"],
+    ] {
+        let (code, said) = run(verb);
+        assert_eq!(code, 1, "{verb:?}: {said}");
+        assert!(said.contains("`git` was not found") && said.contains("install git"), "{verb:?}: {said}");
+        let (_, said) = run(&[verb, &["--format", "json"]].concat());
+        assert!(!said.contains("\"internal\""), "{said}");
+    }
+    assert_eq!(fs::read(checkout.path(".agent-output/TASK-0824/context.json")).unwrap(), before);
+    assert_eq!(run(&["purge-context", TASK]).0, 0);
+}
+
+#[test]
+fn a_missing_git_has_a_code_of_its_own() {
+    let checkout = Checkout::implemented();
+    let mut command = checkout.home.command();
+    command.env("PATH", "/nonexistent").args(["task", "mark-blocked", TASK, "--agent", "reviewer"]);
+    let output = command.args(["--finding", "x", "--format", "json"]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["error"]["code"], "git_unavailable", "{answer}");
 }
 
 #[test]

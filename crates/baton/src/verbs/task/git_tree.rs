@@ -10,7 +10,7 @@ use baton_core::task::{
 use baton_core::{ErrorCode, Fault};
 use baton_git::{
     Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
-    RepoPath, Repository, Snapshot, StatusEntry, Vault,
+    RepoPath, Repository, Snapshot, StatusCode, StatusEntry, Vault,
 };
 use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, WorkingTree};
 use serde_json::Value;
@@ -85,7 +85,11 @@ impl WorkingTree for GitTree {
 
     fn is_dirty(&self) -> Result<bool, Fault> {
         let status = self.repository()?.status(&excluded()).map_err(fault)?;
-        Ok(status.entries.iter().any(|entry| !matches!(entry, StatusEntry::Untracked { .. })))
+        Ok(status.entries.iter().any(|entry| match entry {
+            StatusEntry::Changed { unstaged, .. } => *unstaged != StatusCode::Unmodified,
+            StatusEntry::Unmerged { .. } => true,
+            StatusEntry::Untracked { .. } => false,
+        }))
     }
 
     fn files(&self) -> Result<Vec<String>, Fault> {
@@ -115,9 +119,9 @@ impl WorkingTree for GitTree {
         Ok(diff(changes))
     }
 
-    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault> {
+    fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault> {
         let vault = self.vault(self.repository()?)?;
-        let (from, to) = (snapshot_of(&from.record)?, snapshot_of(&to.record)?);
+        let (from, to) = (snapshot_of(from)?, snapshot_of(&to.record)?);
         vault.changes_between(&from, &to).map(diff).map_err(fault)
     }
 
