@@ -91,16 +91,17 @@ fn parse(path: &str, text: &str) -> Result<TaskFile, Fault> {
         Err(error) => error,
     };
     // What the library says of a field is in its own words; whether it is YAML at all it knows best.
-    let (error, fields) = match serde_saphyr::from_str_with_options::<Value>(text, options) {
-        Ok(value) => (error, shape_problems(&value)),
-        Err(error) => (error, Vec::new()),
+    let (error, fields, is_yaml) = match serde_saphyr::from_str_with_options::<Value>(text, options) {
+        Ok(value) => (error, shape_problems(&value), true),
+        Err(error) => (error, Vec::new(), false),
     };
     let error = error.without_snippet();
     let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
     let problem = if fields.is_empty() {
         let said = error.to_string();
         // Whoever reads the message wants the place first, and once.
-        said.split(" at line ").next().unwrap_or(&said).trim_end_matches(':').to_owned()
+        let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(':').to_owned();
+        if is_yaml { said } else { format!("is no YAML that can be read: {said}") }
     } else {
         fields.iter().map(|(field, problem)| format!("{field} {problem}")).collect::<Vec<_>>().join("; ")
     };

@@ -250,6 +250,10 @@ impl Verified {
             "working tree was committed, delta tracking invalidated"
         } else if has(DifferenceKind::BaseCommitMoved) {
             "base commit changed, cannot verify deltas"
+        } else if has(DifferenceKind::Stashed) {
+            "the changes were stashed"
+        } else if has(DifferenceKind::Reset) {
+            "the changes were reset"
         } else {
             "files were changed since"
         };

@@ -18,8 +18,8 @@ pub fn shape_problems(file: &Value) -> Vec<(String, String)> {
         let known = serde_json::from_value::<Priority>(value.clone()).is_ok();
         if known { Ok(()) } else { Err("must be P0, P1 or P2".into()) }
     });
-    found.require(fields, "area", |value| as_name::<Area>(value));
-    found.allow(fields, "id", |value| as_name::<TaskId>(value));
+    found.require(fields, "area", as_name::<Area>);
+    found.allow(fields, "id", as_name::<TaskId>);
     for name in ["scope_in", "scope_out", "acceptance_criteria"] {
         found.list(name, fields.get(name), |item| as_text(item).map(|_| ()));
     }
@@ -37,7 +37,7 @@ pub fn shape_problems(file: &Value) -> Vec<(String, String)> {
     }
     found.list("standards", fields.get("standards"), standard);
     if fields.get("pipeline").is_some_and(|pipeline| !pipeline.is_null()) {
-        found.list("pipeline", fields.get("pipeline"), |item| as_name::<Role>(item));
+        found.list("pipeline", fields.get("pipeline"), as_name::<Role>);
     }
     found.0
 }

@@ -31,7 +31,7 @@ pub(super) fn entries(report: &str) -> BTreeMap<&str, Entry<'_>> {
     while let Some(line) = lines.next() {
         let field = |at: usize| line.split(' ').nth(at);
         let (letters, index, path) = match line.as_bytes().first() {
-            Some(b'?') => (Some("??"), None, line.splitn(2, ' ').nth(1)),
+            Some(b'?') => (Some("??"), None, line.split_once(' ').map(|(_, path)| path)),
             Some(b'1') => (field(1), field(7), line.splitn(9, ' ').nth(8)),
             Some(b'2') => {
                 // The former path follows.

@@ -52,8 +52,10 @@ pub(super) fn vitest(text: &str) -> Option<QaRun> {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let Some(rest) = line.trim_start().strip_prefix("FAIL ") else { continue };
-        let (file, name) = rest.trim().split_once(" > ").unwrap_or((rest.trim(), rest.trim()));
-        let message = lines.peek().copied().unwrap_or_default();
+        // A file that does not load is named twice: `src/a.test.ts [ src/a.test.ts ]`.
+        let whole = rest.trim().split(" [ ").next().unwrap_or(rest);
+        let (file, name) = rest.trim().split_once(" > ").unwrap_or((whole, whole));
+        let message = lines.peek().copied().filter(|line| !line.contains("Test Files  ")).unwrap_or_default();
         run.fail(QaFailure::at(name, file, None, message));
     }
     // A file that does not even load has no failed tests.

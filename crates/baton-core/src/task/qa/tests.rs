@@ -111,6 +111,10 @@ fn vitest() {
         failure(&run, 0),
         ("math > adds", Some("src/b.test.ts"), None, "AssertionError: expected 3 to be 4")
     );
+    let unloaded = only(
+        " FAIL  src/a.test.ts [ src/a.test.ts ]\n Test Files  1 failed | 1 passed (2)\n      Tests  3 passed (3)\n",
+    );
+    assert_eq!(failure(&unloaded, 0), ("src/a.test.ts", Some("src/a.test.ts"), None, ""));
 }
 
 #[test]
