@@ -64,11 +64,14 @@ fn child() {
     }
 }
 
-/// Lets two processes work through their scripts. Whenever one has answered the context is read, while the other writes.
-/// Gives every answer.
+/// Lets two processes work through their scripts. Whenever one has answered four times the context is read, while the
+/// other writes. Gives every answer.
 fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<String> {
-    let read = |_: &String| {
-        read_whole(checkout.root(), TASK);
+    let read = |(number, answer): (usize, String)| {
+        if number % 4 == 0 {
+            read_whole(checkout.root(), TASK);
+        }
+        answer
     };
     std::thread::scope(|scope| {
         let mut children = scripts.map(|script| start(checkout.root(), &script));
@@ -76,7 +79,7 @@ fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<String> {
             .iter_mut()
             .map(|child| {
                 let answers = answers(child);
-                scope.spawn(move || answers.inspect(read).collect::<Vec<_>>())
+                scope.spawn(move || answers.enumerate().map(read).collect::<Vec<_>>())
             })
             .collect();
         let all: Vec<String> = lists.into_iter().flat_map(|list| list.join().unwrap()).collect();
