@@ -72,6 +72,8 @@ fn ignore(folder: &Path) -> Result<(), Fault> {
     if folder.join(IGNORE_FILE).symlink_metadata().is_ok() {
         return Ok(());
     }
+    // Whoever was killed here before left half of it.
+    remove_temporaries(folder);
     let mut batch = Batch::new(folder);
     batch.add(IGNORE_FILE, b"*\n")?;
     batch.commit()

@@ -323,8 +323,11 @@ fn the_output_folder_is_ignored_whoever_made_it() {
     let ignore = checkout.root().join(".agent-output/.gitignore");
     assert_eq!(fs::read(&ignore).unwrap(), b"*\n");
     fs::remove_file(&ignore).unwrap();
+    let half = checkout.root().join(".agent-output/.tmp-half");
+    fs::write(&half, "*").unwrap();
     checkout.update("implementer", "in_progress");
     assert_eq!(fs::read(&ignore).unwrap(), b"*\n", "it comes back");
+    assert!(!half.exists(), "and what a crash left of it goes");
     fs::write(&ignore, "!keep\n").unwrap();
     checkout.update("implementer", "pending");
     assert_eq!(fs::read(&ignore).unwrap(), b"!keep\n", "somebody's own is left alone");
