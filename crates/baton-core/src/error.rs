@@ -64,6 +64,8 @@ pub enum ErrorCode {
     Internal,
     /// The stored context of a task is not as it was written.
     TaskCorrupt,
+    /// There is no git to run, or it is too old.
+    GitUnavailable,
     /// The database cannot be opened, read or written.
     StoreUnavailable,
     /// More work is waiting than can be taken on.
@@ -72,7 +74,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of the list above.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::UnsupportedSchemaVersion,
@@ -99,6 +101,7 @@ impl ErrorCode {
         Self::RateLimited,
         Self::Internal,
         Self::TaskCorrupt,
+        Self::GitUnavailable,
         Self::StoreUnavailable,
         Self::Overloaded,
     ];
@@ -132,6 +135,7 @@ impl ErrorCode {
             Self::RateLimited => "rate_limited",
             Self::Internal => "internal",
             Self::TaskCorrupt => "task_corrupt",
+            Self::GitUnavailable => "git_unavailable",
             Self::StoreUnavailable => "store_unavailable",
             Self::Overloaded => "overloaded",
         }
@@ -167,7 +171,7 @@ impl ErrorCode {
             Self::PayloadTooLarge | Self::StorageQuotaExceeded => 413,
             Self::IdempotencyMismatch | Self::SecretFound => 422,
             Self::RateLimited => 429,
-            Self::Internal | Self::TaskCorrupt => 500,
+            Self::Internal | Self::TaskCorrupt | Self::GitUnavailable => 500,
             Self::StoreUnavailable | Self::Overloaded => 503,
         }
     }
@@ -201,6 +205,14 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// Says which file it is about, and to mend that unless something else was hinted at.
+    #[must_use]
+    pub fn in_file(mut self, path: &str) -> Self {
+        self.message = format!("{path}: {}", self.message);
+        self.hint.get_or_insert_with(|| format!("mend {path}, then try again"));
+        self
+    }
+
     /// Makes a fault of a code and a message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, details: None, source: None }

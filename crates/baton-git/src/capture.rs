@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use baton_core::Sha256Hash;
+use sha2::Digest as _;
+
 use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
+use crate::inspector::{Inspector, Unasked};
 use crate::moment::Moment;
-use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
 use crate::pack::{NewObject, ObjectKind, PackError};
 use crate::path::{RepoPath, is_within, quoted};
@@ -15,8 +18,9 @@ use crate::repository::Repository;
 use crate::snapshot::{Snapshot, StagedChange, TreeFile};
 use crate::stat_cache::{KnownContent, StatCache};
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
-use crate::tree::{TreeInput, build};
+use crate::tree::build;
 use crate::vault::Vault;
+use crate::view::View;
 use crate::worktree::{Found, FoundFile, Item, Look, Sight, Source, content};
 
 /// How often a checkout may change while it is being read.
@@ -28,7 +32,11 @@ pub struct Capture {
     snapshot: Snapshot,
     status: Status,
     files: Vec<TreeFile>,
+    withheld: Option<Withheld>,
 }
+
+/// The hashes of what was looked at and may not be stored, by path.
+pub(crate) type Withheld = HashMap<RepoPath, Sha256Hash>;
 
 impl Capture {
     /// What to remember of it.
@@ -45,14 +53,21 @@ impl Capture {
     pub fn files(&self) -> &[TreeFile] {
         &self.files
     }
+
+    /// What is known of the files whose content may not be stored; none if everything is.
+    pub(crate) const fn withheld(&self) -> Option<&Withheld> {
+        self.withheld.as_ref()
+    }
 }
 
 /// Whether the objects of a capture are to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Objects,
-    /// Nothing, if the tree is this one.
+    /// Nothing, if the tree is this one or something in it may not be stored.
     ObjectsUnless(ObjectId),
+    /// Nothing at all.
+    Nothing,
 }
 
 impl Repository {
@@ -63,13 +78,41 @@ impl Repository {
     /// [`GitError::Changing`] if the checkout does not hold still, [`GitError::Unreadable`] for a file that cannot be
     /// read, and whatever git says.
     pub fn capture(&self, vault: &Vault) -> Result<Capture, GitError> {
-        self.capture_keeping(vault, Keep::Objects)
+        self.capture_inspected(vault, &mut Unasked)
     }
 
-    pub(crate) fn capture_keeping(&self, vault: &Vault, keep: Keep) -> Result<Capture, GitError> {
+    /// The same, if the inspector permits it. It sees every file that `HEAD` does not have, before anything is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::Withheld`] if it does not; then nothing was stored. Else as [`capture`](Self::capture).
+    pub fn capture_inspected(
+        &self,
+        vault: &Vault,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Capture, GitError> {
+        self.capture_keeping(vault, Keep::Objects, inspector)
+    }
+
+    /// Reads the working tree and stores nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`capture`](Self::capture).
+    pub fn glimpse(&self, vault: &Vault) -> Result<Capture, GitError> {
+        self.capture_keeping(vault, Keep::Nothing, &mut Unasked)
+    }
+
+    pub(crate) fn capture_keeping(
+        &self,
+        vault: &Vault,
+        keep: Keep,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Capture, GitError> {
         let mut last = Err(GitError::Changing { path: RepoPath::new("") });
         for _ in 0..ATTEMPTS {
-            last = attempt(self, vault, keep);
+            inspector.begin();
+            last = attempt(self, vault, keep, inspector);
             if !matches!(last, Err(GitError::Changing { .. })) {
                 break;
             }
@@ -78,7 +121,12 @@ impl Repository {
     }
 }
 
-fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture, GitError> {
+fn attempt(
+    repository: &Repository,
+    vault: &Vault,
+    keep: Keep,
+    inspector: &mut dyn Inspector,
+) -> Result<Capture, GitError> {
     let now = Moment::now(vault.folder())?;
     let cache = StatCache::load(&vault.stat_cache(), vault.object_format());
     let index = Index::read(repository, vault.folder())?;
@@ -119,13 +167,26 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
     let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
-    remember(vault, &cache, now, &view, conversion);
-
+    let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
+    let wanted = match keep {
+        Keep::Objects => true,
+        Keep::ObjectsUnless(tree) => tree != raw.id,
+        Keep::Nothing => false,
+    };
+    let withheld = if wanted { inspect(repository, &view, keep, inspector)? } else { None };
+    if withheld.is_some() && keep == Keep::Objects {
+        return Err(GitError::Withheld);
+    }
+    let stored = wanted && withheld.is_none();
+    if withheld.is_none() {
+        remember(vault, &cache, now, &view, conversion);
+    }
     let patch_ids = match conversion {
         Conversion::None => HashMap::new(),
-        Conversion::LineEndings | Conversion::Any => patch_ids(repository, vault, &view, conversion)?,
+        Conversion::LineEndings | Conversion::Any => {
+            patch_ids(repository, stored.then_some(vault), &view, conversion)?
+        }
     };
-    let raw = build(vault.object_format(), view.inputs(&HashMap::new()));
     let patch = (!patch_ids.is_empty()).then(|| build(vault.object_format(), view.inputs(&patch_ids)));
     let not_checked_out = view.not_checked_out(vault);
     let patch_tree = patch.as_ref().map_or(raw.id, |patch| patch.id);
@@ -139,12 +200,42 @@ fn attempt(repository: &Repository, vault: &Vault, keep: Keep) -> Result<Capture
         not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
         stash: status.stash.clone(),
     };
-    if keep != Keep::ObjectsUnless(raw.id) {
+    if stored {
         let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
         store(repository, vault, &view, trees.collect(), not_checked_out)?;
     }
     let files = view.files();
-    Ok(Capture { snapshot, status, files })
+    Ok(Capture { snapshot, status, files, withheld })
+}
+
+/// Shows the inspector every file that `HEAD` does not have; answers what they are if they may not be stored. Hashes are
+/// wanted only where that is no reason to give up.
+fn inspect(
+    repository: &Repository,
+    view: &View<'_>,
+    keep: Keep,
+    inspector: &mut dyn Inspector,
+) -> Result<Option<Withheld>, GitError> {
+    let mut seen = Withheld::new();
+    for (item, found) in &view.found {
+        let path = RepoPath::new(item.path);
+        match found {
+            Found::File(file) if !view.in_head(item, file.mode, file.id) => {
+                let mut hasher = sha2::Sha256::new();
+                inspector.look(&path, &[]);
+                content(repository.root(), item.path, &file.stat, &mut |piece| {
+                    if keep != Keep::Objects {
+                        hasher.update(piece);
+                    }
+                    inspector.look(&path, piece);
+                })?;
+                seen.insert(path, Sha256Hash::from_bytes(hasher.finalize().into()));
+            }
+            Found::Nested(_) if item.entry.is_none() => inspector.look(&path, &[]),
+            _ => {}
+        }
+    }
+    Ok(if inspector.permits() { None } else { Some(seen) })
 }
 
 /// The tracked paths, once each: in a conflict the index has a path up to three times.
@@ -294,10 +385,11 @@ fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>, conv
     }
 }
 
-/// Lets git convert what it would convert; answers the ids that differ from those of the raw bytes.
+/// Lets git convert what it would convert; answers the ids that differ from those of the raw bytes. What they stand for
+/// is stored if there is a vault for it.
 fn patch_ids<'a>(
     repository: &Repository,
-    vault: &Vault,
+    vault: Option<&Vault>,
     view: &View<'a>,
     conversion: Conversion,
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
@@ -330,7 +422,11 @@ fn patch_ids<'a>(
     let differing = asked.iter().zip(converted).filter(|((_, file), id)| file.id != *id);
     let differing: Vec<(&'a [u8], ObjectId)> = differing.map(|((path, _), id)| (*path, id)).collect();
     let paths: Vec<&[u8]> = differing.iter().map(|(path, _)| *path).collect();
-    if differing.is_empty() || convert_into(repository, vault, &paths).is_ok() {
+    let Some(vault) = vault.filter(|_| !differing.is_empty()) else {
+        ids.extend(differing);
+        return Ok(ids);
+    };
+    if convert_into(repository, vault, &paths).is_ok() {
         ids.extend(differing);
         return Ok(ids);
     }
@@ -408,123 +504,4 @@ fn store(
         PackError::Failed(error) => error,
         PackError::OtherContent => GitError::Changing { path: RepoPath::new("") },
     })
-}
-
-/// A working tree with what git says about it.
-struct View<'a> {
-    found: Vec<(Item<'a>, Found)>,
-    /// By path: what `HEAD` has, where that is not what the index has.
-    staged: HashMap<&'a [u8], Option<StatusSide>>,
-    /// Paths that `HEAD` has and the index does not, in order.
-    unlisted: Vec<&'a [u8]>,
-    /// Paths that git calls changed in the working tree.
-    unstaged: HashSet<&'a [u8]>,
-}
-
-impl<'a> View<'a> {
-    fn new(status: &'a Status, found: Vec<(Item<'a>, Found)>) -> Self {
-        let (mut staged, mut unlisted, mut unstaged) = (HashMap::new(), Vec::new(), HashSet::new());
-        for entry in &status.entries {
-            let path = entry.path().as_bytes();
-            match entry {
-                StatusEntry::Changed { previous_path, staged: code, unstaged: worktree, head, .. } => {
-                    if *code != StatusCode::Unmodified {
-                        // What was renamed had nothing at its new path.
-                        staged.insert(path, head.filter(|_| previous_path.is_none()));
-                    }
-                    if *code == StatusCode::Deleted {
-                        unlisted.push(path);
-                    }
-                    if *code == StatusCode::Renamed {
-                        unlisted.extend(previous_path.as_ref().map(RepoPath::as_bytes));
-                    }
-                    if *worktree != StatusCode::Unmodified {
-                        unstaged.insert(path);
-                    }
-                }
-                StatusEntry::Unmerged { .. } => {
-                    staged.insert(path, None);
-                    unstaged.insert(path);
-                }
-                StatusEntry::Untracked { .. } => {}
-            }
-        }
-        unlisted.sort_unstable();
-        Self { found, staged, unlisted, unstaged }
-    }
-
-    /// Whether `HEAD` has the same at this path.
-    fn in_head(&self, item: &Item<'_>, mode: FileMode, id: ObjectId) -> bool {
-        let staged = if self.staged.is_empty() { None } else { self.staged.get(item.path) };
-        match (staged, item.entry) {
-            (Some(head), _) => *head == Some(StatusSide { mode, id }),
-            (None, Some(entry)) => !entry.intent_to_add && entry.mode == mode && entry.id == id,
-            (None, None) => false,
-        }
-    }
-
-    /// Whether git compared the file with the index and found it the same.
-    fn is_unchanged_to_git(&self, item: &Item<'_>) -> bool {
-        let marked = |entry: &crate::index::IndexEntry| entry.assume_unchanged || entry.skip_worktree;
-        !item.entry.is_none_or(marked) && !self.unstaged.contains(item.path)
-    }
-
-    /// What belongs into the tree at each path, with other ids for some.
-    fn inputs(&self, ids: &HashMap<&[u8], ObjectId>) -> impl Iterator<Item = TreeInput<'a>> {
-        let mut inputs: Vec<TreeInput<'a>> = Vec::with_capacity(self.found.len() + self.unlisted.len());
-        for (item, found) in &self.found {
-            let file = side(item, found).map(|(mode, id)| (mode, ids.get(item.path).copied().unwrap_or(id)));
-            let in_head = file.is_some_and(|(mode, id)| self.in_head(item, mode, id));
-            inputs.push(TreeInput { path: item.path, file, in_head });
-        }
-        if !self.unlisted.is_empty() {
-            let gone = |path: &&'a [u8]| TreeInput { path, file: None, in_head: false };
-            inputs.extend(self.unlisted.iter().map(gone));
-            inputs.sort_by_key(|input| input.path);
-        }
-        inputs.into_iter()
-    }
-
-    fn nested(&self) -> Vec<NestedRepository> {
-        let nested = self.found.iter().filter_map(|(item, found)| match found {
-            Found::Nested(commit) => Some(NestedRepository {
-                path: RepoPath::new(item.path),
-                tracked: item.entry.is_some(),
-                commit: *commit,
-            }),
-            _ => None,
-        });
-        nested.collect()
-    }
-
-    fn not_checked_out(&self, vault: &Vault) -> Option<(ObjectId, Vec<u8>)> {
-        let mut list = Vec::new();
-        for (item, found) in &self.found {
-            if matches!(found, Found::NotCheckedOut) {
-                list.extend_from_slice(item.path);
-                list.push(0);
-            }
-        }
-        (!list.is_empty()).then(|| (vault.object_format().id_of("blob", &list), list))
-    }
-
-    fn files(&self) -> Vec<TreeFile> {
-        let file = |(item, found): &(Item<'a>, Found)| {
-            let (mode, id) = side(item, found)?;
-            let size_bytes = if let Found::File(file) = found { file.stat.size } else { 0 };
-            let tracked = item.entry.is_some();
-            Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes, tracked })
-        };
-        self.found.iter().filter_map(file).collect()
-    }
-}
-
-/// What a tree holds for what was found.
-fn side(item: &Item<'_>, found: &Found) -> Option<(FileMode, ObjectId)> {
-    match found {
-        Found::Absent => None,
-        Found::NotCheckedOut => item.entry.map(|entry| (entry.mode, entry.id)),
-        Found::File(file) => Some((file.mode, file.id)),
-        Found::Nested(commit) => commit.map(|commit| (FileMode::Nested, commit)),
-    }
 }

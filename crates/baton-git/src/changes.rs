@@ -1,6 +1,6 @@
 //! What changed between a commit and a snapshot, or between two snapshots.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use baton_core::Sha256Hash;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use sha2::Digest as _;
 
 use crate::diff::{Detail, DiffFile, TreeDiff, diff_trees};
 use crate::error::GitError;
+use crate::inspector::Inspector;
 use crate::object::{FileMode, ObjectId};
 use crate::patch::Patch;
 use crate::path::RepoPath;
@@ -139,6 +140,77 @@ impl Vault {
     /// What differs in raw bytes, without a patch.
     pub(crate) fn raw_differences(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
         self.changes(diff_trees(self, from.tree, to.tree, Detail::Paths)?)
+    }
+
+    /// Shows an inspector both sides of every changed file that is no text: its patch does not say what is in it.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn inspect_binaries(&self, changes: &Changes, inspector: &mut dyn Inspector) -> Result<(), GitError> {
+        let mut wanted: BTreeMap<ObjectId, Vec<&RepoPath>> = BTreeMap::new();
+        for file in changes.files.iter().filter(|file| file.lines.is_none()) {
+            for content in [file.before, file.after].into_iter().flatten() {
+                if content.mode != FileMode::Nested {
+                    wanted.entry(content.id).or_default().push(&file.path);
+                }
+            }
+        }
+        for (id, paths) in wanted {
+            let bytes = self.call("cat-file").arguments(["blob".to_owned(), id.to_string()]).output()?;
+            for path in paths {
+                inspector.look(path, &[]);
+                inspector.look(path, &bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every file of a tree.
+    pub(crate) fn listing(&self, tree: ObjectId) -> Result<BTreeMap<RepoPath, StatusSide>, GitError> {
+        let call = self.call("ls-tree").arguments(["-r", "-z", "--full-tree"]);
+        let output = call.arguments([tree.to_string()]).output()?;
+        let entry = |line: &[u8]| {
+            let tab = line.iter().position(|byte| *byte == b'\t')?;
+            let mut fields = line[..tab].split(|byte| *byte == b' ');
+            let (mode, id) = (fields.next()?, fields.nth(1)?);
+            let side = StatusSide { mode: FileMode::from_digits(mode)?, id: ObjectId::from_hex(id)? };
+            Some((RepoPath::new(&line[tab + 1..]), side))
+        };
+        let lines = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+        let entries: Option<BTreeMap<_, _>> = lines.map(entry).collect();
+        entries.ok_or_else(|| GitError::unexpected("ls-tree", "a line is not understood"))
+    }
+
+    /// The changes between pairs of sides. `known` says size and hash of files that are in no repository.
+    pub(crate) fn described(
+        &self,
+        pairs: Vec<(RepoPath, Option<StatusSide>, Option<StatusSide>)>,
+        known: impl Fn(&RepoPath) -> Option<(u64, Sha256Hash)>,
+    ) -> Result<Vec<FileChange>, GitError> {
+        let known: HashMap<RepoPath, (u64, Sha256Hash)> =
+            pairs.iter().filter_map(|(path, ..)| Some((path.clone(), known(path)?))).collect();
+        let after = |path: &RepoPath, side: Option<StatusSide>| side.filter(|_| !known.contains_key(path));
+        let sides = pairs.iter().flat_map(|(path, before, now)| [*before, after(path, *now)]).flatten();
+        let ids = sides.filter(|side| side.mode != FileMode::Nested).map(|side| side.id).collect();
+        let digests = self.digests(ids)?;
+        let content = |side: StatusSide, known: Option<&(u64, Sha256Hash)>| {
+            let digest = known.or_else(|| digests.get(&side.id));
+            let (size_bytes, sha256) = digest.map_or((0, None), |(size, hash)| (*size, Some(*hash)));
+            Content { mode: side.mode, id: side.id, size_bytes, sha256 }
+        };
+        let change = |(path, before, after): (RepoPath, Option<StatusSide>, Option<StatusSide>)| {
+            let file = DiffFile { path, previous_path: None, before, after, lines: None };
+            FileChange {
+                kind: kind(&file),
+                before: before.map(|side| content(side, None)),
+                after: after.map(|side| content(side, known.get(&file.path))),
+                lines: None,
+                previous_path: None,
+                path: file.path,
+            }
+        };
+        Ok(pairs.into_iter().map(change).collect())
     }
 
     fn changes(&self, diff: TreeDiff) -> Result<Changes, GitError> {

@@ -111,6 +111,9 @@ pub enum GitError {
         /// What the system said.
         source: io::Error,
     },
+    /// Whoever looked at the working tree does not permit that it is stored.
+    #[error("what is in the working tree may not be stored")]
+    Withheld,
     /// The vault belongs to a repository with another object format.
     #[error("{path} holds objects of another format")]
     OtherObjectFormat {

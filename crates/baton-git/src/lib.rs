@@ -8,6 +8,8 @@
 //! the caller's. The vault tells the [`Changes`] between two snapshots, and [`Repository::verify`] whether a working
 //! tree is still what a snapshot says.
 //!
+//! Nothing is stored that an [`Inspector`] does not permit: it sees every file that `HEAD` does not have first.
+//!
 //! **The user's repository gains nothing**: no lock, no object, no changed index, not even a new time stamp. Git is
 //! asked only what it alone knows (where the checkout is, what is ignored, what is staged); tracked files are looked
 //! at and hashed here, and objects are written to the vault. See `program` for how git is held.
@@ -36,6 +38,7 @@ mod diff;
 mod error;
 mod head;
 mod index;
+mod inspector;
 mod lookup;
 mod moment;
 mod nested;
@@ -55,12 +58,14 @@ mod sweep;
 mod tree;
 mod vault;
 mod verification;
+mod view;
 mod worktree;
 
 pub use capture::Capture;
 pub use changes::{Changes, Content, FileChange, FileChangeKind, LineCounts};
 pub use error::GitError;
 pub use head::Head;
+pub use inspector::Inspector;
 pub use lookup::Glance;
 pub use nested::NestedRepository;
 pub use object::{FileMode, ObjectFormat, ObjectId, ObjectIdError};

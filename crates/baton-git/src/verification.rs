@@ -4,22 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::capture::{Capture, Keep};
+use crate::capture::{Capture, Keep, Withheld};
 use crate::changes::FileChange;
 use crate::error::GitError;
 use crate::head::Head;
+use crate::inspector::{Inspector, Unasked};
 use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
 use crate::path::RepoPath;
 use crate::repository::Repository;
-use crate::snapshot::{Snapshot, StagedChange};
+use crate::snapshot::{Snapshot, StagedChange, TreeFile};
 use crate::stash::Stash;
+use crate::status::StatusSide;
 use crate::vault::Vault;
 
 /// The answer to whether a working tree is what a snapshot says.
 #[derive(Debug)]
 pub struct Verification {
-    /// The working tree as it is. Its objects are in the vault if the tree is not the expected one.
+    /// The working tree as it is. Its objects are in the vault if the tree is not the expected one and nobody withheld
+    /// it.
     pub present: Capture,
     /// Everything that is different.
     pub differences: Vec<Difference>,
@@ -116,7 +119,22 @@ impl Repository {
     ///
     /// As [`Repository::capture`].
     pub fn verify(&self, vault: &Vault, expected: &Snapshot) -> Result<Verification, GitError> {
-        let present = self.capture_keeping(vault, Keep::ObjectsUnless(expected.tree))?;
+        self.verify_inspected(vault, expected, &mut Unasked)
+    }
+
+    /// The same, and stores nothing of a working tree that the inspector does not permit. What differs is then known by
+    /// name and hash alone, so that a renamed file is one that went and one that came.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::capture`].
+    pub fn verify_inspected(
+        &self,
+        vault: &Vault,
+        expected: &Snapshot,
+        inspector: &mut dyn Inspector,
+    ) -> Result<Verification, GitError> {
+        let present = self.capture_keeping(vault, Keep::ObjectsUnless(expected.tree), inspector)?;
         let actual = present.snapshot();
         let mut differences = Vec::new();
         let movement = movement(vault, &expected.head, &actual.head)?;
@@ -187,17 +205,37 @@ fn fate(expected: &Snapshot, actual: &Snapshot, movement: Option<HeadMovement>) 
 }
 
 fn files(vault: &Vault, expected: &Snapshot, present: &Capture) -> Result<Vec<Difference>, GitError> {
-    let changes = vault.raw_differences(expected, present.snapshot())?;
+    let changes = match present.withheld() {
+        None => vault.raw_differences(expected, present.snapshot())?.files,
+        Some(withheld) => unstored(vault, expected, present, withheld)?,
+    };
     let untracked: BTreeSet<&RepoPath> =
         present.files().iter().filter(|file| !file.tracked).map(|file| &file.path).collect();
     let nested = |change: &FileChange| {
         [change.before, change.after].iter().flatten().all(|content| content.mode == FileMode::Nested)
     };
-    let files = changes.files.into_iter().filter(|change| !nested(change)).map(|change| Difference::File {
+    let files = changes.into_iter().filter(|change| !nested(change)).map(|change| Difference::File {
         untracked: change.after.is_some() && untracked.contains(&change.path),
         change,
     });
     Ok(files.collect())
+}
+
+/// What differs from a tree that is not stored.
+fn unstored(
+    vault: &Vault,
+    expected: &Snapshot,
+    present: &Capture,
+    withheld: &Withheld,
+) -> Result<Vec<FileChange>, GitError> {
+    let side = |file: &TreeFile| StatusSide { mode: file.mode, id: file.id };
+    let actual = present.files().iter().map(|file| (file.path.clone(), side(file))).collect();
+    let differing: Vec<_> = pairs(vault.listing(expected.tree)?, actual).collect();
+    let sizes: BTreeMap<&RepoPath, u64> =
+        present.files().iter().map(|file| (&file.path, file.size_bytes)).collect();
+    vault.described(differing, |path| {
+        withheld.get(path).map(|hash| (sizes.get(path).copied().unwrap_or_default(), *hash))
+    })
 }
 
 fn nested(expected: &Snapshot, actual: &Snapshot) -> Vec<Difference> {

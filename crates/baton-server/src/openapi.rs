@@ -181,6 +181,7 @@ fn codes() -> impl Iterator<Item = ErrorCode> {
                 | ErrorCode::DriftDetected
                 | ErrorCode::TaskBlocked
                 | ErrorCode::TaskCorrupt
+                | ErrorCode::GitUnavailable
         )
     };
     ErrorCode::ALL.into_iter().filter(move |code| !of_tasks(code))

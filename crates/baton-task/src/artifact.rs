@@ -39,6 +39,11 @@ pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encod
     Ok((stored, Encoding::Gzip))
 }
 
+/// Checks that an artifact is there.
+pub(crate) fn require(root: &Path, artifact: &Artifact) -> Result<(), Fault> {
+    if root.join(&artifact.path).is_file() { Ok(()) } else { Err(corrupt(artifact, "is not there")) }
+}
+
 /// Reads the plain text of an artifact, and checks that it is what was stored.
 pub(crate) fn read(root: &Path, artifact: &Artifact) -> Result<Vec<u8>, Fault> {
     let path = root.join(&artifact.path);

@@ -3,16 +3,22 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use baton_core::task::{Artifact, Encoding, MANIFEST_FILE, Manifest, TaskContext, TaskId, derive};
+use baton_core::task::{Artifact, Encoding, Role, TaskContext, TaskId, derive};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
 use crate::artifact::{Compress, encode};
+use crate::content_scan::ContentScan;
 use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder};
 use crate::lock::StoreLock;
 use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
 use crate::secrets::{Insisting, SecretScan};
+use crate::shelf::{KEPT, archived};
+use crate::worktree::left_unsaved;
+
+/// The file that says what git ignores.
+const IGNORE_FILE: &str = ".gitignore";
 
 /// Reads a task's context; `None` when there is none.
 pub(crate) fn read_context(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskContext>, Fault> {
@@ -35,26 +41,42 @@ pub(crate) fn read_context(place: &TaskPlace, id: &TaskId) -> Result<Option<Task
 
 /// Reads a task's context, which must be there.
 pub(crate) fn require_context(place: &TaskPlace, id: &TaskId) -> Result<TaskContext, Fault> {
-    read_context(place, id)?.ok_or_else(|| no_context(id))
+    read_context(place, id)?.ok_or_else(|| no_context(place, id))
 }
 
-pub(crate) fn no_context(id: &TaskId) -> Fault {
+pub(crate) fn no_context(place: &TaskPlace, id: &TaskId) -> Fault {
+    let archived = archived(place).into_iter().rev().find(|archived| archived.task_id == *id);
+    if let Some(archived) = archived {
+        let folder = archived.folder.strip_prefix(place.root()).unwrap_or(&archived.folder).to_owned();
+        let (at, until) = (archived.archived_at, archived.archived_at.plus(KEPT));
+        let message =
+            format!("{id} was archived at {at}; its files are in {} until {until}", folder.display());
+        return Fault::new(ErrorCode::TaskNotFound, message)
+            .hint(format!("read them there, or begin again with baton task init-context {id}"));
+    }
     Fault::new(ErrorCode::TaskNotFound, format!("{id} has no context here"))
         .hint(format!("make one with baton task init-context {id}; baton task list shows what there is"))
 }
 
-/// Takes the lock over everything below `.agent-output/`, making that folder if need be. A new one is ignored by git:
-/// diffs and logs belong into no commit.
+/// Takes the lock over everything below `.agent-output/`, making that folder if need be.
 pub(crate) fn lock(place: &TaskPlace) -> Result<StoreLock, Fault> {
     let folder = place.output();
-    let is_new = folder.symlink_metadata().is_err();
     make_folder(&folder)?;
-    if is_new {
-        let mut batch = Batch::new(&folder);
-        batch.add(".gitignore", b"*\n")?;
-        batch.commit()?;
+    let lock = StoreLock::take(&folder, place.lock_timeout)?;
+    ignore(&folder)?;
+    Ok(lock)
+}
+
+/// Has git ignore the folder, unless somebody wrote what it ignores there: diffs and logs belong into no commit.
+fn ignore(folder: &Path) -> Result<(), Fault> {
+    if folder.join(IGNORE_FILE).symlink_metadata().is_ok() {
+        return Ok(());
     }
-    StoreLock::take(&place.output(), place.lock_timeout)
+    // Whoever was killed here before left half of it.
+    remove_temporaries(folder);
+    let mut batch = Batch::new(folder);
+    batch.add(IGNORE_FILE, b"*\n")?;
+    batch.commit()
 }
 
 /// Takes the lock if there is anything to lock.
@@ -62,8 +84,11 @@ pub(crate) fn lock_existing(place: &TaskPlace) -> Result<Option<StoreLock>, Faul
     match fs::symlink_metadata(place.output()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         _ => {
-            require_folder(&place.output())?;
-            StoreLock::take(&place.output(), place.lock_timeout).map(Some)
+            let folder = place.output();
+            require_folder(&folder)?;
+            let lock = StoreLock::take(&folder, place.lock_timeout)?;
+            ignore(&folder)?;
+            Ok(Some(lock))
         }
     }
 }
@@ -102,7 +127,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn open(place: &'a TaskPlace, id: &TaskId, writing: &Writing<'_>) -> Result<Self, Fault> {
         let actor = place.actor(writing.actor)?;
         // Who asks for a task that is not there leaves no trace.
-        let lock = lock_existing(place)?.ok_or_else(|| no_context(id))?;
+        let lock = lock_existing(place)?.ok_or_else(|| no_context(place, id))?;
         let context = require_context(place, id)?;
         let folder = place.folder(id);
         require_folder(&folder)?;
@@ -149,25 +174,24 @@ impl<'a> Draft<'a> {
         self.place
     }
 
+    /// Warns when a role that holds the task gives it up and left work that is in no snapshot.
+    pub(crate) fn warn_of_unsaved(&mut self, role: &Role) -> Result<(), Fault> {
+        self.warnings.extend(left_unsaved(self.place, &self.context, role)?);
+        Ok(())
+    }
+
+    /// Begins to look through files of the checkout that will be kept.
+    pub(crate) fn content_scan(&self) -> ContentScan {
+        ContentScan::new(&self.context.audit.accepted_secrets, self.force_secrets)
+    }
+
     /// Looks through what will be written.
     pub(crate) const fn scan(&mut self) -> &mut SecretScan {
         &mut self.scan
     }
 
-    /// Keeps a file with the next version of the context. It is looked through for secrets.
+    /// Keeps a file with the next version of the context. Whoever asks has looked through it for secrets.
     pub(crate) fn keep(
-        &mut self,
-        name: &str,
-        extension: &str,
-        bytes: &[u8],
-        compress: Compress,
-    ) -> Result<Artifact, Fault> {
-        self.scan.bytes(&format!("{name}.{extension}"), bytes);
-        self.keep_known(name, extension, bytes, compress)
-    }
-
-    /// The same for what was looked through already.
-    pub(crate) fn keep_known(
         &mut self,
         name: &str,
         extension: &str,
@@ -199,10 +223,11 @@ impl<'a> Draft<'a> {
         let by = Insisting { verb: self.verb, actor: &self.actor, now: self.now };
         let scan = std::mem::take(&mut self.scan);
         self.warnings.extend(scan.settle(&mut self.context, self.force_secrets, &by)?);
-        let head = self.place.tree().head().ok().and_then(|head| head.commit);
+        let head = self.place.tree().head()?.commit;
         self.context.stamp(self.verb, self.now, &self.actor, head);
         let document = self.context.to_document()?;
-        let derived = if self.is_derived() { Vec::new() } else { derive(&self.context)? };
+        let derived = derive(&self.context)?;
+        let derived = if stale_files(&self.folder, &derived).is_empty() { Vec::new() } else { derived };
         make_folder(&self.folder)?;
         let mut batch = Batch::new(&self.folder);
         for (name, bytes) in &self.files {
@@ -215,21 +240,39 @@ impl<'a> Draft<'a> {
         let mut last = Batch::new(&self.folder);
         last.add(CONTEXT_FILE, document.as_bytes())?;
         last.commit()?;
+        if !derived.is_empty() {
+            remove_former_exports(&self.folder, &derived);
+        }
         Ok((self.context, self.warnings, self.lock))
     }
+}
 
-    /// Tells whether exports and manifest are those of this context. After a crash they may be those of one that never
-    /// came to be; then they are made again.
-    fn is_derived(&self) -> bool {
-        let read = fs::read(self.folder.join(MANIFEST_FILE)).ok();
-        let manifest: Option<Manifest> = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        manifest.is_some_and(|manifest| {
-            manifest.immutable_sha256 == self.context.immutable_revision.sha256
-                && manifest.immutable_revision == self.context.immutable_revision.number
-                && manifest.sources == self.context.sources
-                && manifest.derived.iter().all(|(name, sha)| {
-                    fs::read(self.folder.join(name)).is_ok_and(|bytes| Sha256Hash::of(&bytes) == *sha)
-                })
-        })
+/// Says which exports and which manifest are not those of a context, and why. A crash may leave those of one that never
+/// came to be, and anybody may edit or remove them.
+pub(crate) fn derived_problems(place: &TaskPlace, context: &TaskContext) -> Result<Vec<String>, Fault> {
+    let folder = format!("{OUTPUT_FOLDER}/{}", context.task_id);
+    let derived = derive(context)?;
+    let stale = stale_files(&place.folder(&context.task_id), &derived);
+    Ok(stale.into_iter().map(|(name, problem)| format!("{folder}/{name} {problem}")).collect())
+}
+
+fn stale_files<'a>(folder: &Path, derived: &'a [(String, String)]) -> Vec<(&'a str, &'static str)> {
+    let problem = |(name, text): &'a (String, String)| match fs::read(folder.join(name)) {
+        Ok(bytes) if bytes == text.as_bytes() => None,
+        Ok(_) => Some((name.as_str(), "is not as it was written")),
+        Err(_) => Some((name.as_str(), "is missing")),
+    };
+    derived.iter().filter_map(problem).collect()
+}
+
+/// Removes the exports of roles that a context had and has no more. One that cannot be removed is in no manifest.
+fn remove_former_exports(folder: &Path, derived: &[(String, String)]) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_export =
+            name.to_str().is_some_and(|name| name.starts_with("context-") && name.ends_with(".json"));
+        if is_export && !derived.iter().any(|(known, _)| name.to_str() == Some(known)) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) fn gather(place: &TaskPlace, id: &TaskId, large_text: LargeText) -> R
     let wanted = wanted(&read.task, &config.citations, &read.path)?;
     let standards = texts(root, wanted.iter().map(|wanted| wanted.file.as_str()))?;
     let citations = cite(&wanted, &standards)?;
-    let mut scope = scope_patterns(read.task.scope_in(), &config.macros)?;
+    let mut scope =
+        scope_patterns(read.task.scope_in(), &config.macros).map_err(|fault| fault.in_file(&read.path))?;
     let files = if scope.patterns.iter().any(|pattern| baton_core::task::Glob::is_pattern(pattern)) {
         place.tree().files()?
     } else {

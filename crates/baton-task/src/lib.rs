@@ -6,6 +6,7 @@
 
 mod artifact;
 mod config;
+mod content_scan;
 mod durable;
 mod folder;
 mod gather;
@@ -25,4 +26,4 @@ pub use operation::{AnyTaskOperation, Effect, TaskOperation, catalog, operation}
 pub use operations::*;
 pub use place::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskPlace};
 pub use state::{TaskState, task_state};
-pub use tree::WorkingTree;
+pub use tree::{Inspector, WorkingTree};

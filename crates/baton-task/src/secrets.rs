@@ -1,7 +1,7 @@
 //! Nothing with a credential in it is written unless somebody insists, and then that is on record. What somebody
 //! insisted on once is not asked about again: a secret of a test stays in the diff of every later snapshot.
 
-use baton_core::secrets::{Finding, scan_bytes};
+use baton_core::secrets::{Finding, redact, scan_bytes};
 use baton_core::task::{AcceptedSecret, ForcedSecret, TaskContext};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const NAMED: usize = 10;
 
 /// What is about to be written, looked through piece by piece.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SecretScan {
     found: Vec<Found>,
 }
@@ -29,8 +29,23 @@ impl Found {
         let identity = [rule.as_bytes(), path.as_bytes(), secret].join(&0);
         let mut fingerprint = Sha256Hash::of(&identity).to_string();
         fingerprint.truncate(16);
-        Self { accepted: AcceptedSecret { rule: rule.into(), path: path.to_owned(), fingerprint }, place }
+        // A name may hold a secret too, and findings are said and kept.
+        let (path, place) = (without_secrets(path), without_secrets(&place));
+        Self { accepted: AcceptedSecret { rule: rule.into(), path, fingerprint }, place }
     }
+}
+
+impl Found {
+    /// Rule and place: `aws-access-key at src/a.rs:3`.
+    fn said(&self) -> String {
+        let at = if self.place.starts_with("in the name ") { "" } else { "at " };
+        format!("{} {at}{}", self.accepted.rule, self.place)
+    }
+}
+
+/// Gives a name without the secrets in it.
+pub(crate) fn without_secrets(name: &str) -> String {
+    redact(name).into_owned()
 }
 
 impl SecretScan {
@@ -40,6 +55,46 @@ impl SecretScan {
             let line = lines_before(bytes, finding.start) + 1;
             self.add(Found::new(&finding, bytes, path, format!("{path}:{line}")));
         }
+    }
+
+    /// Looks through the content of a file, or a window of it that begins in `line`; what begins at `upto` or later comes
+    /// again with what follows.
+    pub(crate) fn content(&mut self, path: &str, bytes: &[u8], line: usize, upto: usize) {
+        let is_text = !bytes.contains(&0);
+        for finding in scan_bytes(bytes).into_iter().filter(|finding| finding.start < upto) {
+            let place = if is_text {
+                format!("{path}:{}", line + lines_before(bytes, finding.start) + 1)
+            } else {
+                path.to_owned()
+            };
+            self.add(Found::new(&finding, bytes, path, place));
+        }
+        if !is_text {
+            // The letters of UTF-16 and UTF-32 have zeros between them.
+            let squeezed: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
+            for finding in scan_bytes(&squeezed) {
+                self.add(Found::new(&finding, &squeezed, path, path.to_owned()));
+            }
+        }
+    }
+
+    /// Looks through the name of a file.
+    pub(crate) fn name(&mut self, path: &str) {
+        for finding in scan_bytes(path.as_bytes()) {
+            self.add(Found::new(&finding, path.as_bytes(), path, format!("in the name {path}")));
+        }
+    }
+
+    /// Takes over what another scan found.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        other.found.into_iter().for_each(|found| self.add(found));
+    }
+
+    /// Refuses what was found, unless it was accepted before.
+    pub(crate) fn refuse_unless(&self, accepted: &[AcceptedSecret]) -> Result<(), Fault> {
+        let new = self.found.iter().filter(|found| !accepted.contains(&found.accepted));
+        let findings: Vec<String> = new.map(Found::said).collect();
+        if findings.is_empty() { Ok(()) } else { Err(refusal(&findings)) }
     }
 
     /// Looks through a patch. What is found there is found in a file, and named by it.
@@ -95,15 +150,18 @@ impl SecretScan {
         if new.is_empty() {
             return Ok(None);
         }
-        let findings: Vec<String> =
-            new.iter().map(|found| format!("{} at {}", found.accepted.rule, found.place)).collect();
+        let findings: Vec<String> = new.iter().map(Found::said).collect();
         if !force {
             return Err(refusal(&findings));
         }
         tracing::warn!(task = %context.task_id, verb = by.verb, count = findings.len(), "secret findings were overruled");
         let warning = format!(
-            "{} secret findings were overruled and recorded: {}",
-            findings.len(),
+            "{} overruled and recorded: {}",
+            if findings.len() == 1 {
+                "1 secret finding was".into()
+            } else {
+                format!("{} secret findings were", findings.len())
+            },
             findings.join(", ")
         );
         for found in new {

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_core::task::{TaskFile, TaskId};
+use baton_core::task::{TaskFile, TaskId, shape_problems};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
+use serde_json::{Value, json};
 
 use crate::inside::read_inside;
 
@@ -85,17 +86,35 @@ fn parse(path: &str, text: &str) -> Result<TaskFile, Fault> {
     let options = serde_saphyr::options! {
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let error = error.without_snippet();
-        let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
-        let problem = error.to_string();
+    let error = match serde_saphyr::from_str_with_options(text, options.clone()) {
+        Ok(task) => return Ok(task),
+        Err(error) => error,
+    };
+    // What the library says of a field is in its own words; whether it is YAML at all it knows best.
+    let (error, fields, is_yaml) = match serde_saphyr::from_str_with_options::<Value>(text, options) {
+        Ok(value) => (error, shape_problems(&value), true),
+        Err(error) => (error, Vec::new(), false),
+    };
+    let error = error.without_snippet();
+    let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
+    let problem = if fields.is_empty() {
+        let said = error.to_string();
         // Whoever reads the message wants the place first, and once.
-        let problem = problem.split(" at line ").next().unwrap_or(&problem).trim_end_matches(':').to_owned();
-        let place = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
-        Fault::new(ErrorCode::InvalidRequest, format!("{place}: {problem}"))
-            .hint(format!("mend {path}, then try again"))
-            .details(serde_json::json!({ "path": path, "line": line, "column": column, "problem": problem }))
-    })
+        let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(':').to_owned();
+        if is_yaml { said } else { format!("is no YAML that can be read: {said}") }
+    } else {
+        fields.iter().map(|(field, problem)| format!("{field} {problem}")).collect::<Vec<_>>().join("; ")
+    };
+    // A field that is not there has no place.
+    let placeless = fields.first().is_some_and(|(_, problem)| problem == "is missing");
+    let place = if line == 0 || placeless { path.to_owned() } else { format!("{path}:{line}:{column}") };
+    let fields: Vec<Value> =
+        fields.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
+    let details =
+        json!({ "path": path, "line": line, "column": column, "problem": problem, "fields": fields });
+    Err(Fault::new(ErrorCode::InvalidRequest, format!("{place}: {problem}"))
+        .hint(format!("mend {path}, then try again"))
+        .details(details))
 }
 
 #[cfg(test)]
@@ -146,7 +165,19 @@ mod tests {
                 "title: T\nstatus: in_progress\npriority: P9\narea: backend\ndescription: d\n",
                 "tasks/TASK-7.task.yaml:3:",
             ),
-            ("title: T\nstatus: in_progress\narea: backend\ndescription: d\n", "priority"),
+            ("title: T\nstatus: in_progress\narea: backend\ndescription: d\n", "yaml: priority is missing"),
+            (
+                "title: T\n",
+                "yaml: status is missing; description is missing; priority is missing; area is missing",
+            ),
+            (
+                "title: T\nstatus: in_progress\npriority: P9\narea: b\ndescription: d\n",
+                "3:11: priority must be P0, P1 or P2",
+            ),
+            (
+                "title: T\nstatus: s\npriority: P1\narea: b\ndescription: d\nacceptance_criteria:\n  - p95: below 20\n",
+                "acceptance_criteria[0] must be text; put it in quotes",
+            ),
             (
                 "title: T\ntitle: U\nstatus: in_progress\npriority: P1\narea: a\ndescription: d\n",
                 "tasks/TASK-7.task.yaml:2:",

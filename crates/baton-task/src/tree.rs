@@ -2,6 +2,23 @@
 
 use baton_core::Fault;
 use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
+use serde_json::Value;
+
+/// Looks at files of a checkout before anything of them is kept.
+pub trait Inspector {
+    /// Begins anew: the checkout changed, and what was seen before is not what will be kept.
+    fn begin(&mut self);
+
+    /// Takes the next piece of a file. All pieces of one come in a row, the first of them empty.
+    fn look(&mut self, path: &str, piece: &[u8]);
+
+    /// Says whether all that was seen may be kept.
+    ///
+    /// # Errors
+    ///
+    /// `secret_found` when it may not.
+    fn verdict(&self) -> Result<(), Fault>;
+}
 
 /// A checkout that can be asked. No method changes the index, a ref, an object or a file of the user; trees that
 /// [`snapshot`](Self::snapshot) made can be asked about until the task is purged. Paths are relative to the root with
@@ -22,7 +39,7 @@ pub trait WorkingTree {
     /// `invalid_request` when there is none.
     fn resolve_commit(&self, revision: &str) -> Result<String, Fault>;
 
-    /// Tells whether a tracked file differs from HEAD.
+    /// Tells whether a tracked file has changes that are not staged, or is in conflict.
     ///
     /// # Errors
     ///
@@ -36,38 +53,44 @@ pub trait WorkingTree {
     /// When git cannot be run.
     fn files(&self) -> Result<Vec<String>, Fault>;
 
-    /// Takes the exact tree, into objects of Baton's own.
+    /// Takes the exact tree, into objects of Baton's own. The inspector sees every file that differs from HEAD first.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or git cannot be run.
-    fn snapshot(&self) -> Result<TreeState, Fault>;
+    /// What the inspector says, and then nothing is kept; when a file cannot be read or git cannot be run.
+    fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault>;
 
-    /// Says everything that differs between a commit, or nothing at all, and a tree.
+    /// Says everything that differs between a commit, or nothing at all, and a tree. The inspector sees every file in it
+    /// that is no text, since the patch does not say what is in those.
     ///
     /// # Errors
     ///
     /// When the commit is not there any more.
-    fn changes_since(&self, commit: Option<&str>, to: &TreeState) -> Result<TreeDiff, Fault>;
+    fn changes_since(
+        &self,
+        commit: Option<&str>,
+        to: &TreeState,
+        inspector: &mut dyn Inspector,
+    ) -> Result<TreeDiff, Fault>;
 
-    /// Says everything that differs between a tree that was taken earlier and another.
+    /// Says everything that differs between a tree that was taken earlier, by its record, and another.
     ///
     /// # Errors
     ///
     /// When the earlier tree is not there any more.
-    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault>;
+    fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault>;
 
-    /// Takes the present tree and says what differs from an earlier one, without a patch if that is cheaper.
+    /// Takes the present tree and says what differs from an earlier one. Of a tree that the inspector does not permit
+    /// nothing is kept; what differs is named all the same.
     ///
     /// # Errors
     ///
-    /// As [`snapshot`](Self::snapshot) and [`changes_between`](Self::changes_between).
-    fn verify(&self, expected: &WorktreeSnapshot) -> Result<(TreeState, Vec<TreeChange>), Fault> {
-        let state = self.snapshot()?;
-        let same = state.tree == expected.tree;
-        let changes = if same { Vec::new() } else { self.changes_between(expected, &state)?.changes };
-        Ok((state, changes))
-    }
+    /// When a file cannot be read or git cannot be run.
+    fn verify(
+        &self,
+        expected: &WorktreeSnapshot,
+        inspector: &mut dyn Inspector,
+    ) -> Result<(TreeState, Vec<TreeChange>), Fault>;
 
     /// Forgets the trees that were taken, but those of `snapshots` and those with the ids `trees`. Only whoever holds the
     /// lock may ask for it.

@@ -1,16 +1,19 @@
 //! Taking and verifying snapshots: what `snapshot-worktree`, `verify-worktree`, `resolve-drift` and taking a task share.
 
 use baton_core::task::{
-    DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef, TaskContext,
-    TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, counted, file_metadata,
-    files_changed, no_snapshot, normalize_diff, scope_hash,
+    Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef,
+    TakenOver, TaskContext, TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, counted,
+    file_metadata, files_changed, normalize_diff, scope_hash,
 };
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde_json::json;
 
 use crate::artifact::Compress;
+use crate::content_scan::ContentScan;
 use crate::folder::Draft;
 use crate::place::TaskPlace;
+use crate::secrets::without_secrets;
+use crate::tree::Inspector;
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
@@ -23,7 +26,12 @@ pub(crate) fn take(
     role: &Role,
     kind: SnapshotKind,
 ) -> Result<WorktreeSnapshot, Fault> {
-    let state = draft.place().tree().snapshot()?;
+    let mut scan = draft.content_scan();
+    let state = draft.place().tree().snapshot(&mut scan)?;
+    draft.scan().absorb(scan.finish());
+    if let Some(branch) = &state.head.branch {
+        draft.scan().value("git.branch", &json!(branch));
+    }
     let snapshot = describe(draft, role, kind, &state)?;
     draft.context.snapshots.push(SnapshotRef {
         sequence: snapshot.sequence,
@@ -48,14 +56,16 @@ fn describe(
 ) -> Result<WorktreeSnapshot, Fault> {
     let place = draft.place();
     let git = draft.context.git.clone();
-    let cumulative = place.tree().changes_since(git.base_commit.as_deref(), state)?;
-    let previous = latest(&draft.context)?;
+    let mut scan = draft.content_scan();
+    let cumulative = place.tree().changes_since(git.base_commit.as_deref(), state, &mut scan)?;
+    draft.scan().absorb(scan.finish());
+    let previous = taken_over(&draft.context, role, kind)?;
     let from_base = keep_diff(draft, &format!("{role}-from-base"), &cumulative)?;
     let mut artifacts = vec![from_base.clone()];
     let mut incremental = None;
     let mut incremental_diff_error = None;
     if let Some(previous) = &previous {
-        match place.tree().changes_between(&previous.1, state) {
+        match place.tree().changes_between(&previous.record, state) {
             Ok(diff) => {
                 let kept = keep_diff(draft, &format!("{role}-incremental"), &diff)?;
                 incremental = Some((kept.path.clone(), Sha256Hash::of(&normalize_diff(&diff.patch))));
@@ -81,8 +91,14 @@ fn describe(
             list(&out_of_scope)
         ));
     }
-    if state.head.commit != git.base_commit {
-        draft.warnings.push("HEAD is not the base commit of the task any more".into());
+    let expected_head = draft.context.expected_head().cloned();
+    if kind == SnapshotKind::Work && state.head.commit != expected_head {
+        let (from, to) = (commit_name(expected_head.as_deref()), commit_name(state.head.commit.as_deref()));
+        draft.warnings.push(format!(
+            "HEAD moved from {from} to {to}: what was committed counts as work of {role}, since changes are counted from {}; \
+             if that is not meant, git reset --soft {from} and take the snapshot again",
+            commit_name(git.base_commit.as_deref())
+        ));
     }
     for module in &state.submodules {
         let kind = if module.registered { "a submodule" } else { "an embedded repository" };
@@ -92,7 +108,8 @@ fn describe(
     let present =
         draft.context.immutable.repo_paths.iter().filter(|path| !missing.contains(path)).map(String::as_str);
     let diff_from_previous = incremental.as_ref().map(|(path, _)| path.clone());
-    let by_implementer = previous.as_ref().is_some_and(|(agent, _)| agent.as_str() == "implementer");
+    let by_implementer = role.as_str() != "implementer"
+        && previous.as_ref().is_some_and(|previous| previous.agent.as_str() == "implementer");
     Ok(WorktreeSnapshot {
         sequence: draft.context.snapshots.len() as u64 + 1,
         kind,
@@ -113,7 +130,7 @@ fn describe(
         scope_missing: missing,
         out_of_scope,
         submodules: state.submodules.clone(),
-        previous_agent: previous.map(|(agent, _)| agent),
+        previous_agent: previous.map(|previous| previous.agent),
         diff_from_implementer: diff_from_previous.clone().filter(|_| by_implementer),
         diff_from_previous,
         incremental_diff_sha: incremental.map(|(_, sha)| sha),
@@ -122,14 +139,23 @@ fn describe(
     })
 }
 
-/// The newest snapshot, whole, with the role that left it.
-fn latest(context: &TaskContext) -> Result<Option<(Role, WorktreeSnapshot)>, Fault> {
-    let Some(latest) = context.latest_snapshot() else { return Ok(None) };
-    let whole = context.role(&latest.agent)?.worktree_snapshot.clone();
-    let whole = whole.filter(|snapshot| snapshot.sequence == latest.sequence);
+/// The snapshot that the work of a role is counted from: the one it took over, however many it took itself since. What
+/// settles a drift is counted from the newest.
+fn taken_over(context: &TaskContext, role: &Role, kind: SnapshotKind) -> Result<Option<TakenOver>, Fault> {
+    let state = context.role(role)?;
+    if kind == SnapshotKind::Work && state.taken_over.is_some() {
+        return Ok(state.taken_over.clone());
+    }
+    // Contexts of earlier versions do not say what was taken over.
+    let began_with_none = kind == SnapshotKind::Work && state.snapshots_before == 0;
+    let Some(latest) = context.latest_snapshot().filter(|_| !began_with_none) else { return Ok(None) };
     let missing =
         || Fault::new(ErrorCode::TaskCorrupt, format!("snapshot {} is not in the context", latest.sequence));
-    whole.map(|snapshot| Some((latest.agent.clone(), snapshot))).ok_or_else(missing)
+    context.newest_snapshot().map(Some).ok_or_else(missing)
+}
+
+pub(crate) fn commit_name(commit: Option<&str>) -> &str {
+    commit.map_or("no commit", |commit| commit.get(..12).unwrap_or(commit))
 }
 
 fn keep_diff(
@@ -145,7 +171,7 @@ fn keep_diff(
         ));
     }
     draft.scan().patch(&diff.patch);
-    draft.keep_known(name, "diff", &diff.patch, Compress::Always)
+    draft.keep(name, "diff", &diff.patch, Compress::Always)
 }
 
 fn list(paths: &[String]) -> String {
@@ -168,18 +194,31 @@ pub(crate) struct Verified {
     pub(crate) actual: TreePoint,
     /// Where they differ.
     pub(crate) verdict: Verdict,
+    /// Why nothing of the tree as it is was kept, when nothing was.
+    pub(crate) withheld: Option<String>,
 }
 
 /// Compares the tree with the last snapshot of a role.
 pub(crate) fn verify(place: &TaskPlace, context: &TaskContext, role: &Role) -> Result<Verified, Fault> {
     let snapshot = context.role(role)?.worktree_snapshot.clone();
-    let snapshot = snapshot.ok_or_else(|| no_snapshot(role, context.task_id.as_str()))?;
-    let (state, changes) = place.tree().verify(&snapshot)?;
+    let snapshot = snapshot.ok_or_else(|| context.no_snapshot(role))?;
+    let mut scan = ContentScan::new(&context.audit.accepted_secrets, false);
+    let (state, changes) = place.tree().verify(&snapshot, &mut scan)?;
+    let withheld = scan.verdict().err().map(|fault| fault.message);
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
     let missing = missing_paths(place, context);
-    let verdict = compare(&snapshot, &state, &changes, &scope, &missing);
+    let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
+    verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
     let actual = TreePoint { tree: state.tree, head: state.head.commit };
-    Ok(Verified { snapshot, agent: role.clone(), actual, verdict })
+    Ok(Verified { snapshot, agent: role.clone(), actual, verdict, withheld })
+}
+
+/// The names of files are put on record, whatever somebody called them.
+fn hide_secrets(difference: &mut Difference) {
+    let Difference { path, expected, actual, message, .. } = difference;
+    for text in [path, expected, actual].into_iter().flatten().chain([message]) {
+        *text = without_secrets(text);
+    }
 }
 
 impl Verified {
@@ -202,23 +241,49 @@ impl Verified {
         if messages.len() > NAMED {
             lines.push(format!("  and {} more", messages.len() - NAMED));
         }
+        if let Some(why) = &self.withheld {
+            let found = why.split_once(';').map_or(why.as_str(), |(found, _)| found);
+            lines.push(format!("  only names and hashes of this tree were kept: {found}"));
+        }
         let has = |kind| self.verdict.differences.iter().any(|difference| difference.kind == kind);
         let meaning = if has(DifferenceKind::Committed) {
             "working tree was committed, delta tracking invalidated"
         } else if has(DifferenceKind::BaseCommitMoved) {
             "base commit changed, cannot verify deltas"
+        } else if has(DifferenceKind::Stashed) {
+            "the changes were stashed"
+        } else if has(DifferenceKind::Reset) {
+            "the changes were reset"
         } else {
-            "files were modified outside the agent workflow"
+            "files were changed since"
         };
+        let (agent, sequence) = (&self.agent, self.snapshot.sequence);
+        // Whoever held the task afterwards may have made the changes, and nobody can tell.
+        let afterwards = context
+            .last_holder
+            .as_ref()
+            .filter(|last| *last != agent)
+            .map_or_else(String::new, |last| format!("; {last} held the task after that"));
         let message = format!(
-            "working tree drift detected after {} finished: {meaning}\n{}",
-            self.agent,
+            "working tree drift detected: it is not as {agent} left it in snapshot {sequence}: {meaning}{afterwards}\n{}",
             lines.join("\n")
         );
+        let newest = context.latest_snapshot().filter(|newest| newest.sequence != sequence);
         let hint = if recorded {
             format!("undo it or keep it, and say which: baton task resolve-drift {id} --note TEXT")
+        } else if let Some(holder) = context.holder() {
+            format!(
+                "nothing was recorded: {holder} holds the task and the tree is its own; ask again when it is done"
+            )
+        } else if let Some(newest) = newest {
+            format!(
+                "nothing was recorded: the next role takes snapshot {} over; ask for that with baton task verify-worktree {id} --expected-agent {}",
+                newest.sequence, newest.agent
+            )
         } else {
-            "this is not the state that the next role takes over, so nothing was recorded".into()
+            format!(
+                "nothing was recorded; ask again with baton task verify-worktree {id} --expected-agent {agent}"
+            )
         };
         Fault::new(ErrorCode::DriftDetected, message).hint(hint).details(json!({
             "task_id": id,
@@ -228,7 +293,51 @@ impl Verified {
             "actual": self.actual,
             "differences": self.verdict.differences,
             "recorded": recorded,
+            "withheld": self.withheld,
             "drift_budget": context.drift.open(),
         }))
+    }
+}
+
+/// Says what will be drift when a role that holds the task gives it up now: the tree is not as the newest snapshot has it.
+/// Nothing is kept of the tree.
+pub(crate) fn left_unsaved(
+    place: &TaskPlace,
+    context: &TaskContext,
+    role: &Role,
+) -> Result<Option<String>, Fault> {
+    if context.holder() != Some(role) {
+        return Ok(None);
+    }
+    let Some(newest) = context.latest_snapshot() else { return Ok(None) };
+    let Some(snapshot) = context.role(&newest.agent)?.worktree_snapshot.as_ref() else { return Ok(None) };
+    let (state, changes) = place.tree().verify(snapshot, &mut KeepNothing)?;
+    let scope = ScopeFence::new(&context.immutable.scope_patterns);
+    let verdict = compare(snapshot, &state, &changes, &scope, &[]);
+    if verdict.matches() {
+        return Ok(None);
+    }
+    let mut names: Vec<String> = changes.iter().map(|change| without_secrets(&change.path)).collect();
+    if names.is_empty() {
+        names.push(if state.tree == snapshot.tree { "HEAD moved" } else { "files differ" }.into());
+    }
+    Ok(Some(format!(
+        "the tree is not as snapshot {} has it ({}), and would be drift to the next role; if {role} leaves it so: baton task snapshot-worktree {} --agent {role}",
+        newest.sequence,
+        list(&names),
+        context.task_id
+    )))
+}
+
+/// Has nothing kept of what it sees.
+struct KeepNothing;
+
+impl Inspector for KeepNothing {
+    fn begin(&mut self) {}
+
+    fn look(&mut self, _: &str, _: &[u8]) {}
+
+    fn verdict(&self) -> Result<(), Fault> {
+        Err(Fault::new(ErrorCode::SecretFound, "nothing of this tree is kept"))
     }
 }

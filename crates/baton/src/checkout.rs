@@ -41,7 +41,7 @@ pub(crate) fn fault(error: GitError) -> Fault {
         GitError::DubiousOwnership { path } => Fault::new(ErrorCode::Forbidden, message)
             .hint(format!("if you trust it: git config --global --add safe.directory '{}'", path.display())),
         GitError::GitMissing { .. } | GitError::GitTooOld { .. } | GitError::NotRunnable { .. } => {
-            Fault::new(ErrorCode::Internal, message)
+            Fault::new(ErrorCode::GitUnavailable, message)
                 .hint("install git 2.31 or newer and put it on the PATH, then try again")
         }
         GitError::Changing { .. } | GitError::TimedOut { .. } => Fault::new(ErrorCode::Overloaded, message)
@@ -54,7 +54,8 @@ pub(crate) fn fault(error: GitError) -> Fault {
             .hint("git status says what is wrong; git reset makes the index anew and leaves files alone"),
         GitError::OtherObjectFormat { path } => Fault::new(ErrorCode::TaskConflict, message)
             .hint(format!("remove {}; snapshots begin anew", path.display())),
-        GitError::CommandFailed { .. }
+        GitError::Withheld
+        | GitError::CommandFailed { .. }
         | GitError::OutputTooLarge { .. }
         | GitError::UnexpectedOutput { .. } => Fault::new(ErrorCode::Internal, message)
             .hint("git status in the checkout says whether the repository is whole"),

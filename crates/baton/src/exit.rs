@@ -65,6 +65,7 @@ impl From<ErrorCode> for Exit {
             | ErrorCode::CheckpointCorrupt
             | ErrorCode::StorageQuotaExceeded
             | ErrorCode::TaskCorrupt
+            | ErrorCode::GitUnavailable
             | ErrorCode::Internal => Self::Failure,
         }
     }

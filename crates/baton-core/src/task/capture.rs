@@ -7,7 +7,7 @@ use super::citation::Citation;
 use super::context::{Immutable, QaResults, TaskSnapshot, ValidationBaseline};
 use super::file::TaskFile;
 use super::normalize::{Layout, normalize_multiline};
-use super::scope::shorten;
+use super::scope::{counted, shorten};
 use crate::error::{ErrorCode, Fault};
 
 /// Text above this size is worth a warning, or is cut when that was asked for.
@@ -194,7 +194,7 @@ pub fn line_of(text: &str, field: &str) -> usize {
 }
 
 fn summarize(immutable: &Immutable, task_path: &str) -> Vec<SummaryLine> {
-    let items = |count: usize| format!("{count} {}", if count == 1 { "item" } else { "items" });
+    let items = |count: usize| counted(count as u64, "item");
     let line = |field: &str, source: &str, amount: String| SummaryLine {
         field: field.into(),
         source: source.into(),
@@ -205,8 +205,8 @@ fn summarize(immutable: &Immutable, task_path: &str) -> Vec<SummaryLine> {
     let mut files: Vec<&str> = immutable.standards_citations.iter().map(|c| c.file.as_str()).collect();
     files.dedup();
     vec![
-        line("task_snapshot.title", task_path, format!("{} bytes", task.title.len())),
-        line("task_snapshot.description", task_path, format!("{} bytes", task.description.len())),
+        line("task_snapshot.title", task_path, counted(task.title.len() as u64, "byte")),
+        line("task_snapshot.description", task_path, counted(task.description.len() as u64, "byte")),
         line("task_snapshot.scope_in", task_path, items(task.scope_in.len())),
         line("task_snapshot.scope_out", task_path, items(task.scope_out.len())),
         line("task_snapshot.acceptance_criteria", task_path, items(task.acceptance_criteria.len())),

@@ -71,7 +71,8 @@ pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Resul
     for rule in rules.iter().filter(|rule| rule.applies(task)) {
         for section in &rule.sections {
             list.push(Wanted {
-                file: check_repo_path("task.citations.file", &rule.file)?,
+                file: check_repo_path("task.citations.file", &rule.file)
+                    .map_err(|fault| fault.in_file(".baton.toml"))?,
                 section: section.clone(),
                 requirement: None,
                 asked_by: format!("the mapping for area {}", rule.area),
@@ -81,9 +82,8 @@ pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Resul
     for reference in &task.standards {
         let (file, section, requirement) = match reference {
             StandardRef::Text(text) => {
-                let (file, section) = text
-                    .split_once('#')
-                    .ok_or_else(|| Fault::invalid("standards", format!("{text:?} must be `file#section`")))?;
+                let problem = || Fault::invalid("standards", format!("{text:?} must be `file#section`"));
+                let (file, section) = text.split_once('#').ok_or_else(|| problem().in_file(task_path))?;
                 (file, section, None)
             }
             StandardRef::Parts { file, section, requirement } => {
@@ -91,7 +91,7 @@ pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Resul
             }
         };
         list.push(Wanted {
-            file: check_repo_path("standards.file", file)?,
+            file: check_repo_path("standards", file).map_err(|fault| fault.in_file(task_path))?,
             section: section.to_owned(),
             requirement: requirement.map(|text| shorten(text.trim(), MAX_REQUIREMENT)),
             asked_by: task_path.to_owned(),

@@ -77,7 +77,7 @@ pub struct GitBase {
     pub base_commit: Option<String>,
     /// The SHA-256 of the task file.
     pub task_file_sha: Sha256Hash,
-    /// Whether tracked files were modified when the task began.
+    /// Whether tracked files had changes that were not staged when the task began.
     pub dirty_at_init: bool,
 }
 
@@ -265,13 +265,17 @@ impl TaskContext {
     pub fn from_document(bytes: &[u8], path: &str) -> Result<Self, Fault> {
         let damaged = |problem: String| {
             Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
-                .hint("it must only be written by baton task; restore the file, or run baton task purge-context and init-context again")
+                .hint("it must only be written by baton task; restore the file, or copy the diffs and logs beside it away and run baton task purge-context and init-context")
         };
         let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        if !value.is_object() {
+            return Err(damaged("is no context: it holds no object".into()));
+        }
         let version = value["version"].as_u64();
-        if version != Some(CONTEXT_VERSION.into()) {
-            let found = version.map_or_else(|| "none".into(), |version| version.to_string());
-            let message = format!("{path} has version {found}; this binary knows version {CONTEXT_VERSION}");
+        let version = version.ok_or_else(|| damaged("is no context: its version is no number".into()))?;
+        if version != u64::from(CONTEXT_VERSION) {
+            let message =
+                format!("{path} has version {version}; this binary knows version {CONTEXT_VERSION}");
             return Err(
                 Fault::new(ErrorCode::UnsupportedSchemaVersion, message).hint("use the baton that wrote it")
             );

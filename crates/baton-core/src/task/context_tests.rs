@@ -192,3 +192,12 @@ fn a_revision_keeps_the_one_before() {
     assert!(TaskContext::from_document(context.to_document().unwrap().as_bytes(), "x").is_ok());
     assert_eq!(context.artifacts().len(), 1);
 }
+
+#[test]
+fn what_is_no_context_is_corrupt_and_of_no_version() {
+    for text in ["[]", "null", "1", "{}", r#"{"version":"1"}"#, r#"{"version":null}"#] {
+        let fault = TaskContext::from_document(text.as_bytes(), "context.json").unwrap_err();
+        assert_eq!(fault.code, ErrorCode::TaskCorrupt, "{text}: {}", fault.message);
+        assert!(fault.hint.unwrap().contains("purge-context"), "{text}");
+    }
+}

@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::{QaResults, TaskContext};
 use super::name::Role;
@@ -61,6 +61,9 @@ pub struct RoleState {
     pub rounds: u64,
     /// How many snapshots there were when it took the task.
     pub snapshots_before: u64,
+    /// The newest of them, which it took over; `null` when there was none.
+    #[serde(default)]
+    pub taken_over: Option<TakenOver>,
     /// Where the log of its checks is.
     pub qa_log_path: Option<String>,
     /// What its checks came to.
@@ -75,6 +78,17 @@ pub struct RoleState {
     pub worktree_snapshot: Option<WorktreeSnapshot>,
     /// How many drifts are open; while there is one nobody goes on.
     pub drift_budget: u64,
+}
+
+/// A snapshot that a role took over: what it did is counted from there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TakenOver {
+    /// The number of the snapshot.
+    pub sequence: u64,
+    /// The role that left it.
+    pub agent: Role,
+    /// What whoever took it needs to compare it with another later.
+    pub record: Value,
 }
 
 /// What taking the task asks for.
@@ -127,6 +141,22 @@ impl TaskContext {
         self.snapshots.last()
     }
 
+    /// Gives the commit that HEAD should be at: where the newest snapshot was taken, or where the task began.
+    pub fn expected_head(&self) -> Option<&String> {
+        self.latest_snapshot().map_or(self.git.head.as_ref(), |snapshot| snapshot.head.as_ref())
+    }
+
+    /// Gives the newest snapshot as a role would take it over; none when there is none, or only its number is known.
+    pub fn newest_snapshot(&self) -> Option<TakenOver> {
+        let latest = self.latest_snapshot()?;
+        let whole = self.coordination.get(&latest.agent)?.worktree_snapshot.as_ref()?;
+        (whole.sequence == latest.sequence).then(|| TakenOver {
+            sequence: latest.sequence,
+            agent: latest.agent.clone(),
+            record: whole.record.clone(),
+        })
+    }
+
     /// Refuses to go on while a drift is open.
     ///
     /// # Errors
@@ -138,7 +168,7 @@ impl TaskContext {
             return Ok(());
         }
         let id = &self.task_id;
-        let events: Vec<_> = self.drift.events.iter().filter(|event| event.resolution.is_none()).collect();
+        let events: Vec<_> = self.drift.unresolved().collect();
         Err(Fault::new(
             ErrorCode::TaskBlocked,
             format!("{id} is blocked: {}", counted(open, "unresolved working-tree drift")),
@@ -212,7 +242,7 @@ impl TaskContext {
         if state.status != RoleStatus::Done || left_one {
             return Ok(());
         }
-        Err(no_snapshot(last, &self.task_id.to_string()))
+        Err(self.no_snapshot(last))
     }
 
     /// Gives the task to a role. What was approved after it has to be approved again.
@@ -222,6 +252,7 @@ impl TaskContext {
     /// `invalid_request` for an unknown role.
     pub fn acquire(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
         let snapshots_before = self.snapshots.len() as u64;
+        let taken_over = self.newest_snapshot();
         let state = self.role_mut(role)?;
         if state.status == RoleStatus::InProgress {
             return Ok(());
@@ -231,6 +262,7 @@ impl TaskContext {
         state.completed_at = None;
         state.rounds += 1;
         state.snapshots_before = snapshots_before;
+        state.taken_over = taken_over;
         self.last_holder = Some(role.clone());
         let after: Vec<Role> =
             self.pipeline.iter().skip_while(|other| *other != role).skip(1).cloned().collect();
@@ -285,16 +317,47 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Gives the task back without being done.
+    /// Gives the task back without being done. A role that is blocked takes its findings back with that.
     ///
     /// # Errors
     ///
-    /// `invalid_request` for an unknown role.
+    /// `invalid_request` for an unknown role, `task_conflict` for one that is done.
     pub fn give_back(&mut self, role: &Role) -> Result<(), Fault> {
+        let id = self.task_id.clone();
         let state = self.role_mut(role)?;
+        if state.status == RoleStatus::Done {
+            let message = format!("{role} is done with {id} and has nothing to give back");
+            return Err(Fault::new(ErrorCode::TaskConflict, message).hint(format!(
+                "if it must work again: baton task update-agent {id} --agent {role} --status in_progress"
+            )));
+        }
         state.status = RoleStatus::Pending;
         state.completed_at = None;
+        let withdrawn = std::mem::take(&mut state.blocking_findings);
+        state.resolved_findings.extend(withdrawn);
         Ok(())
+    }
+
+    /// Refuses a session other than the one that holds the task in this role. Who names none, then or now, may be the
+    /// same.
+    ///
+    /// # Errors
+    ///
+    /// `task_conflict` naming the session that holds it.
+    pub fn require_session(&self, role: &Role, session: Option<&str>) -> Result<(), Fault> {
+        let state = self.role(role)?;
+        let (Some(session), Some(holder)) = (session, state.session_id.as_deref()) else { return Ok(()) };
+        if state.status != RoleStatus::InProgress || session == holder {
+            return Ok(());
+        }
+        let id = &self.task_id;
+        let since = state.started_at.map(|at| format!(" since {at}")).unwrap_or_default();
+        let message = format!("the session {holder} holds {id} as {role}{since}");
+        Err(Fault::new(ErrorCode::TaskConflict, message)
+            .hint(format!(
+                "wait until it is done; if it is gone, give the task back first: baton task update-agent {id} --agent {role} --status pending"
+            ))
+            .details(json!({ "agent": role, "session_id": holder, "started_at": state.started_at })))
     }
 
     /// Adds a finding that must be dealt with, and takes the task from the role. The same finding counts once.
@@ -312,6 +375,24 @@ impl TaskContext {
         state.status = RoleStatus::Blocked;
         state.completed_at = None;
         Ok(())
+    }
+
+    /// Says that a role left no snapshot, and what to do about it.
+    pub fn no_snapshot(&self, role: &Role) -> Fault {
+        let id = &self.task_id;
+        let fault = Fault::new(ErrorCode::NotFound, format!("no snapshot found for {role} of {id}"));
+        fault.hint(if self.owns_tree(role) {
+            format!("take one with baton task snapshot-worktree {id} --agent {role} --actor NAME")
+        } else {
+            format!("{role} has left none; baton task get-context {id} shows who has")
+        })
+    }
+
+    /// Tells whether the tree is a role's own: while it holds the task, and afterwards until somebody else takes it.
+    pub fn owns_tree(&self, role: &Role) -> bool {
+        let holds = self.holder() == Some(role);
+        let left_last = self.holder().is_none() && self.last_holder.as_ref() == Some(role);
+        holds || left_last || self.may_begin_silently(role)
     }
 
     /// Counts the open drifts at every role.
@@ -342,12 +423,6 @@ impl TaskContext {
         }
         Ok(())
     }
-}
-
-/// Says that a role left no snapshot.
-pub fn no_snapshot(role: &Role, task: &str) -> Fault {
-    Fault::new(ErrorCode::NotFound, format!("no snapshot found for {role} of {task}"))
-        .hint(format!("take one with baton task snapshot-worktree {task} --agent {role} --actor NAME"))
 }
 
 #[cfg(test)]

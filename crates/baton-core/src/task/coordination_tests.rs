@@ -105,6 +105,35 @@ fn only_the_holder_finishes_and_a_task_can_be_given_back() {
 }
 
 #[test]
+fn only_who_holds_the_task_or_is_blocked_gives_it_back() {
+    let mut context = sample();
+    work(&mut context, "implementer");
+    let fault = context.give_back(&role("implementer")).unwrap_err();
+    assert_eq!((fault.code, fault.hint.is_some()), (ErrorCode::TaskConflict, true));
+    context.block(&role("reviewer"), Some("no tests")).unwrap();
+    context.give_back(&role("reviewer")).unwrap();
+    let reviewer = context.role(&role("reviewer")).unwrap();
+    assert_eq!(reviewer.status, RoleStatus::Pending);
+    assert!(reviewer.blocking_findings.is_empty() && reviewer.resolved_findings == ["no tests"]);
+}
+
+#[test]
+fn one_session_at_a_time_holds_a_role() {
+    let mut context = sample();
+    let implementer = role("implementer");
+    context.acquire(&implementer, NOW).unwrap();
+    assert!(context.require_session(&implementer, Some("s1")).is_ok(), "nobody was named");
+    context.role_mut(&implementer).unwrap().session_id = Some("s1".into());
+    assert!(context.require_session(&implementer, Some("s1")).is_ok());
+    assert!(context.require_session(&implementer, None).is_ok());
+    let fault = context.require_session(&implementer, Some("s2")).unwrap_err();
+    assert!(fault.code == ErrorCode::TaskConflict && fault.message.contains("the session s1 holds"));
+    assert!(fault.hint.unwrap().ends_with("--status pending"));
+    context.give_back(&implementer).unwrap();
+    assert!(context.require_session(&implementer, Some("s2")).is_ok());
+}
+
+#[test]
 fn an_open_drift_blocks_everybody_until_it_is_settled() {
     let mut context = sample();
     work(&mut context, "implementer");

@@ -1,11 +1,14 @@
 //! Whether a working tree is still as it was left, what differs, and the record of it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::name::Role;
 use super::scope::ScopeFence;
 use super::snapshot::WorktreeSnapshot;
+use super::status_report::{Entry, entries};
 use super::tree::{ChangeStatus, TreeChange, TreeState};
 use crate::time::Timestamp;
 
@@ -27,11 +30,11 @@ pub struct TreePoint {
 pub enum DifferenceKind {
     /// HEAD is another commit.
     BaseCommitMoved,
-    /// What was left in the tree is in a commit now.
+    /// What was left in the tree, or some of it, is in a commit now.
     Committed,
     /// What was left in the tree is in the stash now.
     Stashed,
-    /// What was left in the tree is gone: the tree is as the base was.
+    /// What was left in the tree is gone: tracked files are as in HEAD.
     Reset,
     /// A file's content is another.
     ContentChanged,
@@ -96,6 +99,7 @@ pub fn compare(
     let mut verdict = Verdict::default();
     let moved = snapshot.head != actual.head.commit;
     let same_tree = snapshot.tree == actual.tree;
+    let (before, now) = (entries(&snapshot.status_report), entries(&actual.status_report));
     if moved {
         verdict.differences.push(whole(
             DifferenceKind::BaseCommitMoved,
@@ -103,21 +107,27 @@ pub fn compare(
             actual.head.commit.clone(),
             "base commit changed, cannot verify deltas",
         ));
-        if same_tree && actual.clean {
-            verdict.differences.push(whole(
-                DifferenceKind::Committed,
-                None,
-                None,
-                "working tree was committed, delta tracking invalidated",
-            ));
+        let is_changed = |path: &str| changes.iter().any(|change| change.path == path);
+        // What differed from HEAD, is as it was left and differs from HEAD no more.
+        let committed = |path: &&&str| !now.contains_key(**path) && !is_changed(path);
+        let count = before.keys().filter(committed).count();
+        if count > 0 {
+            let text = if count == before.len() || now.values().all(|entry| !entry.is_tracked()) {
+                "working tree was committed, delta tracking invalidated"
+            } else {
+                "some of the working tree was committed, delta tracking invalidated"
+            };
+            verdict.differences.push(whole(DifferenceKind::Committed, None, None, text));
         }
-    } else if !same_tree && actual.clean {
-        let (kind, text) = if snapshot.stash == actual.stash {
-            (DifferenceKind::Reset, "working tree is clean: the changes were reset")
+    } else if !same_tree && was_put_away(&before, &now, actual.clean) {
+        let left = if actual.clean { "working tree is clean" } else { "tracked files are as in HEAD" };
+        let (kind, what) = if snapshot.stash == actual.stash {
+            (DifferenceKind::Reset, "the changes were reset")
         } else {
-            (DifferenceKind::Stashed, "working tree is clean: the changes were stashed")
+            (DifferenceKind::Stashed, "the changes were stashed")
         };
-        verdict.differences.push(whole(kind, Some(snapshot.tree.clone()), Some(actual.tree.clone()), text));
+        let (expected, found) = (Some(snapshot.tree.clone()), Some(actual.tree.clone()));
+        verdict.differences.push(whole(kind, expected, found, &format!("{left}: {what}")));
     }
     if !same_tree {
         verdict.differences.extend(changes.iter().map(|change| of_file(change, scope)));
@@ -147,23 +157,49 @@ pub fn compare(
         verdict.differences.extend(gone)
     }
     if same_tree && !moved && snapshot.status_report != actual.status_report {
-        verdict.notices.push(whole(
-            DifferenceKind::StagedOnly,
-            Some(readable(&snapshot.status_report)),
-            Some(readable(&actual.status_report)),
-            "only the index differs: something was staged or unstaged",
-        ));
+        verdict.notices.extend(staged_only(&before, &now, scope));
     }
     verdict
 }
 
-fn readable(report: &str) -> String {
-    report.trim_end_matches('\0').replace('\0', "\n")
+type Report<'a> = BTreeMap<&'a str, Entry<'a>>;
+
+/// Tells whether what differed from HEAD does no more. Files that git does not track stay when others are stashed or reset.
+fn was_put_away(before: &Report<'_>, now: &Report<'_>, clean: bool) -> bool {
+    let tracked = |report: &Report<'_>| report.values().any(|entry| entry.is_tracked());
+    clean || tracked(before) && !tracked(now)
+}
+
+/// Names every path at which the index is another while the files are the same.
+fn staged_only(before: &Report<'_>, now: &Report<'_>, scope: &ScopeFence) -> Vec<Difference> {
+    let paths: BTreeSet<&str> = before.keys().chain(now.keys()).copied().collect();
+    let differing = paths.into_iter().filter(|path| before.get(path) != now.get(path));
+    let notice = |path: &str| {
+        let (was, is) = (before.get(path), now.get(path));
+        let staged = |entry: Option<&Entry<'_>>| entry.is_some_and(|entry| entry.is_staged());
+        let what = match (staged(was), staged(is)) {
+            (false, true) => "it was staged",
+            (true, false) => "it was unstaged",
+            _ => "something else is staged",
+        };
+        let letters = |entry: Option<&Entry<'_>>| {
+            entry.map_or_else(|| "unchanged".to_owned(), |entry| entry.letters.to_owned())
+        };
+        Difference {
+            kind: DifferenceKind::StagedOnly,
+            path: Some(path.to_owned()),
+            expected: Some(letters(was)),
+            actual: Some(letters(is)),
+            in_scope: Some(scope.contains(path)),
+            message: format!("{path}: only the index differs: {what}"),
+        }
+    };
+    differing.map(notice).collect()
 }
 
 fn whole(kind: DifferenceKind, expected: Option<String>, actual: Option<String>, text: &str) -> Difference {
     let message = match (&expected, &actual) {
-        (Some(expected), Some(actual)) if kind != DifferenceKind::StagedOnly => {
+        (Some(expected), Some(actual)) => {
             format!("{text} (expected {}, current {})", short(expected), short(actual))
         }
         _ => text.to_owned(),
@@ -292,7 +328,12 @@ pub struct DriftLog {
 impl DriftLog {
     /// Counts the drifts that nobody settled.
     pub fn open(&self) -> u64 {
-        self.events.iter().filter(|event| event.resolution.is_none()).count() as u64
+        self.unresolved().count() as u64
+    }
+
+    /// Gives the drifts that nobody settled.
+    pub fn unresolved(&self) -> impl Iterator<Item = &DriftEvent> {
+        self.events.iter().filter(|event| event.resolution.is_none())
     }
 
     /// Records a drift; says whether it is a new one. The same pair of trees counts once while it is open.

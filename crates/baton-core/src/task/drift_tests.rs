@@ -101,6 +101,7 @@ fn commits_stashes_and_resets_are_told_apart() {
         |tree| {
             tree.head.commit = Some("c2".into());
             tree.clean = true;
+            tree.status_report = String::new();
         },
         &[],
         &[],
@@ -138,10 +139,53 @@ fn trees_that_differ_without_a_known_change_still_drift() {
 
 #[test]
 fn staging_is_worth_knowing_and_no_drift() {
-    let verdict = verdict(|tree| tree.status_report = "M  src/x\0".into(), &[], &[]);
+    let staged = format!("{}? y\0", line("M.", "src/x"));
+    let verdict = verdict(|tree| tree.status_report = staged, &[], &[]);
     assert!(verdict.matches());
-    assert_eq!(kinds(&verdict.notices), [DifferenceKind::StagedOnly]);
-    assert_eq!(verdict.notices[0].actual.as_deref(), Some("M  src/x"));
+    assert_eq!(kinds(&verdict.notices), [DifferenceKind::StagedOnly; 2]);
+    let notice = &verdict.notices[0];
+    assert_eq!((notice.path.as_deref(), notice.in_scope), (Some("src/x"), Some(true)));
+    assert_eq!((notice.expected.as_deref(), notice.actual.as_deref()), (Some(".M"), Some("M.")));
+    assert_eq!(notice.message, "src/x: only the index differs: it was staged");
+}
+
+/// A line of a status report.
+fn line(letters: &str, path: &str) -> String {
+    format!("1 {letters} N... 100644 100644 100644 a a {path}\0")
+}
+
+/// What becomes of an edited and an untracked file.
+fn fate(report: String, edit: impl FnOnce(&mut TreeState), changes: &[TreeChange]) -> Vec<Difference> {
+    let mut snapshot = sample();
+    snapshot.status_report = format!("{}{}? src/new\0", line(".M", "src/x"), line(".M", "src/y"));
+    let mut actual = state(&snapshot);
+    actual.status_report = report;
+    edit(&mut actual);
+    compare(&snapshot, &actual, changes, &ScopeFence::new(&[]), &[]).differences
+}
+
+#[test]
+fn what_git_does_not_track_hides_no_commit_stash_or_reset() {
+    let untracked = || "? src/new\0".to_owned();
+    let moved = |tree: &mut TreeState| tree.head.commit = Some("c2".into());
+    let committed = fate(untracked(), moved, &[]);
+    assert_eq!(kinds(&committed), [DifferenceKind::BaseCommitMoved, DifferenceKind::Committed]);
+    assert!(committed[1].message.starts_with("working tree was committed"), "{committed:?}");
+    let partly = fate(format!("{}{}", line(".M", "src/y"), untracked()), moved, &[]);
+    assert!(partly[1].message.starts_with("some of the working tree was committed"), "{partly:?}");
+
+    let back = [change("src/x", ChangeStatus::Modified), change("src/y", ChangeStatus::Modified)];
+    let other = |tree: &mut TreeState| tree.tree = "other".into();
+    let reset = fate(untracked(), other, &back);
+    assert_eq!(reset[0].kind, DifferenceKind::Reset);
+    assert!(reset[0].message.starts_with("tracked files are as in HEAD: the changes were reset"));
+    let stashed = |tree: &mut TreeState| (tree.tree, tree.stash) = ("other".into(), Some("s".into()));
+    assert_eq!(fate(untracked(), stashed, &back)[0].kind, DifferenceKind::Stashed);
+    // Another branch took the edits along, or one of two was undone: neither is any of these.
+    let same = || format!("{}{}{}", line(".M", "src/x"), line(".M", "src/y"), untracked());
+    assert_eq!(kinds(&fate(same(), moved, &[])), [DifferenceKind::BaseCommitMoved]);
+    let one = fate(format!("{}{}", line(".M", "src/y"), untracked()), other, &back[..1]);
+    assert_eq!(kinds(&one), [DifferenceKind::ContentChanged]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod coordination;
 mod drift;
 mod export;
 mod file;
+mod file_shape;
 mod glob;
 mod name;
 mod normalize;
@@ -18,6 +19,7 @@ mod record;
 mod scope;
 mod section;
 mod snapshot;
+mod status_report;
 mod tree;
 mod ttl;
 
@@ -27,12 +29,13 @@ pub use context::{
     AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
     QaResults, Revision, Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
 };
-pub use coordination::{Acquisition, RoleState, RoleStatus, no_snapshot};
+pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
 pub use drift::{
     Difference, DifferenceKind, DriftEvent, DriftLog, Found, Resolution, TreePoint, Verdict, compare,
 };
 pub use export::{MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_file, role_export};
 pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
+pub use file_shape::shape_problems;
 pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};

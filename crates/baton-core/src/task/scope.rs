@@ -64,20 +64,22 @@ pub fn scope_patterns<'a>(
             if let Some(name) = path.strip_prefix(':') {
                 let patterns = macros.get(name).ok_or_else(|| unknown_macro(name, macros))?;
                 for pattern in patterns {
-                    found.insert(check_pattern(pattern)?);
+                    let checked = check_pattern("task.scope_globs", pattern);
+                    let defined =
+                        "the file that defines macros, .baton.toml or docs/templates/scope-globs.json";
+                    found.insert(checked.map_err(|fault| fault.hint(format!("mend :{name} in {defined}")))?);
                 }
             } else {
-                found.insert(check_pattern(path)?);
+                found.insert(check_pattern("scope.in", path)?);
             }
         }
     }
     Ok(ScopePatterns { patterns: found.into_iter().collect(), warnings })
 }
 
-fn check_pattern(pattern: &str) -> Result<String, Fault> {
-    let path = check_repo_path("scope.in", pattern)?;
-    Glob::new(&path)
-        .map_err(|error| Fault::invalid("scope.in", format!("the pattern {pattern:?}: {error}")))?;
+fn check_pattern(field: &str, pattern: &str) -> Result<String, Fault> {
+    let path = check_repo_path(field, pattern)?;
+    Glob::new(&path).map_err(|error| Fault::invalid(field, format!("the pattern {pattern:?}: {error}")))?;
     Ok(path)
 }
 

@@ -114,15 +114,15 @@ pub struct WorktreeSnapshot {
     pub out_of_scope: Vec<String>,
     /// Repositories inside the repository.
     pub submodules: Vec<Submodule>,
-    /// The role whose snapshot came before; `null` for the first.
+    /// The role whose snapshot this one took over; `null` when there was none.
     pub previous_agent: Option<Role>,
-    /// Where the diff from the snapshot before is; `null` for the first.
+    /// Where the diff from that snapshot is: what the role did, however often it took one.
     pub diff_from_previous: Option<String>,
-    /// The same, when that snapshot was the implementer's.
+    /// The same, when that snapshot was the implementer's and this is another's.
     pub diff_from_implementer: Option<String>,
-    /// The SHA-256 of the diff from the snapshot before, with LF line ends.
+    /// The SHA-256 of the diff from that snapshot, with LF line ends.
     pub incremental_diff_sha: Option<Sha256Hash>,
-    /// Why there is no diff from the snapshot before, when there should be one.
+    /// Why there is no diff from that snapshot, when there should be one.
     pub incremental_diff_error: Option<String>,
     /// The files that hold the diffs.
     pub artifacts: Vec<Artifact>,
@@ -183,7 +183,7 @@ pub struct SnapshotRef {
     pub head: Option<String>,
     /// Where the diff from the base is.
     pub diff_from_base: String,
-    /// Where the diff from the snapshot before is; `null` for the first.
+    /// Where the diff from the snapshot that the role took over is; `null` when there was none.
     pub diff_from_previous: Option<String>,
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn sample() -> WorktreeSnapshot {
         snapshot_time: Timestamp::EPOCH,
         diff_from_base: "d".into(),
         diff_sha: Sha256Hash::of(b""),
-        status_report: " M src/x\0".into(),
+        status_report: "1 .M N... 100644 100644 100644 a a src/x\0".into(),
         file_metadata: Vec::new(),
         files_changed: Vec::new(),
         diff_stat: "+1 -0".into(),

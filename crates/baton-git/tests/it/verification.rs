@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use baton_git::{Difference, HeadMovement, StatusCode};
+use baton_git::{Difference, GitError, HeadMovement, Inspector, RepoPath, StatusCode, Verification};
 
 use crate::sandbox::{Sandbox, file_letters};
 
@@ -166,4 +166,69 @@ fn edits_renames_and_additions_are_told_file_by_file() {
     assert_eq!(untracked, [false, true, true]);
     let text = serde_json::to_string(&differences).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Difference>>(&text).unwrap(), differences);
+}
+
+/// Permits nothing.
+struct Closed;
+
+impl Inspector for Closed {
+    fn begin(&mut self) {}
+
+    fn look(&mut self, _: &RepoPath, _: &[u8]) {}
+
+    fn permits(&mut self) -> bool {
+        false
+    }
+}
+
+/// Every file below a folder, with its size.
+fn stored(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u64)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let meta = entry.metadata().unwrap();
+            if meta.is_dir() { open.push(entry.path()) } else { found.push((entry.path(), meta.len())) }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_may_not_be_stored_is_told_by_name_and_hash() {
+    for attributes in ["", "*.txt text\n"] {
+        let sandbox = Sandbox::with_files(&[
+            (".gitattributes", attributes),
+            ("a.txt", "1\n"),
+            ("b", "2\n"),
+            ("d/c", "3\n"),
+        ]);
+        sandbox.write("b", "left\n");
+        let (repository, vault) = (sandbox.repository(), sandbox.vault());
+        let expected = repository.capture(&vault).unwrap().snapshot().clone();
+        sandbox.write("a.txt", "1\r\nedited\r\n");
+        sandbox.write("b", "2\n");
+        sandbox.write("new", "came\n");
+        sandbox.remove("d/c");
+        let before = stored(vault.folder());
+        let refused = repository.capture_inspected(&vault, &mut Closed);
+        assert!(matches!(refused, Err(GitError::Withheld)), "{refused:?}");
+        let withheld = repository.verify_inspected(&vault, &expected, &mut Closed).unwrap();
+        assert_eq!(stored(vault.folder()), before, "nothing of it is stored");
+        let kept = repository.verify(&vault, &expected).unwrap();
+        assert_ne!(stored(vault.folder()), before);
+        let told = |verification: &Verification| -> Vec<_> {
+            let files = verification.differences.iter().filter_map(|difference| match difference {
+                Difference::File { change, .. } => {
+                    Some((change.path.clone(), change.kind, change.before, change.after))
+                }
+                _ => None,
+            });
+            files.collect()
+        };
+        assert_eq!(told(&withheld), told(&kept), "{attributes}");
+        assert_eq!(told(&kept).len(), 4);
+        assert_eq!(withheld.present.snapshot(), kept.present.snapshot());
+    }
 }

@@ -81,6 +81,7 @@ fn retry(code: ErrorCode) -> Value {
         | ErrorCode::DriftDetected
         | ErrorCode::TaskBlocked
         | ErrorCode::TaskCorrupt
+        | ErrorCode::GitUnavailable
         | ErrorCode::MethodNotAllowed
         | ErrorCode::SessionEnded
         | ErrorCode::HandoffConflict

@@ -1,6 +1,6 @@
 //! `task.attach_evidence`
 
-use baton_core::task::{Evidence, EvidenceKind, TaskId, unix_line_ends};
+use baton_core::task::{Evidence, EvidenceKind, TaskId, counted, unix_line_ends};
 use baton_core::{Fault, Sha256Hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,9 +84,7 @@ impl TaskOperation for AttachEvidence {
         }
         draft.scan().bytes(&file.path, bytes);
         let kept = match &excerpt {
-            Some(excerpt) => {
-                Some(draft.keep_known(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?)
-            }
+            Some(excerpt) => Some(draft.keep(&id, "txt", excerpt.text.as_bytes(), Compress::WhenLarge)?),
             None => None,
         };
         let evidence = Evidence {
@@ -126,7 +124,8 @@ fn cut(bytes: &[u8], lines: &str) -> Result<Excerpt, Fault> {
         return Err(wrong());
     }
     let slice = all.get(first - 1..last).ok_or_else(|| {
-        Fault::invalid("lines", format!("the file has {} lines, {lines:?} goes beyond", all.len()))
+        let has = counted(all.len() as u64, "line");
+        Fault::invalid("lines", format!("the file has {has}, {lines:?} goes beyond"))
     })?;
     Ok(Excerpt { span: format!("L{first}-L{last}"), text: slice.join("\n") })
 }

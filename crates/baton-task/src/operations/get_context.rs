@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::Fault;
-use baton_core::task::{Evidence, Role, RoleState, RoleStatus, TaskContext, TaskId, counted, role_export};
+use baton_core::task::{
+    DriftEvent, Evidence, Role, RoleState, RoleStatus, TaskContext, TaskId, counted, role_export,
+};
+use baton_core::{Fault, Sha256Hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::folder::require_context;
+use crate::folder::{derived_problems, require_context};
 use crate::gather::{stale, task_file_is_unchanged};
+use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
+use crate::worktree::commit_name;
 
 /// Reads what is known of a task.
 #[derive(Debug)]
@@ -58,6 +62,8 @@ pub struct RoleContext {
     pub evidence: Vec<Evidence>,
     /// How many drifts are open.
     pub drift_budget: u64,
+    /// The drifts that are open.
+    pub open_drifts: Vec<DriftEvent>,
 }
 
 impl TaskOperation for GetContext {
@@ -70,7 +76,7 @@ impl TaskOperation for GetContext {
 
     fn run(place: &TaskPlace, params: &GetContextParams) -> Result<GetContextOutput, Fault> {
         let context = require_context(place, &params.task_id)?;
-        let warnings = warnings(place, &context);
+        let warnings = warnings(place, &context)?;
         let role = params.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
         Ok(GetContextOutput {
             task_id: context.task_id.clone(),
@@ -98,21 +104,19 @@ fn role_context(context: &TaskContext, role: &Role) -> Result<RoleContext, Fault
             .collect(),
         evidence: context.evidence.clone(),
         drift_budget: context.drift.open(),
+        open_drifts: context.drift.unresolved().cloned().collect(),
     })
 }
 
 /// Says what makes a context doubtful.
-pub(crate) fn warnings(place: &TaskPlace, context: &TaskContext) -> Vec<String> {
+fn warnings(place: &TaskPlace, context: &TaskContext) -> Result<Vec<String>, Fault> {
     let mut warnings = Vec::new();
-    let name = |commit: &Option<String>| commit.clone().unwrap_or_else(|| "no commit".into());
     match place.tree().head() {
-        Ok(head) if head.commit != context.git.head => warnings.push(format!(
-            "context created at {}, current HEAD is {}; context may be stale",
-            name(&context.git.head),
-            name(&head.commit)
-        )),
-        Ok(_) => {}
+        Ok(head) => warnings.extend(moved_head(context, head.commit.as_deref())),
         Err(fault) => warnings.push(format!("HEAD is not known: {}", fault.message)),
+    }
+    for problem in derived_problems(place, context)? {
+        warnings.push(format!("{problem}; baton task rebuild-context {} writes it anew", context.task_id));
     }
     if !task_file_is_unchanged(place, context) {
         warnings.push(format!(
@@ -120,11 +124,12 @@ pub(crate) fn warnings(place: &TaskPlace, context: &TaskContext) -> Vec<String> 
             context.task_file, context.task_id
         ));
     }
-    warnings.extend(
-        stale(place, &context.immutable)
-            .into_iter()
-            .map(|text| format!("a cited standard changed, rebuild the context: {text}")),
-    );
+    warnings.extend(stale(place, &context.immutable).into_iter().map(|text| {
+        format!(
+            "a cited standard changed: {text}; take it over with baton task rebuild-context {}",
+            context.task_id
+        )
+    }));
     if context.drift.open() > 0 {
         let open = counted(context.drift.open(), "unresolved drift");
         warnings
@@ -135,5 +140,47 @@ pub(crate) fn warnings(place: &TaskPlace, context: &TaskContext) -> Vec<String> 
             warnings.push(format!("{} is missing", artifact.path));
         }
     }
-    warnings
+    warnings.extend(context.evidence.iter().filter_map(|evidence| changed_evidence(place, evidence)));
+    Ok(warnings)
+}
+
+/// Says that HEAD is not where it was when the context was made or the newest snapshot taken, and what settles that.
+fn moved_head(context: &TaskContext, head: Option<&str>) -> Option<String> {
+    let expected = context.expected_head().map(String::as_str);
+    if head == expected {
+        return None;
+    }
+    let id = &context.task_id;
+    let (from, to) = (commit_name(expected), commit_name(head));
+    let base = commit_name(context.git.base_commit.as_deref());
+    Some(match (context.latest_snapshot(), context.holder()) {
+        (None, _) => format!(
+            "context created at {from}, current HEAD is {to}; context may be stale: if the task goes on from there, baton task \
+             rebuild-context {id} (changes still count from {base})"
+        ),
+        (Some(newest), Some(holder)) => format!(
+            "snapshot {} was taken at {from}, current HEAD is {to}; the next snapshot of {holder} takes that over",
+            newest.sequence
+        ),
+        (Some(newest), None) => format!(
+            "snapshot {} was taken at {from}, current HEAD is {to}; that is drift: go back, or settle it with baton task \
+             verify-worktree {id} --expected-agent {} and resolve-drift",
+            newest.sequence, newest.agent
+        ),
+    })
+}
+
+/// Says that a file is not any more what was attached. Of lines there is a copy.
+fn changed_evidence(place: &TaskPlace, evidence: &Evidence) -> Option<String> {
+    if evidence.excerpt.is_some() {
+        return None;
+    }
+    let Evidence { id, path, .. } = evidence;
+    match read_inside(place.root(), "evidence", path) {
+        Ok(file) if Sha256Hash::of(&file.bytes) == evidence.sha256 => None,
+        Ok(_) => {
+            Some(format!("{path} changed after it was attached as {id}; attach it again if that counts"))
+        }
+        Err(fault) => Some(format!("{path}, attached as {id}, cannot be read: {}", fault.message)),
+    }
 }

@@ -1,6 +1,6 @@
 //! `task.get_diff`
 
-use baton_core::task::{Artifact, Role, TaskId, no_snapshot};
+use baton_core::task::{Artifact, Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum DiffType {
     /// From the base of the task: everything so far.
     #[default]
     FromBase,
-    /// From the snapshot before: what this role did.
+    /// From the snapshot that the role took over: what it did.
     Incremental,
 }
 
@@ -72,21 +72,21 @@ impl TaskOperation for GetDiff {
     fn run(place: &TaskPlace, params: &GetDiffParams) -> Result<GetDiffOutput, Fault> {
         let context = require_context(place, &params.task_id)?;
         let state = context.role(&params.agent)?;
-        let snapshot = state
-            .worktree_snapshot
-            .as_ref()
-            .ok_or_else(|| no_snapshot(&params.agent, context.task_id.as_str()))?;
+        let snapshot = state.worktree_snapshot.as_ref().ok_or_else(|| context.no_snapshot(&params.agent))?;
         let path = match params.kind {
             DiffType::FromBase => Some(&snapshot.diff_from_base),
             DiffType::Incremental => snapshot.diff_from_previous.as_ref(),
         };
         let artifact = path.and_then(|path| snapshot.artifact(path)).ok_or_else(|| {
-            let why =
-                snapshot.incremental_diff_error.as_deref().unwrap_or("it is the first snapshot of the task");
+            let why = snapshot
+                .incremental_diff_error
+                .as_deref()
+                .unwrap_or("there was no snapshot for it to take over");
             Fault::new(ErrorCode::NotFound, format!("{} has no incremental diff: {why}", params.agent)).hint(
                 format!("baton task get-diff {} --agent {} --type from_base", params.task_id, params.agent),
             )
         })?;
+        artifact::require(place.root(), artifact)?;
         let content = if params.content {
             let bytes = artifact::read(place.root(), artifact)?;
             Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -1,5 +1,7 @@
 //! `task.init_context`
 
+use std::path::Path;
+
 use baton_core::task::{
     Audit, CONTEXT_VERSION, DriftLog, GitBase, LargeText, Revision, Role, RoleState, SummaryLine,
     TaskContext, TaskId, export_file,
@@ -7,6 +9,7 @@ use baton_core::task::{
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::folder::{Draft, Writing, lock, read_context};
 use crate::gather::{Gathered, gather};
@@ -90,7 +93,12 @@ impl TaskOperation for InitContext {
             ));
         }
         let summary = gathered.captured.summary.clone();
-        let context = new_context(place, id, &actor, git, gathered)?;
+        let mut context = new_context(place, id, &actor, git, gathered)?;
+        // Files of an earlier context whose own document is gone are kept: new ones are numbered after them.
+        context.artifact_count = last_number(&place.folder(id));
+        if context.artifact_count > 0 {
+            warnings.push(format!("{OUTPUT_FOLDER}/{id} holds files of an earlier context; they stay"));
+        }
         let writing = Writing {
             verb: "init-context",
             actor: params.actor.as_deref(),
@@ -101,6 +109,10 @@ impl TaskOperation for InitContext {
             Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
         })?;
         draft.scan().value("immutable", &frozen);
+        let named = json!({ "branch": draft.context.git.branch });
+        draft.scan().value("git", &named);
+        let task_file = draft.context.task_file.clone();
+        draft.scan().name(&task_file);
         draft.warnings = warnings;
         let (context, warnings) = draft.save()?;
         let folder = format!("{OUTPUT_FOLDER}/{id}");
@@ -123,6 +135,13 @@ fn require_new(place: &TaskPlace, id: &TaskId) -> Result<(), Fault> {
     Err(Fault::new(ErrorCode::TaskExists, format!("{id} has a context already")).hint(format!(
         "read it with baton task get-context {id}; take changed files over with baton task rebuild-context {id}"
     )))
+}
+
+/// The highest number of a file that was kept here.
+fn last_number(folder: &Path) -> u64 {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let number = |name: std::ffi::OsString| name.to_str()?.split_once('-')?.0.parse().ok();
+    names.filter_map(number).max().unwrap_or(0)
 }
 
 fn base(place: &TaskPlace, params: &InitContextParams, gathered: &Gathered) -> Result<GitBase, Fault> {

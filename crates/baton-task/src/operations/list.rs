@@ -7,7 +7,7 @@ use baton_core::{Fault, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::read_context;
+use crate::folder::{derived_problems, read_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::{CONTEXT_FILE, TaskPlace};
 use crate::shelf::{archived, live};
@@ -59,6 +59,8 @@ pub struct TaskLine {
     pub archived_at: Option<Timestamp>,
     /// Why its context cannot be read.
     pub problem: Option<String>,
+    /// What a person should know: files beside the context that are not as it says.
+    pub warnings: Vec<String>,
 }
 
 impl TaskOperation for ListTasks {
@@ -74,7 +76,12 @@ impl TaskOperation for ListTasks {
         let mut tasks: Vec<TaskLine> = live(place)
             .into_iter()
             .filter_map(|id| match read_context(place, &id) {
-                Ok(context) => Some(line(id, Ok(context?), None)),
+                Ok(context) => {
+                    let context = context?;
+                    let warnings =
+                        derived_problems(place, &context).unwrap_or_else(|fault| vec![fault.message]);
+                    Some(TaskLine { warnings, ..line(id, Ok(context), None) })
+                }
                 Err(fault) => Some(line(id, Err(fault), None)),
             })
             .collect();
@@ -109,6 +116,7 @@ fn line(task_id: TaskId, context: Result<TaskContext, Fault>, archived_at: Optio
         updated_at: None,
         archived_at,
         problem,
+        warnings: Vec::new(),
     };
     if let Some(context) = context {
         line.holder = context.holder().cloned();

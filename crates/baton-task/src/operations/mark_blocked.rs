@@ -67,6 +67,7 @@ impl TaskOperation for MarkBlocked {
         let mut draft = Draft::open(place, &params.task_id, &writing)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
+        draft.warn_of_unsaved(&params.agent)?;
         draft.context.block(&params.agent, Some(finding))?;
         let (context, warnings) = draft.save()?;
         let state = context.role(&params.agent)?.clone();

@@ -20,6 +20,9 @@ pub struct PurgeContext;
 pub struct PurgeContextParams {
     /// The task, like `TASK-0824`.
     pub task_id: TaskId,
+    /// Who acts.
+    #[serde(default)]
+    pub actor: Option<String>,
 }
 
 /// What [`PurgeContext`] answers.
@@ -42,12 +45,14 @@ impl TaskOperation for PurgeContext {
 
     fn run(place: &TaskPlace, params: &PurgeContextParams) -> Result<PurgeContextOutput, Fault> {
         let task_id = params.task_id.clone();
+        let actor = place.actor(params.actor.as_deref())?;
         let Some(_lock) = lock_existing(place)? else {
             return Ok(PurgeContextOutput { task_id, purged: false });
         };
         let now = place.now();
         let purged = remove(place, &place.folder(&task_id), now)?;
         drop_objects(place, now);
+        tracing::info!(task = %task_id, %actor, purged, "a context was purged");
         Ok(PurgeContextOutput { task_id, purged })
     }
 }

@@ -1,12 +1,13 @@
 //! `task.rebuild_context`
 
-use baton_core::task::{LargeText, RoleState, SummaryLine, TaskId};
+use baton_core::task::{LargeText, Role, RoleState, Source, SummaryLine, TaskContext, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::record_qa::replace_immutable;
-use crate::folder::{Draft, Writing};
+use crate::folder::{Draft, Writing, derived_problems};
 use crate::gather::gather;
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
@@ -39,6 +40,8 @@ pub struct RebuildContextOutput {
     pub task_id: TaskId,
     /// Whether anything differs.
     pub changed: bool,
+    /// Files beside the context that were not as it says, and are again.
+    pub repaired: Vec<String>,
     /// The revision of the frozen part.
     pub immutable_revision: u64,
     /// The sources that differ from those before.
@@ -72,41 +75,54 @@ impl TaskOperation for RebuildContext {
         // What was measured before any change stays the baseline, whatever the task says now.
         next.validation_baseline.initial_results =
             draft.context.immutable.validation_baseline.initial_results.clone();
-        let before = &draft.context.sources;
-        let changed_sources: Vec<String> = gathered
-            .sources
-            .iter()
-            .filter(|source| !before.contains(source))
-            .map(|source| source.path.clone())
-            .collect();
-        let same = next == draft.context.immutable
-            && gathered.sources == draft.context.sources
-            && gathered.pipeline == draft.context.pipeline;
-        if same {
+        let pipeline = new_pipeline(&mut draft, gathered.pipeline);
+        let changed_sources = differing(&draft.context.sources, &gathered.sources);
+        let repaired = derived_problems(place, &draft.context)?;
+        let head = place.tree().head()?;
+        let moved = draft.context.snapshots.is_empty() && head.commit != draft.context.git.head;
+        let frozen_is_same = next == draft.context.immutable && gathered.sources == draft.context.sources;
+        if frozen_is_same && pipeline.is_none() && !moved {
+            let (revision, warnings) = if repaired.is_empty() {
+                (draft.context.immutable_revision.number, draft.warnings)
+            } else {
+                let (context, warnings) = draft.save()?;
+                (context.immutable_revision.number, warnings)
+            };
             return Ok(RebuildContextOutput {
                 task_id: params.task_id.clone(),
                 changed: false,
-                immutable_revision: draft.context.immutable_revision.number,
+                repaired,
+                immutable_revision: revision,
                 changed_sources,
                 summary: gathered.captured.summary,
-                warnings: draft.warnings,
+                warnings,
             });
+        }
+        if moved {
+            // As long as nobody has left a snapshot, the task goes on from where HEAD is now.
+            let named = json!({ "branch": head.branch });
+            draft.scan().value("git", &named);
+            draft.context.git.head = head.commit;
+            draft.context.git.branch = head.branch;
         }
         let frozen = serde_json::to_value(&next).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
         })?;
         draft.scan().value("immutable", &frozen);
-        replace_immutable(&mut draft, next, "rebuild")?;
+        if !frozen_is_same || pipeline.is_some() {
+            replace_immutable(&mut draft, next, "rebuild")?;
+        }
         draft.context.sources = gathered.sources;
         draft.context.git.task_file_sha = gathered.read.sha256;
         draft.context.task_file = gathered.read.path;
-        if gathered.pipeline != draft.context.pipeline {
-            take_pipeline(&mut draft, gathered.pipeline);
+        if let Some(pipeline) = pipeline {
+            take_pipeline(&mut draft.context, pipeline);
         }
         let (context, warnings) = draft.save()?;
         Ok(RebuildContextOutput {
             task_id: context.task_id,
             changed: true,
+            repaired,
             immutable_revision: context.immutable_revision.number,
             changed_sources,
             summary: gathered.captured.summary,
@@ -115,16 +131,30 @@ impl TaskOperation for RebuildContext {
     }
 }
 
+/// The files that differ, came or went.
+fn differing(before: &[Source], now: &[Source]) -> Vec<String> {
+    let new = now.iter().filter(|source| !before.contains(source));
+    let gone = before.iter().filter(|source| !now.iter().any(|other| other.path == source.path));
+    new.chain(gone).map(|source| source.path.clone()).collect()
+}
+
 /// Other roles can be taken over only as long as nobody has worked.
-fn take_pipeline(draft: &mut Draft<'_>, pipeline: Vec<baton_core::task::Role>) {
+fn new_pipeline(draft: &mut Draft<'_>, pipeline: Vec<Role>) -> Option<Vec<Role>> {
+    if pipeline == draft.context.pipeline {
+        return None;
+    }
     if draft.context.last_holder.is_some() {
         draft.warnings.push("the pipeline changed and stays as it was: somebody has worked already".into());
-        return;
+        return None;
     }
-    let kept = std::mem::take(&mut draft.context.coordination);
-    draft.context.coordination = pipeline
+    Some(pipeline)
+}
+
+fn take_pipeline(context: &mut TaskContext, pipeline: Vec<Role>) {
+    let kept = std::mem::take(&mut context.coordination);
+    context.coordination = pipeline
         .iter()
         .map(|role| (role.clone(), kept.get(role).cloned().unwrap_or_else(RoleState::default)))
         .collect();
-    draft.context.pipeline = pipeline;
+    context.pipeline = pipeline;
 }

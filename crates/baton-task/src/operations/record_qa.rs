@@ -54,7 +54,7 @@ pub struct RecordQaOutput {
     pub qa_log_path: String,
     /// Whether this is the baseline that later runs are compared with.
     pub is_baseline: bool,
-    /// What differs from the baseline; `null` when this is it.
+    /// What differs from the baseline; `null` when this is it or there is none yet.
     pub compared_with_baseline: Option<QaComparison>,
     /// The revision of the frozen part.
     pub immutable_revision: u64,
@@ -71,17 +71,17 @@ impl TaskOperation for RecordQa {
     type Output = RecordQaOutput;
 
     fn run(place: &TaskPlace, params: &RecordQaParams) -> Result<RecordQaOutput, Fault> {
-        let bytes = match (&params.from, &params.content) {
+        let (name, bytes) = match (&params.from, &params.content) {
             (Some(path), None) => {
                 let read = read_inside(place.root(), "from", path).map_err(|fault| match fault.code {
-                    ErrorCode::InvalidRequest => {
+                    ErrorCode::InvalidRequest if fault.hint.is_none() => {
                         fault.hint("only files of the checkout are read; pipe any other in with --from -")
                     }
                     _ => fault,
-                });
-                read?.bytes
+                })?;
+                (read.path, read.bytes)
             }
-            (None, Some(content)) => content.clone().into_bytes(),
+            (None, Some(content)) => ("the log".to_owned(), content.clone().into_bytes()),
             _ => return Err(Fault::invalid("from", "give either a path or the content of a log")),
         };
         let writing = Writing {
@@ -102,8 +102,15 @@ impl TaskOperation for RecordQa {
         }
         let report = read_log(&String::from_utf8_lossy(&bytes));
         if report.status == QaStatus::Unknown {
-            draft.warnings.push("no known tool was recognised in the log; it is kept without counts".into());
+            let what = if bytes.trim_ascii().is_empty() {
+                "the log is empty"
+            } else {
+                "no known tool was recognised in the log"
+            };
+            draft.warnings.push(format!("{what}; it is kept without counts and is no baseline"));
         }
+        // Whoever reads of a finding knows the file that was given, not the one that would be kept.
+        draft.scan().bytes(&name, &bytes);
         let log = draft.keep(&format!("{role}-qa"), "log", &bytes, Compress::WhenLarge)?;
         let qa_log_path = log.path.clone();
         let results = QaResults {
@@ -114,7 +121,9 @@ impl TaskOperation for RecordQa {
             runs: report.runs.clone(),
         };
         let baseline = draft.context.immutable.validation_baseline.initial_results.clone();
-        let is_baseline = baseline.status == QaStatus::Pending;
+        // What nobody understood is nothing to compare with.
+        let has_baseline = !matches!(baseline.status, QaStatus::Pending | QaStatus::Unknown);
+        let is_baseline = !has_baseline && report.status != QaStatus::Unknown;
         if is_baseline {
             set_baseline(&mut draft, results.clone())?;
         }
@@ -126,7 +135,7 @@ impl TaskOperation for RecordQa {
             task_id: context.task_id,
             agent: role.clone(),
             status: report.status,
-            compared_with_baseline: (!is_baseline).then(|| compare_runs(&baseline.runs, &report.runs)),
+            compared_with_baseline: has_baseline.then(|| compare_runs(&baseline.runs, &report.runs)),
             runs: report.runs,
             qa_log_path,
             is_baseline,
@@ -136,7 +145,7 @@ impl TaskOperation for RecordQa {
     }
 }
 
-/// Makes the first results the baseline: a new revision of the frozen part, the one before is kept.
+/// Makes the first results that a tool was recognised in the baseline: a new revision of the frozen part, the one before is kept.
 fn set_baseline(draft: &mut Draft<'_>, results: QaResults) -> Result<(), Fault> {
     let mut next = draft.context.immutable.clone();
     next.validation_baseline.initial_results = results;
@@ -152,7 +161,7 @@ pub(crate) fn replace_immutable(
     let number = draft.context.immutable_revision.number;
     let value = serde_json::to_value(&draft.context.immutable)
         .map_err(|error| Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error))?;
-    let past = draft.keep_known(
+    let past = draft.keep(
         &format!("immutable-r{number}"),
         "json",
         canonical_line(&value)?.as_bytes(),

@@ -83,8 +83,6 @@ impl TaskOperation for SnapshotWorktree {
     }
 }
 
-/// The tree is the role's own while it holds the task, and afterwards until somebody else takes it.
 fn require_own_tree(context: &TaskContext, role: &Role) -> Result<(), Fault> {
-    let left_last = context.holder().is_none() && context.last_holder.as_ref() == Some(role);
-    if left_last || context.may_begin_silently(role) { Ok(()) } else { context.require_holder(role) }
+    if context.owns_tree(role) { Ok(()) } else { context.require_holder(role) }
 }

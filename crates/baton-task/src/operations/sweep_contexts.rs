@@ -28,6 +28,9 @@ pub struct SweepContextsParams {
     /// Also take contexts whose task is still in progress.
     #[serde(default)]
     pub all: bool,
+    /// Who acts.
+    #[serde(default)]
+    pub actor: Option<String>,
 }
 
 fn default_ttl() -> String {
@@ -45,6 +48,8 @@ pub struct SweepContextsOutput {
     pub expired: Vec<TaskId>,
     /// Contexts that cannot be read, and why. They are left alone.
     pub unreadable: Vec<String>,
+    /// Whether this only says what would be done.
+    pub dry_run: bool,
 }
 
 impl TaskOperation for SweepContexts {
@@ -57,7 +62,8 @@ impl TaskOperation for SweepContexts {
 
     fn run(place: &TaskPlace, params: &SweepContextsParams) -> Result<SweepContextsOutput, Fault> {
         let ttl = parse_ttl("ttl", &params.ttl)?;
-        let mut output = SweepContextsOutput::default();
+        let actor = place.actor(params.actor.as_deref())?;
+        let mut output = SweepContextsOutput { dry_run: params.dry_run, ..SweepContextsOutput::default() };
         let Some(_lock) = lock_existing(place)? else { return Ok(output) };
         let now = place.now();
         for id in live(place) {
@@ -73,6 +79,7 @@ impl TaskOperation for SweepContexts {
             if left_alone && (params.all || !is_worked_on(place, &id)) {
                 if !params.dry_run {
                     archive(place, &id, now)?;
+                    tracing::info!(task = %id, %actor, "a context was archived");
                 }
                 output.swept.push(id);
             } else {

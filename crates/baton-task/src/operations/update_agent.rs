@@ -76,6 +76,10 @@ impl TaskOperation for UpdateAgent {
         let mut draft = Draft::open(place, &params.task_id, &writing)?;
         draft.context.role(&params.agent)?;
         draft.context.require_no_drift()?;
+        let session = params.session_id.as_ref().map(ToString::to_string);
+        if matches!(params.status, RoleStatus::InProgress | RoleStatus::Done) {
+            draft.context.require_session(&params.agent, session.as_deref())?;
+        }
         let verified_snapshot = match params.status {
             RoleStatus::InProgress => match acquire(&mut draft, &params.agent)? {
                 Taken::Yes(snapshot) => snapshot,
@@ -85,16 +89,19 @@ impl TaskOperation for UpdateAgent {
                 }
             },
             RoleStatus::Done => finish(&mut draft, &params.agent).map(|()| None)?,
-            RoleStatus::Pending => draft.context.give_back(&params.agent).map(|()| None)?,
+            RoleStatus::Pending => {
+                draft.warn_of_unsaved(&params.agent)?;
+                draft.context.give_back(&params.agent).map(|()| None)?
+            }
             RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
         };
         if let Some(file) = log {
             draft.scan().bytes(&file.path, &file.bytes);
             draft.context.role_mut(&params.agent)?.qa_log_path = Some(file.path);
         }
-        if let Some(session) = &params.session_id {
+        if let Some(session) = session {
             draft.scan().value("session_id", &json!(session));
-            draft.context.role_mut(&params.agent)?.session_id = Some(session.to_string());
+            draft.context.role_mut(&params.agent)?.session_id = Some(session);
         }
         let (context, warnings) = draft.save()?;
         let state = context.role(&params.agent)?.clone();
@@ -145,6 +152,8 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<Taken, Fault> {
     }
     let now = draft.now;
     draft.context.acquire(role, now)?;
+    // The session of an earlier round does not hold it now.
+    draft.context.role_mut(role)?.session_id = None;
     Ok(Taken::Yes(verified))
 }
 
@@ -156,7 +165,11 @@ fn require_current_standards(place: &TaskPlace, context: &TaskContext) -> Result
     }
     let message = format!("cited standards changed after the context was made: {}", stale.join("; "));
     Err(Fault::new(ErrorCode::TaskConflict, message)
-        .hint(format!("take them over with baton task rebuild-context {}", context.task_id))
+        .hint(format!(
+            "take them over with baton task rebuild-context {id}, then take the task again; files of this checkout that \
+             changed are drift as well: baton task resolve-drift {id} --note TEXT settles that",
+            id = context.task_id
+        ))
         .details(json!({ "stale_citations": stale })))
 }
 
@@ -165,10 +178,12 @@ fn finish(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
     if draft.context.may_begin_silently(role) {
         draft.context.acquire(role, now)?;
     }
-    draft.context.finish(role, now)?;
-    let state = draft.context.role(role)?;
-    let before = state.snapshots_before;
+    let before = draft.context.role(role)?.snapshots_before;
     let is_last = draft.context.pipeline.last() == Some(role);
+    if !is_last && draft.context.snapshots.iter().any(|snapshot| snapshot.sequence > before) {
+        draft.warn_of_unsaved(role)?;
+    }
+    draft.context.finish(role, now)?;
     if !is_last && !draft.context.snapshots.iter().any(|snapshot| snapshot.sequence > before) {
         draft.warnings.push(format!(
             "{role} left no snapshot; the next role cannot begin before baton task snapshot-worktree {} --agent {role}",
@@ -185,5 +200,6 @@ fn block(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
             draft.context.task_id
         )));
     }
+    draft.warn_of_unsaved(role)?;
     draft.context.block(role, None)
 }

@@ -61,9 +61,10 @@ fn every_kind_of_edit_is_found() {
 fn an_untouched_tree_and_a_staged_one_are_fine() {
     let checkout = handed_over();
     assert!(verify(&checkout).is_ok());
-    checkout.write(".walked/staged", "M  src/main.rs\0");
+    checkout.write(".walked/staged", "1 M. N... 100644 100644 100644 a b src/main.rs\0");
     let answer = verify(&checkout).unwrap();
-    assert_eq!(answer["notices"][0]["kind"], "staged_only");
+    let notice = &answer["notices"][0];
+    assert_eq!((&notice["kind"], &notice["path"]), (&json!("staged_only"), &json!("src/main.rs")));
     // Baton's own files are no part of the tree.
     checkout.write(".agent-output/TASK-0824/notes.txt", "mine\n");
     assert!(verify(&checkout).is_ok());
@@ -127,10 +128,17 @@ fn while_a_role_holds_the_task_the_tree_is_its_own() {
     let (code, details) = verify(&checkout).unwrap_err();
     assert_eq!((code, &details["recorded"]), (ErrorCode::DriftDetected, &json!(false)));
     assert_eq!(checkout.context().drift.open(), 0);
+    let asked =
+        checkout.refused("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
+    assert!(asked.message.contains("not as implementer left it in snapshot 1"), "{}", asked.message);
+    assert!(asked.hint.unwrap().contains("reviewer holds the task and the tree is its own"));
     checkout.snapshot("reviewer");
     checkout.update("reviewer", "done");
     // The implementer's snapshot is history now.
     assert_eq!(verify(&checkout).unwrap_err().1["recorded"], false);
+    let asked =
+        checkout.refused("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
+    assert!(asked.hint.unwrap().ends_with("verify-worktree TASK-0824 --expected-agent reviewer"));
     checkout.update("validator", "in_progress");
 }
 
@@ -165,4 +173,78 @@ fn a_head_that_moved_warns_readers() {
     checkout.tree.commit();
     let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
     assert!(warnings.contains("context may be stale"), "{warnings}");
+    assert!(warnings.contains("baton task rebuild-context"), "{warnings}");
+    // Taking it over settles it, and makes no other revision of what did not change.
+    assert_eq!(checkout.call("rebuild_context", json!({ "task_id": TASK }))["immutable_revision"], 1);
+    let warnings = || checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].clone();
+    assert_eq!(warnings(), json!([]));
+    checkout.work("implementer", "src/main.rs", "fast\n");
+    checkout.tree.commit();
+    assert!(warnings().to_string().contains("that is drift: go back, or settle it"), "{}", warnings());
+    verify(&checkout).unwrap_err();
+    checkout.call("resolve_drift", json!({ "task_id": TASK, "note": "it was me" }));
+    assert_eq!(warnings(), json!([]));
+    checkout.update("reviewer", "in_progress");
+    checkout.write("src/main.rs", "faster\n");
+    checkout.tree.commit();
+    assert!(warnings().to_string().contains("the next snapshot of reviewer takes that over"));
+    let taken = checkout.snapshot("reviewer");
+    assert!(taken["warnings"].to_string().contains("git reset --soft"), "{taken}");
+    assert_eq!(warnings(), json!([]));
+}
+
+#[test]
+fn a_base_that_somebody_chose_is_no_moved_head() {
+    let checkout = Checkout::new();
+    let base = checkout.tree.commit();
+    checkout.write("README.md", "other\n");
+    checkout.tree.commit();
+    checkout.call("init_context", json!({ "task_id": TASK, "base_commit": base }));
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fast\n");
+    let taken = checkout.snapshot("implementer");
+    assert!(!taken["warnings"].to_string().contains("HEAD"), "{taken}");
+    assert_eq!(checkout.call("get_context", json!({ "task_id": TASK }))["warnings"], json!([]));
+}
+
+#[test]
+fn whoever_gives_up_with_work_in_no_snapshot_is_told_how_to_leave_it() {
+    let block = json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" });
+    let back = json!({ "task_id": TASK, "agent": "reviewer", "status": "pending" });
+    for (name, params) in [("mark_blocked", block), ("update_agent", back)] {
+        let checkout = handed_over();
+        checkout.update("reviewer", "in_progress");
+        let quiet = checkout.call(name, params.clone());
+        assert_eq!(quiet["warnings"], json!([]), "nothing was changed");
+        checkout.update("reviewer", "in_progress");
+        checkout.write("src/main.rs", "mended\n");
+        let answer = checkout.call(name, params);
+        let warning = answer["warnings"][0].as_str().unwrap();
+        assert!(warning.contains("snapshot 1 has it (src/main.rs)"), "{warning}");
+        assert!(warning.ends_with("baton task snapshot-worktree TASK-0824 --agent reviewer"), "{warning}");
+        // What it says can be done, and then there is no drift.
+        checkout.snapshot("reviewer");
+        checkout.update("implementer", "in_progress");
+        let done = checkout.update("implementer", "done");
+        assert!(done["warnings"][0].as_str().unwrap().contains("left no snapshot"), "{done}");
+    }
+    let checkout = handed_over();
+    checkout.update("reviewer", "in_progress");
+    checkout.write("src/main.rs", "mended\n");
+    checkout.call("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" }));
+    let take = json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress" });
+    let fault = checkout.refused("update_agent", take);
+    assert!(fault.message.contains("; reviewer held the task after that\n"), "{}", fault.message);
+    assert!(!fault.message.contains("outside the agent workflow"), "{}", fault.message);
+}
+
+#[test]
+fn who_edits_after_its_last_snapshot_is_told_when_it_is_done() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "one\n");
+    checkout.snapshot("implementer");
+    checkout.write("src/main.rs", "two\n");
+    let done = checkout.update("implementer", "done");
+    assert!(done["warnings"][0].as_str().unwrap().contains("(src/main.rs)"), "{done}");
 }

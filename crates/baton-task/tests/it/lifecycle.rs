@@ -102,3 +102,17 @@ fn an_interrupted_init_can_be_repeated() {
     checkout.call("init_context", json!({ "task_id": TASK }));
     assert_eq!(checkout.context().audit.update_count, 1);
 }
+
+#[test]
+fn another_beginning_overwrites_no_diff() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "first\n");
+    let first = ".agent-output/TASK-0824/0001-implementer-from-base.diff.gz";
+    let before = checkout.read(first);
+    fs::remove_file(checkout.root().join(".agent-output/TASK-0824/context.json")).unwrap();
+    let answer = checkout.call("init_context", json!({ "task_id": TASK }));
+    assert!(answer["warnings"].to_string().contains("files of an earlier context"), "{answer}");
+    checkout.work("implementer", "src/main.rs", "second\n");
+    assert_eq!(checkout.read(first), before);
+    assert!(checkout.context().snapshots[0].diff_from_base.ends_with("/0002-implementer-from-base.diff.gz"));
+}

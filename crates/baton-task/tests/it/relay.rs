@@ -1,5 +1,7 @@
 //! A task from its beginning to its end, with rework, other pipelines and every file in its place.
 
+use std::fs;
+
 use baton_core::task::{Manifest, RoleStatus};
 use baton_core::{ErrorCode, Sha256Hash};
 use serde_json::json;
@@ -239,4 +241,211 @@ fn a_role_reads_only_what_it_needs() {
     assert_eq!(answer["role"]["statuses"]["implementer"], "pending");
     let stored = checkout.read(".agent-output/TASK-0824/context-reviewer.json");
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&stored).unwrap(), answer["role"]["export"]);
+}
+
+#[test]
+fn a_log_that_nobody_understands_is_no_baseline() {
+    let checkout = Checkout::begun();
+    let record = |content: &str| {
+        checkout.call("record_qa", json!({ "task_id": TASK, "agent": "implementer", "content": content }))
+    };
+    for (content, warning) in
+        [(" \n", "the log is empty"), ("all fine, I guess", "no known tool was recognised")]
+    {
+        let answer = record(content);
+        assert_eq!((&answer["is_baseline"], &answer["status"]), (&json!(false), &json!("unknown")));
+        assert!(answer["compared_with_baseline"].is_null());
+        assert!(answer["warnings"][0].as_str().unwrap().starts_with(warning), "{answer}");
+    }
+    let first = record("FAILED t.py::a - x\n1 failed in 0.1s\n");
+    assert_eq!((&first["is_baseline"], &first["immutable_revision"]), (&json!(true), &json!(2)));
+    assert_eq!(record("nothing")["compared_with_baseline"], json!({ "new_failures": [], "fixed": [] }));
+    let again = record("FAILED t.py::a - x\n1 failed in 0.1s\n");
+    assert_eq!(again["compared_with_baseline"]["new_failures"], json!([]));
+}
+
+#[test]
+fn an_incremental_diff_is_all_that_the_role_did() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "implemented\n");
+    checkout.update("reviewer", "in_progress");
+    checkout.write("src/one.rs", "r1\n");
+    checkout.snapshot("reviewer");
+    checkout.write("src/two.rs", "r2\n");
+    let second = checkout.snapshot("reviewer")["snapshot"].clone();
+    assert_eq!(second["previous_agent"], "implementer");
+    assert_eq!(second["diff_from_implementer"], second["diff_from_previous"]);
+    let diff = |agent: &str| {
+        let params = json!({ "task_id": TASK, "agent": agent, "type": "incremental", "content": true });
+        checkout.call("get_diff", params)["content"].as_str().unwrap().to_owned()
+    };
+    let text = diff("reviewer");
+    assert!(text.contains("+r1") && text.contains("+r2") && !text.contains("implemented"), "{text}");
+    checkout.call("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" }));
+    // Rework begins from what the reviewer left, however often the implementer takes a snapshot.
+    checkout.update("implementer", "in_progress");
+    for (path, text) in [("src/three.rs", "i1\n"), ("src/four.rs", "i2\n")] {
+        checkout.write(path, text);
+        let taken = checkout.snapshot("implementer")["snapshot"].clone();
+        assert_eq!(
+            (&taken["previous_agent"], &taken["diff_from_implementer"]),
+            (&json!("reviewer"), &json!(null))
+        );
+    }
+    let text = diff("implementer");
+    assert!(text.contains("+i1") && text.contains("+i2") && !text.contains("+r1"), "{text}");
+}
+
+#[test]
+fn a_role_is_held_by_one_session() {
+    let checkout = Checkout::begun();
+    let take = |session: &str| json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress", "session_id": session });
+    checkout.call("update_agent", take("s1"));
+    checkout.call("update_agent", take("s1"));
+    checkout.update("implementer", "in_progress");
+    let fault = checkout.refused("update_agent", take("s2"));
+    assert_eq!(fault.code, ErrorCode::TaskConflict);
+    assert!(fault.message.contains("the session s1 holds TASK-0824 as implementer"), "{}", fault.message);
+    assert!(fault.hint.unwrap().contains("--status pending"));
+    let done = json!({ "task_id": TASK, "agent": "implementer", "status": "done", "session_id": "s2" });
+    assert_eq!(checkout.code("update_agent", done), ErrorCode::TaskConflict);
+    // A dead holder is given back first; whoever names no session then takes nobody's place.
+    checkout.update("implementer", "pending");
+    checkout.update("implementer", "in_progress");
+    assert_eq!(checkout.call("update_agent", take("s2"))["state"]["session_id"], "s2");
+}
+
+#[test]
+fn the_output_folder_is_ignored_whoever_made_it() {
+    let checkout = Checkout::new();
+    fs::create_dir(checkout.root().join(".agent-output")).unwrap();
+    checkout.call("init_context", json!({ "task_id": TASK }));
+    let ignore = checkout.root().join(".agent-output/.gitignore");
+    assert_eq!(fs::read(&ignore).unwrap(), b"*\n");
+    fs::remove_file(&ignore).unwrap();
+    let half = checkout.root().join(".agent-output/.tmp-half");
+    fs::write(&half, "*").unwrap();
+    checkout.update("implementer", "in_progress");
+    assert_eq!(fs::read(&ignore).unwrap(), b"*\n", "it comes back");
+    assert!(!half.exists(), "and what a crash left of it goes");
+    fs::write(&ignore, "!keep\n").unwrap();
+    checkout.update("implementer", "pending");
+    assert_eq!(fs::read(&ignore).unwrap(), b"!keep\n", "somebody's own is left alone");
+}
+
+#[test]
+fn files_beside_the_context_that_are_not_as_it_says_are_named_and_written_anew() {
+    let checkout = Checkout::begun();
+    let folder = checkout.root().join(".agent-output/TASK-0824");
+    let good = fs::read(folder.join("context.manifest")).unwrap();
+    fs::write(folder.join("context-reviewer.json"), "{}").unwrap();
+    for garbage in [None, Some("garbage")] {
+        match garbage {
+            None => fs::remove_file(folder.join("context.manifest")).unwrap(),
+            Some(text) => fs::write(folder.join("context.manifest"), text).unwrap(),
+        }
+        let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
+        let listed = checkout.call("list", json!({}))["tasks"][0]["warnings"].to_string();
+        for said in [&warnings, &listed] {
+            assert!(said.contains("TASK-0824/context.manifest is "), "{said}");
+        }
+        let rebuilt = checkout.call("rebuild_context", json!({ "task_id": TASK }));
+        assert_eq!((&rebuilt["changed"], &rebuilt["immutable_revision"]), (&json!(false), &json!(1)));
+        assert!(rebuilt["repaired"].to_string().contains("context.manifest"), "{rebuilt}");
+        assert_eq!(fs::read(folder.join("context.manifest")).unwrap(), good);
+        assert_eq!(checkout.call("get_context", json!({ "task_id": TASK }))["warnings"], json!([]));
+    }
+    assert_eq!(checkout.call("rebuild_context", json!({ "task_id": TASK }))["repaired"], json!([]));
+}
+
+#[test]
+fn a_pipeline_is_taken_over_before_anybody_worked_and_not_afterwards() {
+    let checkout = Checkout::begun();
+    let file = "tasks/open/TASK-0824-settings.task.yaml";
+    checkout.write(file, &format!("{TASK_FILE}pipeline: [writer, editor]\n"));
+    let rebuild = || checkout.call("rebuild_context", json!({ "task_id": TASK }));
+    assert_eq!((&rebuild()["changed"], &rebuild()["changed"]), (&json!(true), &json!(false)));
+    let exports = || {
+        let mut names: Vec<String> = fs::read_dir(checkout.root().join(".agent-output/TASK-0824"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.starts_with("context-"))
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        exports(),
+        ["context-editor.json", "context-writer.json"],
+        "those of no role any more are gone"
+    );
+    checkout.update("writer", "in_progress");
+    checkout.write(file, &format!("{TASK_FILE}pipeline: [painter]\n"));
+    let refused = rebuild();
+    assert!(refused["warnings"].to_string().contains("stays as it was"), "{refused}");
+    for _ in 0..2 {
+        let again = rebuild();
+        assert_eq!(
+            (&again["changed"], &again["immutable_revision"]),
+            (&json!(false), &refused["immutable_revision"])
+        );
+        assert!(again["warnings"].to_string().contains("stays as it was"), "{again}");
+    }
+}
+
+#[test]
+fn a_changed_standard_of_this_checkout_is_drift_too_and_the_hint_says_so() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "x\n");
+    checkout.write("standards/backend.md", "## Layering Rules\n\nLayers point up.\n");
+    let take = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
+    let hint = checkout.refused("update_agent", take.clone()).hint.unwrap();
+    assert!(hint.contains("rebuild-context TASK-0824") && hint.contains("resolve-drift TASK-0824"), "{hint}");
+    checkout.call("rebuild_context", json!({ "task_id": TASK }));
+    assert_eq!(checkout.code("update_agent", take.clone()), ErrorCode::DriftDetected);
+    checkout.call("resolve_drift", json!({ "task_id": TASK, "note": "a better standard" }));
+    checkout.call("update_agent", take);
+}
+
+#[test]
+fn evidence_that_changed_since_is_said() {
+    let checkout = Checkout::begun();
+    checkout.call("attach_evidence", json!({ "task_id": TASK, "type": "plan", "path": "README.md" }));
+    checkout.call(
+        "attach_evidence",
+        json!({ "task_id": TASK, "type": "plan", "path": "README.md", "lines": "1" }),
+    );
+    let warnings = || checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].clone();
+    assert_eq!(warnings(), json!([]));
+    checkout.write("README.md", "Another plan\n");
+    assert_eq!(warnings().as_array().unwrap().len(), 1, "of lines there is a copy");
+    assert!(warnings()[0].as_str().unwrap().starts_with("README.md changed after it was attached as ev_"));
+    fs::remove_file(checkout.root().join("README.md")).unwrap();
+    assert!(warnings()[0].as_str().unwrap().contains("cannot be read"), "{}", warnings());
+}
+
+#[test]
+fn what_is_asked_for_and_not_there_is_explained() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "x\n");
+    let hint = |name: &str, params: serde_json::Value| checkout.refused(name, params).hint.unwrap();
+    let validator = json!({ "task_id": TASK, "agent": "validator" });
+    assert!(hint("get_diff", validator).contains("validator has left none"));
+    let verify = json!({ "task_id": TASK, "expected_agent": "validator" });
+    assert!(!hint("verify_worktree", verify).contains("snapshot-worktree"));
+    let diff = ".agent-output/TASK-0824/0001-implementer-from-base.diff.gz";
+    fs::remove_file(checkout.root().join(diff)).unwrap();
+    let params = json!({ "task_id": TASK, "agent": "implementer" });
+    assert_eq!(checkout.code("get_diff", params), ErrorCode::TaskCorrupt);
+    checkout.write("run.log", &format!("AKIA{}\n", "IOSFODNN7EXAMPLQ"));
+    let record = json!({ "task_id": TASK, "agent": "implementer", "from": "run.log" });
+    let fault = checkout.refused("record_qa", record);
+    assert!(fault.message.contains("aws-access-key at run.log:1"), "{}", fault.message);
+    checkout.call("complete", json!({ "task_id": TASK, "force": true }));
+    let fault = checkout.refused("get_context", json!({ "task_id": TASK }));
+    assert!(
+        fault.message.contains("its files are in .agent-output/.archive/TASK-0824@"),
+        "{}",
+        fault.message
+    );
 }

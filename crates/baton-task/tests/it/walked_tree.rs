@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use baton_core::task::{ChangeStatus, Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
-use baton_task::{OUTPUT_FOLDER, WorkingTree};
-use serde_json::json;
+use baton_task::{Inspector, OUTPUT_FOLDER, WorkingTree};
+use serde_json::{Value, json};
 
 /// Where commits, trees and contents are kept.
 const STORE: &str = ".walked";
@@ -143,12 +143,51 @@ impl WorkingTree for WalkedTree {
         Ok(self.walk().into_keys().collect())
     }
 
-    fn snapshot(&self) -> Result<TreeState, Fault> {
+    fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault> {
+        let head = self.head_tree().unwrap_or_else(|| self.commit_tree(None));
+        self.inspect(&head, inspector)?;
+        inspector.verdict()?;
+        self.state()
+    }
+
+    fn changes_since(
+        &self,
+        commit: Option<&str>,
+        to: &TreeState,
+        _: &mut dyn Inspector,
+    ) -> Result<TreeDiff, Fault> {
+        self.diff(&self.commit_tree(commit), &to.tree)
+    }
+
+    fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault> {
+        self.diff(from["tree"].as_str().unwrap(), &to.tree)
+    }
+
+    fn verify(
+        &self,
+        expected: &WorktreeSnapshot,
+        inspector: &mut dyn Inspector,
+    ) -> Result<(TreeState, Vec<TreeChange>), Fault> {
+        let state = self.state()?;
+        if state.tree == expected.tree {
+            return Ok((state, Vec::new()));
+        }
+        self.inspect(&expected.tree, inspector)?;
+        let changes = self.diff(&expected.tree, &state.tree)?.changes;
+        Ok((state, changes))
+    }
+}
+
+impl WalkedTree {
+    fn state(&self) -> Result<TreeState, Fault> {
         let tree = self.keep_tree();
         let head_tree = self.head_tree().unwrap_or_else(|| self.commit_tree(None));
         let changes = self.diff(&head_tree, &tree)?.changes;
         let staged = fs::read_to_string(self.root.join(STORE).join("staged")).unwrap_or_default();
-        let report: String = changes.iter().map(|change| format!(" M {}\0", change.path)).collect();
+        let report: String = changes
+            .iter()
+            .map(|change| format!("1 .M N... 100644 100644 100644 a a {}\0", change.path))
+            .collect();
         Ok(TreeState {
             head: self.head()?,
             record: json!({ "tree": tree }),
@@ -160,17 +199,19 @@ impl WorkingTree for WalkedTree {
         })
     }
 
-    fn changes_since(&self, commit: Option<&str>, to: &TreeState) -> Result<TreeDiff, Fault> {
-        self.diff(&self.commit_tree(commit), &to.tree)
+    /// Shows every file that is not the same in a tree.
+    fn inspect(&self, tree: &str, inspector: &mut dyn Inspector) -> Result<(), Fault> {
+        inspector.begin();
+        let before = self.tree(tree)?;
+        for (path, (mode, bytes)) in self.walk() {
+            if before.get(&path) != Some(&(mode, Sha256Hash::of(&bytes).to_string())) {
+                inspector.look(&path, &[]);
+                inspector.look(&path, &bytes);
+            }
+        }
+        Ok(())
     }
 
-    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault> {
-        assert_eq!(from.record, json!({ "tree": from.tree }));
-        self.diff(&from.tree, &to.tree)
-    }
-}
-
-impl WalkedTree {
     fn commit_tree(&self, commit: Option<&str>) -> String {
         match commit {
             Some(commit) => fs::read_to_string(self.store("commits", commit)).unwrap(),

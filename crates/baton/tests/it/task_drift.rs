@@ -136,6 +136,38 @@ fn a_stash_and_a_reset() {
     );
 }
 
+/// A task whose implementer edited one file and made another, which git does not track.
+fn with_a_new_file() -> Checkout {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fn main() { edited() }\n");
+    checkout.write("src/new.rs", "pub fn edited() {}\n");
+    checkout.snapshot("implementer");
+    checkout.update("implementer", "done");
+    checkout
+}
+
+#[test]
+fn what_git_does_not_track_hides_no_commit_stash_or_reset() {
+    type Step = &'static [&'static str];
+    let main = ("content_changed", "src/main.rs");
+    let steps: [(Step, &[(&str, &str)]); 5] = [
+        (&["stash", "--quiet"], &[("stashed", ""), main]),
+        (&["reset", "--quiet", "--hard"], &[("reset", ""), main]),
+        (&["checkout", "--quiet", "."], &[("reset", ""), main]),
+        (&["commit", "--quiet", "-a", "-m", "x"], &[("base_commit_moved", ""), ("committed", "")]),
+        (&["commit", "--quiet", "--allow-empty", "-m", "x"], &[("base_commit_moved", "")]),
+    ];
+    for (step, expected) in steps {
+        let checkout = with_a_new_file();
+        checkout.git(step);
+        let error = checkout.refused(5, &VERIFY);
+        let expected: Vec<(String, String)> =
+            expected.iter().map(|(kind, path)| ((*kind).to_owned(), (*path).to_owned())).collect();
+        assert_eq!(named(&error), expected, "{step:?}: {error:#}");
+    }
+}
+
 #[test]
 fn what_does_not_belong_to_the_task() {
     let error = drifts(|c| c.write("README.md", "Changed\n"), &[("content_changed", "README.md")]);
@@ -170,7 +202,9 @@ fn what_is_only_staged_or_ignored_is_no_drift() {
     checkout.write("noise.log", "1\n");
     checkout.write(".agent-output/note", "1\n");
     let verified = checkout.task(&VERIFY);
-    assert_eq!(verified["notices"][0]["kind"], "staged_only", "{verified}");
+    let notice = &verified["notices"][0];
+    assert_eq!((&notice["kind"], &notice["path"]), (&json!("staged_only"), &json!("src/main.rs")));
+    assert_eq!((&notice["expected"], &notice["actual"]), (&json!(".M"), &json!("M.")), "{verified}");
     let taken = checkout.task(&REVIEW);
     assert!(taken["warnings"].to_string().contains("only the index differs"), "{taken}");
 }

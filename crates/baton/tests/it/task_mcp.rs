@@ -78,6 +78,8 @@ fn a_task_is_worked_on_by_tools() {
     call("task_resolve_drift", json!({ "task_id": TASK, "note": "a commit of the user" }));
     let (failed, taken) = call("task_update_agent", role("reviewer", "in_progress"));
     assert!(!failed && taken["verified_snapshot"] == 2, "{taken}");
+    let (failed, error) = call("task_complete", json!({ "task_id": TASK }));
+    assert!(failed && error["suggestion"].as_str().unwrap().contains("add force: true"), "{error}");
     let (failed, error) = call("task_get_context", json!({ "task_id": "../x" }));
     assert!(failed && error["code"] == "INVALID_REQUEST", "{error}");
     let (_, list) = call("task_list", json!({}));

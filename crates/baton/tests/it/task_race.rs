@@ -93,7 +93,10 @@ fn findings_sessions_logs_and_evidence() {
                     session,
                 ]
             };
-            assert_both_count(&checkout, [&take("left"), &take("right")]);
+            // One session holds the task, and the other is told so.
+            let taken = both(&checkout, [&take("left"), &take("right")]);
+            assert_eq!(codes(&taken), [0, 4], "{taken:?}");
+            checkout.update("implementer", "pending");
             let record = |role| ["record-qa", TASK, "--agent", role, "--from", "qa.log"];
             assert_both_count(&checkout, [&record("implementer"), &record("validator")]);
             let (first, second) = ((2 * round + 1).to_string(), (2 * round + 2).to_string());

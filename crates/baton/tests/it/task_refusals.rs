@@ -42,6 +42,99 @@ fn secrets_are_refused_wherever_they_would_be_kept() {
     assert_eq!(checkout.refused(8, &note)["code"], "secret_found");
 }
 
+/// Every file below a folder whose bytes hold this, packs unpacked.
+fn holding(checkout: &Checkout, needle: &str) -> Vec<String> {
+    let objects = checkout.path(".agent-output/.objects");
+    let mut found = Vec::new();
+    if objects.is_dir() {
+        let folder = objects.to_str().unwrap();
+        let ids = checkout.git(&["--git-dir", folder, "cat-file", "--batch-check", "--batch-all-objects"]);
+        for line in ids.lines() {
+            let id = line.split(' ').next().unwrap();
+            if checkout.git(&["--git-dir", folder, "cat-file", "-p", id]).contains(needle) {
+                found.push(line.to_owned());
+            }
+        }
+    }
+    let mut folders = vec![checkout.path(".agent-output")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if String::from_utf8_lossy(&fs::read(&path).unwrap()).contains(needle) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_refused_secret_leaves_no_object_behind() {
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    let snapshot = ["snapshot-worktree", TASK, "--agent", "implementer"];
+    let wide: Vec<u8> = format!("key = {}", secret()).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [secret().into_bytes(), format!("\0\u{1} {}", secret()).into_bytes(), wide] {
+        fs::write(checkout.path("src/new.rs"), bytes).unwrap();
+        let error = checkout.refused(8, &snapshot);
+        assert!(error["message"].as_str().unwrap().contains("aws-access-key at src/new.rs"), "{error}");
+        assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+        fs::remove_file(checkout.path("src/new.rs")).unwrap();
+    }
+    // What somebody insists on is kept.
+    checkout.write("src/new.rs", &secret());
+    checkout.task(&[&snapshot[..], &["--force-secrets"]].concat());
+    assert!(!holding(&checkout, &secret()).is_empty());
+}
+
+#[test]
+fn a_drift_with_a_secret_is_named_and_not_kept() {
+    let checkout = Checkout::implemented();
+    checkout.write("src/main.rs", &format!("const KEY: &str = \"{}\";\n", secret()));
+    fs::rename(checkout.path("src/lib.rs"), checkout.path("src/library.rs")).unwrap();
+    let error = checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    let differences = &error["details"]["differences"];
+    let named: Vec<&str> = differences
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|difference| difference["path"].as_str().unwrap_or_default())
+        .collect();
+    assert_eq!(named, ["src/lib.rs", "src/library.rs", "src/main.rs", "src/lib.rs"], "{error}");
+    let sha = baton_core::Sha256Hash::of(&fs::read(checkout.path("src/main.rs")).unwrap()).to_string();
+    assert_eq!(differences[2]["actual"], sha);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("only names and hashes of this tree were kept: potential secret"), "{message}");
+    assert!(message.contains("aws-access-key at src/main.rs:1") && !message.contains(&secret()), "{message}");
+    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+    let resolve = ["resolve-drift", TASK, "--note", "it is a key of a test"];
+    checkout.refused(8, &resolve);
+    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+    checkout.task(&[&resolve[..], &["--force-secrets"]].concat());
+    checkout.update("reviewer", "in_progress");
+}
+
+#[test]
+fn names_with_a_secret_are_neither_kept_nor_said() {
+    let checkout = Checkout::implemented();
+    let path = format!("src/{}.rs", secret());
+    checkout.write(&path, "// a strange name\n");
+    let error = checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    assert_eq!(error["details"]["differences"][0]["path"], "src/[redacted:aws-access-key].rs", "{error}");
+    let resolve = checkout.refused(8, &["resolve-drift", TASK, "--note", "x"]);
+    assert!(resolve["message"].as_str().unwrap().contains("in the name src/[redacted"), "{resolve}");
+    assert!(!format!("{error}{resolve}").contains(&secret()));
+    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+
+    let checkout = Checkout::new();
+    checkout.git(&["checkout", "--quiet", "-b", &format!("feature/{}", secret())]);
+    let error = checkout.refused(8, &["init-context", TASK]);
+    assert!(error["message"].as_str().unwrap().contains("aws-access-key at git.branch"), "{error}");
+    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+}
+
 #[test]
 fn bad_input_ends_with_its_code() {
     let checkout = Checkout::begun();
@@ -101,9 +194,36 @@ fn without_git_reading_works_and_the_rest_says_what_is_missing() {
     };
     assert_eq!(run(&["list"]).0, 0);
     assert_eq!(run(&["get-diff", TASK, "--agent", "implementer", "--content"]).0, 0);
-    let (code, said) = run(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
-    assert_eq!(code, 1);
-    assert!(said.contains("`git` was not found") && said.contains("install git"), "{said}");
+    assert_eq!(run(&["get-context", TASK]).0, 0);
+    // Whatever writes into a context says where HEAD was, so it needs git; nothing is half written.
+    let before = fs::read(checkout.path(".agent-output/TASK-0824/context.json")).unwrap();
+    for verb in [
+        &["verify-worktree", TASK, "--expected-agent", "implementer"][..],
+        &["mark-blocked", TASK, "--agent", "reviewer", "--finding", "x"],
+        &["update-agent", TASK, "--agent", "reviewer", "--status", "in_progress"],
+        &["record-qa", TASK, "--agent", "implementer", "--from", "README.md"],
+        &["attach-evidence", TASK, "--type", "plan", "--path", "README.md"],
+        &["rebuild-context", TASK],
+        &["complete", TASK, "--force"],
+    ] {
+        let (code, said) = run(verb);
+        assert_eq!(code, 1, "{verb:?}: {said}");
+        assert!(said.contains("`git` was not found") && said.contains("install git"), "{verb:?}: {said}");
+        let (_, said) = run(&[verb, &["--format", "json"]].concat());
+        assert!(!said.contains("\"internal\""), "{said}");
+    }
+    assert_eq!(fs::read(checkout.path(".agent-output/TASK-0824/context.json")).unwrap(), before);
+    assert_eq!(run(&["purge-context", TASK]).0, 0);
+}
+
+#[test]
+fn a_missing_git_has_a_code_of_its_own() {
+    let checkout = Checkout::implemented();
+    let mut command = checkout.home.command();
+    command.env("PATH", "/nonexistent").args(["task", "mark-blocked", TASK, "--agent", "reviewer"]);
+    let output = command.args(["--finding", "x", "--format", "json"]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["error"]["code"], "git_unavailable", "{answer}");
 }
 
 #[test]

@@ -102,6 +102,50 @@ fn people_read_what_happened() {
 }
 
 #[test]
+fn people_read_evidence_drifts_failures_and_what_would_be_swept() {
+    let checkout = Checkout::implemented();
+    let human = |arguments: &[&str]| {
+        let finished = checkout.home.run(&[&["task"], arguments].concat());
+        assert_eq!(finished.code, 0, "{finished:?}");
+        finished.stdout
+    };
+    checkout.task(&["attach-evidence", TASK, "--type", "plan", "--path", "README.md"]);
+    checkout.write("src/main.rs", "fn main() { /* not mine */ }\n");
+    checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    for arguments in [&["get-context", TASK][..], &["get-context", TASK, "--role", "reviewer"]] {
+        let said = human(arguments);
+        for part in
+            ["evidence:\n  ev_", "plan  README.md", "open drifts:\n  since ", "src/main.rs: expected SHA"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    checkout.task(&["resolve-drift", TASK, "--note", "it was me"]);
+    checkout.write("qa.log", "FAILED t.py::a - it is wrong\n1 failed, 3 passed in 0.1s\n");
+    let record = ["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"];
+    let said = human(&record);
+    assert!(said.contains("pytest: 3 passed, 1 failed, 0 skipped, 0 errors, 0 warnings"), "{said}");
+    assert!(said.contains("  t.py::a in t.py: it is wrong"), "{said}");
+    assert!(said.contains("this is the baseline"), "{said}");
+    assert!(!human(&record).contains("this is the baseline"));
+    let dry = ["sweep-contexts", "--ttl", "0s", "--all", "--dry-run", "--actor", "cleaner"];
+    assert_eq!(human(&dry), "would archive TASK-0824\n");
+    assert_eq!(human(&["sweep-contexts", "--ttl", "0s", "--all"]), "archived TASK-0824\n");
+    assert_eq!(human(&["purge-context", TASK, "--actor", "cleaner"]), "TASK-0824 had nothing to purge\n");
+}
+
+#[test]
+fn what_is_only_staged_is_no_modified_file_when_a_task_begins() {
+    let checkout = Checkout::new();
+    checkout.write("src/main.rs", "fn main() { staged() }\n");
+    checkout.git(&["add", "src/main.rs"]);
+    assert_eq!(checkout.task(&["init-context", TASK])["warnings"], json!([]));
+    checkout.write("src/main.rs", "fn main() { and_edited() }\n");
+    let warnings = checkout.task(&["init-context", "TASK-0825"])["warnings"].to_string();
+    assert!(warnings.contains("modified files already"), "{warnings}");
+}
+
+#[test]
 fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
     let checkout = Checkout::implemented();
     let other = checkout.task(&["init-context", "TASK-0825"]);

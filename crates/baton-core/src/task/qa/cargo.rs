@@ -1,11 +1,11 @@
 //! `cargo test` and `cargo nextest run`.
 
+use super::clippy;
 use super::report::{QaFailure, QaRun, count, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("cargo-test");
     let mut seen = false;
-    let mut could_not_compile = false;
     for line in text.lines() {
         if let Some(rest) = line.trim_start().strip_prefix("test result: ") {
             seen = true;
@@ -14,17 +14,72 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             run.skipped += count(rest, "ignored").unwrap_or(0);
         } else if let Some(name) = failed_test(line) {
             run.fail(QaFailure::test(name));
-        } else if line.starts_with("error: could not compile") && line.contains("test") {
-            could_not_compile = true;
         }
     }
     let nextest = read_nextest(text, &mut run);
-    if could_not_compile {
-        run.errors += 1;
-        run.fail(QaFailure { message: QaFailure::say("could not compile"), ..QaFailure::test("build") });
+    let refused = complaints(text, seen || nextest);
+    // A binary that ends before its tests do has no result, and a build that fails has none at all.
+    if run.is_clean() {
+        run.errors = refused.len() as u64;
+        for (name, message) in &refused {
+            run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(name) });
+        }
     }
     add_panics(text, &mut run);
-    (seen || nextest || could_not_compile).then_some(run)
+    (seen || nextest || !refused.is_empty()).then_some(run)
+}
+
+/// What cargo itself calls an error: a name for it, and its words. What tests print is none of its.
+fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
+    let clippy = clippy::ran(text);
+    let mut found = Vec::new();
+    let mut add = |name: &str, message: &str| {
+        if !found.iter().any(|(known, _)| known == name) {
+            found.push((name.to_owned(), message.to_owned()));
+        }
+    };
+    let mut running = false;
+    let mut builds = false;
+    for line in text.lines() {
+        builds |=
+            ["Compiling ", "Building ", "Running "].iter().any(|word| line.trim_start().starts_with(word));
+        if is_start(line) {
+            if running {
+                add("run", "the tests broke off");
+            }
+            running = true;
+        } else if line.starts_with("test result: ") {
+            running = false;
+            if line.starts_with("test result: FAILED") && count(line, "failed") == Some(0) {
+                add("run", line);
+            }
+        }
+        let Some(message) = line.strip_prefix("error: ").or_else(|| line.strip_prefix("error[")) else {
+            continue;
+        };
+        if ["test failed", "doctest failed", "bench failed"].iter().any(|word| message.starts_with(word)) {
+            let target = message.split('`').nth(1).unwrap_or("run");
+            add(target, "the tests broke off");
+            running = false;
+        } else if message.starts_with("could not compile") {
+            if message.contains("test") || !clippy {
+                add("build", "could not compile");
+            }
+        } else if !running && !clippy && (tests_ran || builds) {
+            add("cargo", message);
+        }
+    }
+    if running {
+        add("run", "the tests broke off");
+    }
+    found
+}
+
+/// `running 3 tests`
+fn is_start(line: &str) -> bool {
+    line.strip_prefix("running ")
+        .and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")))
+        .is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 /// `test module::name ... FAILED`
@@ -36,16 +91,26 @@ fn failed_test(line: &str) -> Option<&str> {
 
 /// `Summary [   1.234s] 10 tests run: 8 passed (1 slow), 2 failed, 3 skipped`
 fn read_nextest(text: &str, run: &mut QaRun) -> bool {
-    let summary = text
-        .lines()
-        .map(str::trim_start)
-        .rfind(|line| line.starts_with("Summary [") && line.contains("run:"));
-    let Some(summary) = summary else { return false };
-    let counts = summary.split("run:").nth(1).unwrap_or_default();
-    run.tool = "cargo-nextest".into();
-    run.passed += count(counts, "passed").unwrap_or(0);
-    run.failed += count(counts, "failed").unwrap_or(0) + count(counts, "timed").unwrap_or(0);
-    run.skipped += count(counts, "skipped").unwrap_or(0);
+    let is_summary = |line: &&str| line.starts_with("Summary [") && line.contains("run:");
+    let mut seen = false;
+    for summary in text.lines().map(str::trim_start).filter(is_summary) {
+        seen = true;
+        let (before, counts) = summary.split_once("run:").unwrap_or((summary, ""));
+        run.tool = "cargo-nextest".into();
+        run.passed += count(counts, "passed").unwrap_or(0);
+        run.failed += ["failed", "timed", "exec"].iter().filter_map(|word| count(counts, word)).sum::<u64>();
+        run.skipped += count(counts, "skipped").unwrap_or(0);
+        // `3/10 tests run`: the others were not.
+        let begun = before.split(']').nth(1).and_then(|rest| rest.split_whitespace().next()?.split_once('/'));
+        if let Some((_, all)) = begun.filter(|(some, all)| some != all) {
+            run.errors += 1;
+            let message = QaFailure::say(&format!("not all of {all} tests were run"));
+            run.fail(QaFailure { message, ..QaFailure::test("run") });
+        }
+    }
+    if !seen {
+        return false;
+    }
     for line in text.lines() {
         let bare = line.trim_start();
         let failed =

@@ -2,14 +2,18 @@
 
 use super::report::{QaFailure, QaRun, place};
 
-pub(super) fn read(text: &str) -> Option<QaRun> {
-    // A log of `cargo test` may hold warnings of the compiler; they count as clippy's only when clippy ran.
-    let ran = text.lines().any(|line| {
+/// A log of `cargo test` may hold warnings of the compiler; they count as clippy's only when clippy ran.
+pub(super) fn ran(text: &str) -> bool {
+    text.lines().any(|line| {
         let bare = line.trim_start();
         bare.starts_with("Checking ")
             || bare.starts_with("= help: for further information visit https://rust-lang")
             || bare.contains("clippy::")
-    });
+    })
+}
+
+pub(super) fn read(text: &str) -> Option<QaRun> {
+    let ran = ran(text);
     let mut run = QaRun::of("clippy");
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -27,6 +31,20 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             Level::Warning => "warning",
         });
         run.fail(QaFailure::at(code, file, at, message));
+    }
+    // A build script, a missing library or a broken manifest has no place in a file.
+    let is_fatal = |line: &&str| {
+        let Some(message) = line.strip_prefix("error: ") else { return false };
+        ["could not compile", "failed to", "linking with", "no such command"]
+            .iter()
+            .any(|word| message.starts_with(word))
+    };
+    if run.errors == 0
+        && let Some(fatal) = text.lines().find(is_fatal)
+    {
+        run.errors = 1;
+        let message = fatal.trim_start_matches("error: ");
+        run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test("build") });
     }
     let finished = text.lines().any(|line| line.trim_start().starts_with("Finished `"));
     (ran && (finished || run.errors + run.warnings > 0)).then_some(run)

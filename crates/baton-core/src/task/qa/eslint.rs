@@ -5,13 +5,11 @@ use super::report::{QaFailure, QaRun, count};
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("eslint");
     let mut file = None;
-    let mut listed = 0;
     for line in text.lines() {
         let bare = line.trim();
         if !line.starts_with(' ') && is_file(bare) {
             file = Some(bare.to_owned());
         } else if let (Some(file), Some(problem)) = (&file, problem(bare)) {
-            listed += 1;
             if problem.is_error {
                 run.errors += 1;
                 run.fail(QaFailure::at(problem.rule, file, Some(problem.line), problem.message));
@@ -21,12 +19,23 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         }
     }
     // `✖ 3 problems (2 errors, 1 warning)`
-    let total = text.lines().find(|line| line.trim_start().starts_with('✖') && line.contains("problem"))?;
-    if listed == 0 {
-        run.errors = count(total, "errors").or_else(|| count(total, "error")).unwrap_or(0);
-        run.warnings = count(total, "warnings").or_else(|| count(total, "warning")).unwrap_or(0);
+    let is_total = |line: &&str| line.starts_with('✖') && line.contains("problem");
+    let (mut errors, mut warnings, mut seen) = (0, 0, false);
+    for total in text.lines().map(str::trim_start).filter(is_total) {
+        seen = true;
+        errors += count(total, "errors").or_else(|| count(total, "error")).unwrap_or(0);
+        warnings += count(total, "warnings").or_else(|| count(total, "warning")).unwrap_or(0);
     }
-    Some(run)
+    run.errors = run.errors.max(errors);
+    run.warnings = run.warnings.max(warnings);
+    // Neither a crash nor too many warnings is a problem in a file.
+    let crashed = text.lines().find(|line| line.starts_with("Oops! Something went wrong!"));
+    let too_many = text.lines().find(|line| line.starts_with("ESLint found too many warnings"));
+    for problem in [crashed, too_many].into_iter().flatten() {
+        run.errors += 1;
+        run.fail(QaFailure { message: QaFailure::say(problem), ..QaFailure::test("eslint") });
+    }
+    (seen || crashed.is_some() || too_many.is_some()).then_some(run)
 }
 
 fn is_file(text: &str) -> bool {

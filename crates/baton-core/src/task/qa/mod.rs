@@ -1,7 +1,8 @@
 //! What the output of test runners, linters and type checkers says: counts and failures.
 //!
 //! A log may hold several runs. Each parser looks for the marks of its own tool and answers nothing when they are not
-//! there; nothing is guessed.
+//! there; nothing is guessed. A tool that says that it failed, or breaks off, is never counted as clean, whatever its tests
+//! said until then.
 
 mod cargo;
 mod clippy;
@@ -12,6 +13,7 @@ mod mypy;
 mod pytest;
 mod report;
 mod ruff;
+mod shell;
 mod tsc;
 
 pub use report::{QaComparison, QaFailure, QaReport, QaRun, QaStatus, compare_runs, without_colours};
@@ -19,16 +21,18 @@ pub use report::{QaComparison, QaFailure, QaReport, QaRun, QaStatus, compare_run
 /// Reads a log.
 pub fn read_log(text: &str) -> QaReport {
     let text = without_colours(text);
-    let parsers: [fn(&str) -> Option<QaRun>; 9] = [
+    let parsers: [fn(&str) -> Option<QaRun>; 11] = [
         cargo::read,
         clippy::read,
         pytest::read,
-        jest::read,
+        jest::jest,
+        jest::vitest,
         go::read,
         eslint::read,
         tsc::read,
         ruff::read,
         mypy::read,
+        shell::read,
     ];
     QaReport::of(parsers.iter().filter_map(|read| read(&text)).collect())
 }

@@ -1,25 +1,38 @@
 //! `mypy`.
 
-use super::report::{QaFailure, QaRun, place};
+use super::report::{QaFailure, QaRun, count, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("mypy");
+    let mut counted = 0;
+    let mut seen = false;
     for line in text.lines() {
+        if line.starts_with("Success: no issues found in ") {
+            seen = true;
+        } else if is_total(line) {
+            seen = true;
+            counted += count(line, "errors").or_else(|| count(line, "error")).unwrap_or(0);
+        }
         // `src/a.py:3: error: Incompatible types  [assignment]`
         let Some((at, message)) = line.split_once(": error: ") else { continue };
-        let Some((file, number)) =
-            place(at).filter(|(file, _)| file.ends_with(".py") || file.ends_with(".pyi"))
-        else {
+        let (file, number) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
+        if !(file.ends_with(".py") || file.ends_with(".pyi")) {
             continue;
-        };
+        }
         let (message, code) = match message.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
             Some((message, code)) => (message, code),
             None => (message, "error"),
         };
         run.errors += 1;
-        run.fail(QaFailure::at(code, file, Some(number), message));
+        run.fail(QaFailure::at(code, file, number, message));
     }
-    let clean = text.lines().any(|line| line.starts_with("Success: no issues found in "));
-    let total = text.lines().any(|line| line.starts_with("Found ") && line.contains("source file"));
-    (clean || total || run.errors > 0).then_some(run)
+    run.errors = run.errors.max(counted);
+    (seen || run.errors > 0).then_some(run)
+}
+
+/// `Found 2 errors in 2 files (checked 5 source files)`, `Found 1 error in 1 file (errors prevented further checking)`
+fn is_total(line: &str) -> bool {
+    line.starts_with("Found ")
+        && line.contains(" error")
+        && (line.contains("(checked ") || line.contains("(errors prevented "))
 }

@@ -16,14 +16,33 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             run.fail(QaFailure::at(code, file, at, message));
         }
     }
+    for line in text.lines() {
+        let problem = line
+            .strip_prefix("error: Failed to parse ")
+            .or_else(|| line.strip_prefix("Would reformat: ").or_else(|| line.strip_prefix("ruff failed")));
+        if let Some(rest) = problem {
+            let at = rest.split(": ").next().unwrap_or(rest);
+            let (file, at) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
+            let name = if line.starts_with("Would") { "format" } else { "error" };
+            run.fail(QaFailure::at(name, file, at, line));
+        }
+    }
     let clean = text.lines().any(|line| line.trim() == "All checks passed!");
     // `Found 3 errors (1 fixed, 2 remaining).`
-    let total = text.lines().rfind(|line| line.starts_with("Found ") && line.contains("error"));
-    let counted = total.and_then(|line| {
-        count(line, "remaining").or_else(|| count(line, "errors")).or_else(|| count(line, "error"))
-    });
-    let own = !run.failures.is_empty() || clean;
-    run.errors = counted.filter(|_| own).unwrap_or(run.failures.len() as u64);
+    let mut fixed = false;
+    let mut counted = 0;
+    for line in text.lines().filter(|line| line.starts_with("Found ") && line.contains("error")) {
+        let remaining = count(line, "remaining");
+        fixed |= remaining.is_some();
+        let ends = line.ends_with("error.") || line.ends_with("errors.");
+        let own =
+            remaining.or_else(|| count(line, "errors").or_else(|| count(line, "error")).filter(|_| ends));
+        counted += own.unwrap_or(0);
+    }
+    let own = !run.failures.is_empty() || clean || fixed;
+    let listed = run.failures.len() as u64;
+    // What was fixed is listed too.
+    run.errors = if fixed { counted } else { counted.max(listed) };
     own.then_some(run)
 }
 
@@ -35,9 +54,12 @@ fn concise(line: &str) -> Option<(&str, &str, &str)> {
     rule(rest).map(|(code, message)| (at, code, message))
 }
 
-/// `F401 [*] message`: one to four capitals and three or four digits.
+/// `F401 [*] message`: one to four capitals and three or four digits; or a file that is no Python.
 fn rule(text: &str) -> Option<(&str, &str)> {
     let (code, message) = text.split_once(' ')?;
+    if matches!(code, "invalid-syntax:" | "SyntaxError:") {
+        return Some((code.trim_end_matches(':'), message));
+    }
     let digits = code.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
     let letters = code.len() - digits.len();
     let fits = (1..=4).contains(&letters)

@@ -111,6 +111,10 @@ fn vitest() {
         failure(&run, 0),
         ("math > adds", Some("src/b.test.ts"), None, "AssertionError: expected 3 to be 4")
     );
+    let unloaded = only(
+        " FAIL  src/a.test.ts [ src/a.test.ts ]\n Test Files  1 failed | 1 passed (2)\n      Tests  3 passed (3)\n",
+    );
+    assert_eq!(failure(&unloaded, 0), ("src/a.test.ts", Some("src/a.test.ts"), None, ""));
 }
 
 #[test]
@@ -184,6 +188,85 @@ fn mypy() {
     let (name, file, line, _) = failure(&run, 1);
     assert_eq!((name, file, line), ("name-defined", Some("src/b.py"), Some(10)));
     assert!(only("Success: no issues found in 5 source files\n").is_clean());
+}
+
+/// Every one of these ends with another exit code than zero.
+#[test]
+fn a_failed_run_is_never_passed() {
+    let ok =
+        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+    let cargo = |rest: &str| format!("running 3 tests\n...\n{ok}{rest}");
+    let clippy =
+        "    Checking demo v0.1.0 (/d)\n    Finished `dev` profile [unoptimized] target(s) in 1.2s\n";
+    let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n";
+    let jest = "Test Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\n";
+    let logs = [
+        ("cargo-test", cargo("error: test failed, to rerun pass `--test it`\n\nCaused by:\n  process didn't exit \
+            successfully: `/t/it` (signal: 6, SIGABRT: process abort signal)\n")),
+        ("cargo-test", cargo("error: doctest failed, to rerun pass `--doc`\n")),
+        ("cargo-test", cargo("\nrunning 2 tests\ntest a ... ok\n")),
+        ("cargo-test", cargo("error: no test target named `nope`\n")),
+        ("cargo-test", "   Compiling dep v0.1.0\nerror: could not compile `dep` (lib) due to 1 previous error\n".into()),
+        ("cargo-test", "   Compiling dep v0.1.0\nerror: failed to run custom build command for `dep`\n".into()),
+        ("cargo-nextest", " Summary [ 0.1s] 3 tests run: 2 passed, 1 exec failed, 0 skipped\n".into()),
+        ("cargo-nextest", " Summary [ 0.1s] 3/9 tests run: 3 passed, 0 skipped\nerror: test run failed\n".into()),
+        ("cargo-nextest", " Summary [ 0.1s] 1 test run: 0 passed, 1 failed\n Summary [ 0.1s] 2 tests run: 2 passed\n".into()),
+        ("cargo-nextest", " Summary [ 0.1s] 3 tests run: 3 passed\nerror: test run failed\n".into()),
+        ("clippy", format!("{clippy}    Checking dep v0.1.0\nerror: could not compile `dep` (lib)\n")),
+        ("clippy", format!("{clippy}error: failed to run custom build command for `dep`\n")),
+        ("pytest", "==== no tests ran in 0.01s ====\n".into()),
+        ("pytest", "5 deselected in 0.01s\n".into()),
+        ("pytest", "!!!!!!!! KeyboardInterrupt !!!!!!!!\n==== 3 passed in 0.5s ====\n".into()),
+        ("pytest", "FAIL Required test coverage of 90% not reached. Total coverage: 80.00%\n3 passed in 0.5s\n".into()),
+        ("pytest", "1 failed in 0.1s\n3 passed in 0.5s\n".into()),
+        ("pytest", "3 passed in 0.5s\n===== test session starts =====\ncollected 4 items\n".into()),
+        ("jest", "Test Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\n".to_owned() + jest),
+        ("jest", format!("{jest}Jest: \"global\" coverage threshold for lines (80%) not met: 70%\n")),
+        ("vitest", " FAIL  src/a.test.ts [ src/a.test.ts ]\n Test Files  1 failed | 1 passed (2)\n      Tests  3 passed (3)\n".into()),
+        ("vitest", " Test Files  1 failed (1)\n      Tests  no tests\n".into()),
+        ("vitest", format!("{vitest}     Errors  1 error\n")),
+        ("vitest", format!("{vitest}ERROR: Coverage for lines (70%) does not meet global threshold (80%)\n")),
+        ("vitest", format!("{jest} Test Files  1 failed (1)\n      Tests  1 failed (1)\n")),
+        ("go-test", "panic: test timed out after 1s\nFAIL\texample.com/a\t1.005s\nFAIL\n".into()),
+        ("go-test", "ok  \texample.com/b\t0.1s\nexit status 3\nFAIL\texample.com/a\t1.005s\nFAIL\n".into()),
+        ("go-test", "--- FAIL: TestA (0.0s)\nFAIL\texample.com/a\t1s\nFAIL\texample.com/b\t1s\n".into()),
+        ("go-test", "ok  \texample.com/b\t0.1s\nFAIL\t./nope [setup failed]\nFAIL\n".into()),
+        ("go-test", "ok  \texample.com/b\t0.1s\n=== RUN   TestX\n".into()),
+        ("eslint", "✖ 1 problem (0 errors, 1 warning)\n\nESLint found too many warnings (maximum: 0).\n".into()),
+        ("eslint", "✖ 1 problem (0 errors, 1 warning)\n✖ 1 problem (1 error, 0 warnings)\n".into()),
+        ("eslint", "Oops! Something went wrong! :(\n\nESLint: 9.0.0\n".into()),
+        ("ruff", "error: Failed to parse src/a.py:1:3: Expected an expression\nFound 1 error.\n".into()),
+        ("ruff", "src/a.py:1:3: invalid-syntax: Expected an expression\nFound 1 error.\n".into()),
+        ("ruff", "All checks passed!\nWould reformat: src/a.py\n1 file would be reformatted\n".into()),
+        ("ruff", "All checks passed!\nFound 3 errors (1 fixed, 2 remaining).\n".into()),
+        ("mypy", "Success: no issues found in 1 source file\nFound 1 error in 1 file (checked 1 source file)\n".into()),
+        ("mypy", "src/a.py: error: Source file found twice\nFound 1 error in 1 file (errors prevented further checking)\n".into()),
+        ("tsc", "Found 0 errors.\nerror TS6053: File 'x.ts' not found.\n".into()),
+        ("shell", format!("{ok}make: *** [Makefile:3: check] Error 1\n")),
+        ("shell", format!("{jest}npm error code ELIFECYCLE\n")),
+    ];
+    for (tool, log) in logs {
+        let report = read_log(&log);
+        assert_eq!(report.status, QaStatus::Failed, "{log}\n{report:?}");
+        let failed = report.runs.iter().find(|run| run.tool == tool && !run.is_clean());
+        assert!(failed.is_some_and(|run| run.failed + run.errors > 0), "{tool}: {log}\n{report:?}");
+    }
+}
+
+#[test]
+fn a_passed_run_stays_passed() {
+    for log in [
+        "running 1 test\nerror: printed by a test\ntest result: ok. 1 passed; 0 failed; 0 ignored\n",
+        "Found 2 errors (2 fixed, 0 remaining).\n",
+        "warning: unused\n Summary [ 0.1s] 3 tests run: 3 passed (1 slow), 2 skipped\n",
+        "===== test session starts =====\ncollected 1 item\n==== 1 passed, 1 warning in 0.5s ====\n",
+        "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \texample.com/a\t0.1s\n",
+        "✖ 1 problem (0 errors, 1 warning)\n",
+        " Test Files  2 passed (2)\n      Tests  3 passed | 1 skipped (4)\n Type Errors  no errors\n",
+    ] {
+        let report = read_log(log);
+        assert_eq!(report.status, QaStatus::Passed, "{log}\n{report:?}");
+    }
 }
 
 #[test]

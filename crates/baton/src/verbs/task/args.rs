@@ -233,6 +233,8 @@ pub(crate) struct CompleteArgs {
 pub(crate) struct PurgeArgs {
     /// The task, like TASK-0824
     pub(super) task: String,
+    #[command(flatten)]
+    pub(super) actor: ActorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -246,6 +248,8 @@ pub(crate) struct SweepArgs {
     /// Only say what would be done
     #[arg(long)]
     pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) actor: ActorArgs,
 }
 
 #[derive(Debug, Args)]

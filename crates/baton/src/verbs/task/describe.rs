@@ -1,10 +1,14 @@
 //! Answers about tasks, for people to read.
 
-use baton_core::task::{Role, RoleStatus, SummaryLine, TaskContext, counted};
+use baton_core::task::qa::QaFailure;
+use baton_core::task::{DriftEvent, Evidence, Role, RoleStatus, SummaryLine, TaskContext, counted};
 use baton_task::{
     AttachEvidenceOutput, GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput,
     RecordQaOutput, RoleContext, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine, UpdateAgentOutput,
 };
+
+/// How many of a list are named.
+const NAMED: usize = 10;
 
 pub(super) fn begun(output: &InitContextOutput) -> String {
     let roles: Vec<&str> = output.pipeline.iter().map(Role::as_str).collect();
@@ -62,6 +66,9 @@ fn whole(context: &TaskContext) -> String {
     );
     list_of(&mut lines, "checks", context.immutable.validation_baseline.commands.iter().cloned());
     list_of(&mut lines, "scope", context.immutable.repo_paths.iter().cloned());
+    list_of(&mut lines, "not in scope", task.scope_out.iter().map(|text| text.trim_end().to_owned()));
+    list_of(&mut lines, "evidence", context.evidence.iter().map(attached));
+    list_of(&mut lines, "open drifts", context.drift.unresolved().map(drift));
     for role in &context.pipeline {
         let Some(state) = context.coordination.get(role) else { continue };
         lines.push(format!("{role}: {}", state.status));
@@ -96,7 +103,34 @@ fn of_role(role: &RoleContext) -> String {
     for (name, findings) in &role.blocking_findings {
         lines.extend(findings.iter().map(|finding| format!("{name} is blocked by: {finding}")));
     }
+    list_of(&mut lines, "evidence", role.evidence.iter().map(attached));
+    list_of(&mut lines, "open drifts", role.open_drifts.iter().map(drift));
     lines.join("\n")
+}
+
+/// How a piece of evidence is cited, and where its text is.
+fn attached(evidence: &Evidence) -> String {
+    let lines = evidence.lines.as_deref().map(|lines| format!("#{lines}")).unwrap_or_default();
+    let kept = evidence.excerpt.as_ref().map(|kept| format!(", kept as {}", kept.path)).unwrap_or_default();
+    format!("{}  {}  {}{lines}{kept}", evidence.id, evidence.kind, evidence.path)
+}
+
+fn drift(event: &DriftEvent) -> String {
+    let named: Vec<String> = event
+        .differences
+        .iter()
+        .take(NAMED)
+        .map(|difference| format!("\n    {}", difference.message))
+        .collect();
+    let rest = event.difference_count.saturating_sub(named.len() as u64);
+    let more = if rest > 0 { format!("\n    and {rest} more") } else { String::new() };
+    format!(
+        "since {}: not as {} left it in snapshot {}{}{more}",
+        event.detected_at,
+        event.expected_agent,
+        event.snapshot,
+        named.concat()
+    )
 }
 
 pub(super) fn updated(output: &UpdateAgentOutput) -> String {
@@ -124,16 +158,26 @@ pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
 }
 
 pub(super) fn quality(output: &RecordQaOutput) -> String {
-    let mut lines: Vec<String> = output
-        .runs
-        .iter()
-        .map(|run| {
-            format!(
-                "{}: {} passed, {} failed, {} skipped, {} errors, {} warnings",
-                run.tool, run.passed, run.failed, run.skipped, run.errors, run.warnings
-            )
-        })
-        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    for run in &output.runs {
+        lines.push(format!(
+            "{}: {} passed, {} failed, {} skipped, {}, {}",
+            run.tool,
+            run.passed,
+            run.failed,
+            run.skipped,
+            counted(run.errors, "error"),
+            counted(run.warnings, "warning")
+        ));
+        if !run.is_clean() {
+            lines.extend(run.failures.iter().take(NAMED).map(failure));
+            let rest = run.failures.len().saturating_sub(NAMED);
+            lines.extend((rest > 0).then(|| format!("  and {rest} more")));
+        }
+    }
+    if output.is_baseline {
+        lines.push("this is the baseline that later runs are compared with".into());
+    }
     if let Some(comparison) = &output.compared_with_baseline {
         lines.extend(comparison.new_failures.iter().map(|name| format!("new failure: {name}")));
         lines.extend(comparison.fixed.iter().map(|name| format!("fixed: {name}")));
@@ -142,22 +186,32 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
     lines.join("\n")
 }
 
+fn failure(failure: &QaFailure) -> String {
+    let line = failure.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let place = failure.file.as_ref().map(|file| format!(" in {file}{line}")).unwrap_or_default();
+    let message = failure.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    format!("  {}{place}{message}", failure.name)
+}
+
 pub(super) fn evidence(output: &AttachEvidenceOutput) -> String {
-    let evidence = &output.evidence;
-    let lines = evidence.lines.as_deref().map(|lines| format!("#{lines}")).unwrap_or_default();
-    format!("{}  {}  {}{lines}", evidence.id, evidence.kind, evidence.path)
+    attached(&output.evidence)
 }
 
 pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
+    let repaired: String = output.repaired.iter().map(|file| format!("\nwritten anew: {file}")).collect();
     if !output.changed {
         return format!(
-            "nothing differs from what {} froze (revision {})",
+            "nothing differs from what {} froze (revision {}){repaired}",
             output.task_id, output.immutable_revision
         );
     }
-    let sources = output.changed_sources.join(", ");
+    let sources = if output.changed_sources.is_empty() {
+        "where HEAD is, or the files that the scope stands for".to_owned()
+    } else {
+        output.changed_sources.join(", ")
+    };
     format!(
-        "{} is at revision {} now; changed: {sources}\n{}",
+        "{} is at revision {} now; changed: {sources}{repaired}\n{}",
         output.task_id,
         output.immutable_revision,
         table(&output.summary)
@@ -165,8 +219,10 @@ pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
 }
 
 pub(super) fn swept(output: &SweepContextsOutput) -> String {
-    let mut lines: Vec<String> = output.swept.iter().map(|id| format!("archived {id}")).collect();
-    lines.extend(output.expired.iter().map(|id| format!("dropped {id}, archived more than 30 days ago")));
+    let (archived, dropped) =
+        if output.dry_run { ("would archive", "would drop") } else { ("archived", "dropped") };
+    let mut lines: Vec<String> = output.swept.iter().map(|id| format!("{archived} {id}")).collect();
+    lines.extend(output.expired.iter().map(|id| format!("{dropped} {id}, archived more than 30 days ago")));
     lines.extend(output.unreadable.iter().map(|problem| format!("left alone: {problem}")));
     if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") }
 }
@@ -193,8 +249,9 @@ fn line(task: &TaskLine) -> String {
         String::new()
     };
     let archived = task.archived_at.map(|at| format!("  archived at {at}")).unwrap_or_default();
+    let warnings: String = task.warnings.iter().map(|warning| format!("\n  {warning}")).collect();
     format!(
-        "{}  {}  {}{drift}{archived}",
+        "{}  {}  {}{drift}{archived}{warnings}",
         task.task_id,
         task.title.as_deref().unwrap_or_default(),
         statuses.join(", ")

@@ -10,9 +10,9 @@ use baton_core::task::{
 use baton_core::{ErrorCode, Fault};
 use baton_git::{
     Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
-    RepoPath, Repository, Snapshot, StatusEntry, Vault,
+    RepoPath, Repository, Snapshot, StatusCode, StatusEntry, Vault,
 };
-use baton_task::{OBJECTS_FOLDER, OUTPUT_FOLDER, WorkingTree};
+use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, WorkingTree};
 use serde_json::Value;
 
 use crate::checkout::{fault, git};
@@ -49,6 +49,23 @@ impl GitTree {
     }
 }
 
+/// Lets an inspector of `baton-task` look at what `baton-git` is about to store.
+struct Bridge<'a>(&'a mut dyn Inspector);
+
+impl baton_git::Inspector for Bridge<'_> {
+    fn begin(&mut self) {
+        self.0.begin();
+    }
+
+    fn look(&mut self, path: &RepoPath, piece: &[u8]) {
+        self.0.look(&path.to_string(), piece);
+    }
+
+    fn permits(&mut self) -> bool {
+        self.0.verdict().is_ok()
+    }
+}
+
 fn excluded() -> [RepoPath; 1] {
     [RepoPath::new(OUTPUT_FOLDER)]
 }
@@ -68,7 +85,11 @@ impl WorkingTree for GitTree {
 
     fn is_dirty(&self) -> Result<bool, Fault> {
         let status = self.repository()?.status(&excluded()).map_err(fault)?;
-        Ok(status.entries.iter().any(|entry| !matches!(entry, StatusEntry::Untracked { .. })))
+        Ok(status.entries.iter().any(|entry| match entry {
+            StatusEntry::Changed { unstaged, .. } => *unstaged != StatusCode::Unmodified,
+            StatusEntry::Unmerged { .. } => true,
+            StatusEntry::Untracked { .. } => false,
+        }))
     }
 
     fn files(&self) -> Result<Vec<String>, Fault> {
@@ -76,31 +97,46 @@ impl WorkingTree for GitTree {
         Ok(files.iter().map(RepoPath::to_string).collect())
     }
 
-    fn snapshot(&self) -> Result<TreeState, Fault> {
+    fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault> {
         let repository = self.repository()?;
-        state(&repository.capture(&self.vault(repository)?).map_err(fault)?)
+        let vault = self.vault(repository)?;
+        match repository.capture_inspected(&vault, &mut Bridge(inspector)) {
+            Ok(capture) => state(&capture),
+            Err(error) => Err(inspector.verdict().err().unwrap_or_else(|| fault(error))),
+        }
     }
 
-    fn changes_since(&self, commit: Option<&str>, to: &TreeState) -> Result<TreeDiff, Fault> {
+    fn changes_since(
+        &self,
+        commit: Option<&str>,
+        to: &TreeState,
+        inspector: &mut dyn Inspector,
+    ) -> Result<TreeDiff, Fault> {
         let vault = self.vault(self.repository()?)?;
         let commit = commit.map(|id| id.parse().map_err(|_| lost(id))).transpose()?;
-        vault.changes_since(commit, &snapshot_of(&to.record)?).map(diff).map_err(fault)
+        let changes = vault.changes_since(commit, &snapshot_of(&to.record)?).map_err(fault)?;
+        vault.inspect_binaries(&changes, &mut Bridge(inspector)).map_err(fault)?;
+        Ok(diff(changes))
     }
 
-    fn changes_between(&self, from: &WorktreeSnapshot, to: &TreeState) -> Result<TreeDiff, Fault> {
+    fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault> {
         let vault = self.vault(self.repository()?)?;
-        let (from, to) = (snapshot_of(&from.record)?, snapshot_of(&to.record)?);
+        let (from, to) = (snapshot_of(from)?, snapshot_of(&to.record)?);
         vault.changes_between(&from, &to).map(diff).map_err(fault)
     }
 
-    fn verify(&self, expected: &WorktreeSnapshot) -> Result<(TreeState, Vec<TreeChange>), Fault> {
+    fn verify(
+        &self,
+        expected: &WorktreeSnapshot,
+        inspector: &mut dyn Inspector,
+    ) -> Result<(TreeState, Vec<TreeChange>), Fault> {
         let repository = self.repository()?;
         let vault = self.vault(repository)?;
-        match repository.verify(&vault, &snapshot_of(&expected.record)?) {
+        match repository.verify_inspected(&vault, &snapshot_of(&expected.record)?, &mut Bridge(inspector)) {
             Ok(verification) => Ok((state(&verification.present)?, tree_changes(verification.differences))),
             // Somebody removed the objects of the earlier tree: that the two differ can still be said, by their ids.
             Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
-                Ok((self.snapshot()?, Vec::new()))
+                Ok((state(&repository.glimpse(&vault).map_err(fault)?)?, Vec::new()))
             }
             Err(error) => Err(fault(error)),
         }

@@ -108,13 +108,13 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             |output| format!("{} is complete; {} is kept until {}", output.task_id, output.archive_path, output.kept_until),
         ),
         TaskCommand::PurgeContext(args) => {
-            verb.answer::<PurgeContext>(json!({ "task_id": args.task }), |output| {
+            verb.answer::<PurgeContext>(json!({ "task_id": args.task, "actor": args.actor.actor }), |output| {
                 let what = if output.purged { "was purged" } else { "had nothing to purge" };
                 format!("{} {what}", output.task_id)
             })
         }
         TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(
-            json!({ "ttl": args.ttl, "all": args.all, "dry_run": args.dry_run }),
+            json!({ "ttl": args.ttl, "all": args.all, "dry_run": args.dry_run, "actor": args.actor.actor }),
             describe::swept,
         ),
         TaskCommand::List(args) => verb.answer::<ListTasks>(json!({ "archived": args.archived }), describe::list),
@@ -163,7 +163,8 @@ fn standard_input() -> Result<String, Failure> {
     read.map_err(|error| Failure::new(Exit::Failure, "internal", format!("standard input: {error}")))?;
     if bytes.len() as u64 > MAX_INPUT_BYTES {
         let message = format!("standard input is longer than {MAX_INPUT_BYTES} bytes");
-        return Err(Failure::new(Exit::Validation, "payload_too_large", message));
+        return Err(Failure::new(Exit::Validation, "payload_too_large", message)
+            .hint("keep the end of it, which has what the tools came to: tail -c 60M"));
     }
     // Progress bars and colours are no text that anybody wants kept; the parameters of a call hold none.
     let text = without_colours(&String::from_utf8_lossy(&bytes));

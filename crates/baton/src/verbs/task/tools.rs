@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use baton_core::Fault;
 use baton_server::{LocalHints, LocalTool};
 use baton_task::{AnyTaskOperation, Effect, catalog};
 use serde_json::{Map, Value};
@@ -54,9 +55,20 @@ fn tool(
             if let Err(failure) = record(&config, &place, operation, &params, &result) {
                 tracing::warn!(error = %failure.message, "the store does not know of a task");
             }
-            result
+            result.map_err(|fault| Fault { hint: fault.hint.as_deref().map(for_tools), ..fault })
         }),
     }
+}
+
+/// Says a hint in the words of tools, which have parameters where verbs have flags.
+fn for_tools(hint: &str) -> String {
+    let words = [
+        ("--force-secrets", "force_secrets: true"),
+        ("--allow-clean", "allow_clean: true"),
+        ("--force", "force: true"),
+        ("pipe any other in with --from -", "send any other as content"),
+    ];
+    words.iter().fold(hint.to_owned(), |hint, (flag, parameter)| hint.replace(flag, parameter))
 }
 
 /// Gives the schema, or as many of its upper levels as fit.
@@ -109,6 +121,15 @@ mod tests {
             .map(AnyTaskOperation::name)
             .collect();
         assert_eq!(cut, ["task.get_context", "task.update_agent", "task.mark_blocked"]);
+    }
+
+    #[test]
+    fn hints_name_parameters_and_no_flags() {
+        let hint =
+            for_tools("take it out, or use --force-secrets if it is none; add --force or --allow-clean");
+        let expected =
+            "take it out, or use force_secrets: true if it is none; add force: true or allow_clean: true";
+        assert_eq!(hint, expected);
     }
 
     #[test]

@@ -1,0 +1,68 @@
+//! What `git status --porcelain=v2 -z` says, path by path.
+
+use std::collections::BTreeMap;
+
+/// What a report says of one path: the two letters of index and working tree, and what is staged. `??` for one that is not
+/// tracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry<'a> {
+    /// The letters: `.M`, `A.`, `??`.
+    pub(super) letters: &'a str,
+    /// The object in the index.
+    index: Option<&'a str>,
+}
+
+impl Entry<'_> {
+    /// Tells whether the index has the path.
+    pub(super) fn is_tracked(self) -> bool {
+        self.letters != "??"
+    }
+
+    /// Tells whether the index differs from HEAD at this path.
+    pub(super) fn is_staged(self) -> bool {
+        self.is_tracked() && !self.letters.starts_with('.')
+    }
+}
+
+/// The entries of a report, by path. What is not understood is left out.
+pub(super) fn entries(report: &str) -> BTreeMap<&str, Entry<'_>> {
+    let mut found = BTreeMap::new();
+    let mut lines = report.split('\0');
+    while let Some(line) = lines.next() {
+        let field = |at: usize| line.split(' ').nth(at);
+        let (letters, index, path) = match line.as_bytes().first() {
+            Some(b'?') => (Some("??"), None, line.split_once(' ').map(|(_, path)| path)),
+            Some(b'1') => (field(1), field(7), line.splitn(9, ' ').nth(8)),
+            Some(b'2') => {
+                // The former path follows.
+                lines.next();
+                (field(1), field(7), line.splitn(10, ' ').nth(9))
+            }
+            Some(b'u') => (field(1), None, line.splitn(11, ' ').nth(10)),
+            _ => continue,
+        };
+        if let (Some(letters), Some(path)) = (letters, path) {
+            found.insert(path, Entry { letters, index });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_line_is_read() {
+        let report = "1 .M N... 100644 100644 100644 aaa bbb src/a b.rs\0\
+            2 R. N... 100644 100644 100644 aaa bbb R100 new name\0old name\0\
+            u UU N... 100644 100644 100644 100644 a b c conflict\0? un tracked\0! ignored\0";
+        let found = entries(report);
+        let letters: Vec<(&str, &str)> = found.iter().map(|(path, entry)| (*path, entry.letters)).collect();
+        let expected = [("conflict", "UU"), ("new name", "R."), ("src/a b.rs", ".M"), ("un tracked", "??")];
+        assert_eq!(letters, expected);
+        assert!(found["new name"].is_staged() && !found["src/a b.rs"].is_staged());
+        assert!(!found["un tracked"].is_tracked());
+        assert!(entries("").is_empty() && entries("? caf\\xe9\\x00").len() == 1);
+    }
+}

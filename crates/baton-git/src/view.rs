@@ -1,0 +1,131 @@
+//! What was found in a working tree, together with what git says about it.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::nested::NestedRepository;
+use crate::object::{FileMode, ObjectId};
+use crate::path::RepoPath;
+use crate::snapshot::TreeFile;
+use crate::status::{Status, StatusCode, StatusEntry, StatusSide};
+use crate::tree::TreeInput;
+use crate::vault::Vault;
+use crate::worktree::{Found, Item};
+
+/// A working tree with what git says about it.
+pub(crate) struct View<'a> {
+    pub(crate) found: Vec<(Item<'a>, Found)>,
+    /// By path: what `HEAD` has, where that is not what the index has.
+    pub(crate) staged: HashMap<&'a [u8], Option<StatusSide>>,
+    /// Paths that `HEAD` has and the index does not, in order.
+    unlisted: Vec<&'a [u8]>,
+    /// Paths that git calls changed in the working tree.
+    unstaged: HashSet<&'a [u8]>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(status: &'a Status, found: Vec<(Item<'a>, Found)>) -> Self {
+        let (mut staged, mut unlisted, mut unstaged) = (HashMap::new(), Vec::new(), HashSet::new());
+        for entry in &status.entries {
+            let path = entry.path().as_bytes();
+            match entry {
+                StatusEntry::Changed { previous_path, staged: code, unstaged: worktree, head, .. } => {
+                    if *code != StatusCode::Unmodified {
+                        // What was renamed had nothing at its new path.
+                        staged.insert(path, head.filter(|_| previous_path.is_none()));
+                    }
+                    if *code == StatusCode::Deleted {
+                        unlisted.push(path);
+                    }
+                    if *code == StatusCode::Renamed {
+                        unlisted.extend(previous_path.as_ref().map(RepoPath::as_bytes));
+                    }
+                    if *worktree != StatusCode::Unmodified {
+                        unstaged.insert(path);
+                    }
+                }
+                StatusEntry::Unmerged { .. } => {
+                    staged.insert(path, None);
+                    unstaged.insert(path);
+                }
+                StatusEntry::Untracked { .. } => {}
+            }
+        }
+        unlisted.sort_unstable();
+        Self { found, staged, unlisted, unstaged }
+    }
+
+    /// Whether `HEAD` has the same at this path.
+    pub(crate) fn in_head(&self, item: &Item<'_>, mode: FileMode, id: ObjectId) -> bool {
+        let staged = if self.staged.is_empty() { None } else { self.staged.get(item.path) };
+        match (staged, item.entry) {
+            (Some(head), _) => *head == Some(StatusSide { mode, id }),
+            (None, Some(entry)) => !entry.intent_to_add && entry.mode == mode && entry.id == id,
+            (None, None) => false,
+        }
+    }
+
+    /// Whether git compared the file with the index and found it the same.
+    pub(crate) fn is_unchanged_to_git(&self, item: &Item<'_>) -> bool {
+        let marked = |entry: &crate::index::IndexEntry| entry.assume_unchanged || entry.skip_worktree;
+        !item.entry.is_none_or(marked) && !self.unstaged.contains(item.path)
+    }
+
+    /// What belongs into the tree at each path, with other ids for some.
+    pub(crate) fn inputs(&self, ids: &HashMap<&[u8], ObjectId>) -> impl Iterator<Item = TreeInput<'a>> {
+        let mut inputs: Vec<TreeInput<'a>> = Vec::with_capacity(self.found.len() + self.unlisted.len());
+        for (item, found) in &self.found {
+            let file = side(item, found).map(|(mode, id)| (mode, ids.get(item.path).copied().unwrap_or(id)));
+            let in_head = file.is_some_and(|(mode, id)| self.in_head(item, mode, id));
+            inputs.push(TreeInput { path: item.path, file, in_head });
+        }
+        if !self.unlisted.is_empty() {
+            let gone = |path: &&'a [u8]| TreeInput { path, file: None, in_head: false };
+            inputs.extend(self.unlisted.iter().map(gone));
+            inputs.sort_by_key(|input| input.path);
+        }
+        inputs.into_iter()
+    }
+
+    pub(crate) fn nested(&self) -> Vec<NestedRepository> {
+        let nested = self.found.iter().filter_map(|(item, found)| match found {
+            Found::Nested(commit) => Some(NestedRepository {
+                path: RepoPath::new(item.path),
+                tracked: item.entry.is_some(),
+                commit: *commit,
+            }),
+            _ => None,
+        });
+        nested.collect()
+    }
+
+    pub(crate) fn not_checked_out(&self, vault: &Vault) -> Option<(ObjectId, Vec<u8>)> {
+        let mut list = Vec::new();
+        for (item, found) in &self.found {
+            if matches!(found, Found::NotCheckedOut) {
+                list.extend_from_slice(item.path);
+                list.push(0);
+            }
+        }
+        (!list.is_empty()).then(|| (vault.object_format().id_of("blob", &list), list))
+    }
+
+    pub(crate) fn files(&self) -> Vec<TreeFile> {
+        let file = |(item, found): &(Item<'a>, Found)| {
+            let (mode, id) = side(item, found)?;
+            let size_bytes = if let Found::File(file) = found { file.stat.size } else { 0 };
+            let tracked = item.entry.is_some();
+            Some(TreeFile { path: RepoPath::new(item.path), mode, id, size_bytes, tracked })
+        };
+        self.found.iter().filter_map(file).collect()
+    }
+}
+
+/// What a tree holds for what was found.
+fn side(item: &Item<'_>, found: &Found) -> Option<(FileMode, ObjectId)> {
+    match found {
+        Found::Absent => None,
+        Found::NotCheckedOut => item.entry.map(|entry| (entry.mode, entry.id)),
+        Found::File(file) => Some((file.mode, file.id)),
+        Found::Nested(commit) => commit.map(|commit| (FileMode::Nested, commit)),
+    }
+}
