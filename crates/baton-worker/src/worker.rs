@@ -1,4 +1,4 @@
-//! The worker itself: one dispatcher that claims, a few threads that compress.
+//! The worker itself: one dispatcher that claims, a few threads that compress, one that stores what they made.
 
 use std::collections::HashMap;
 use std::sync::Arc;
