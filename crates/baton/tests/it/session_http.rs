@@ -171,7 +171,7 @@ fn an_update_needs_a_key_and_patches_what_is_named() {
         let mut expected = with(started["session"].clone(), json!({ "commit_sha": "fff" }));
         expected["meta"] = json!({ "b": { "c": 2, "d": [3] }, "e": "ü" });
         expected["last_heartbeat_at"] = answer["updated_at"].clone();
-        assert_eq!(shown, json!({ "session": expected, "handoff": null }));
+        assert_eq!(shown, json!({ "session": expected, "handoff": null, "summary": null }));
         let unknown = json!({ "session_id": UNKNOWN, "branch": "x" });
         refusal(&served.keyed("/update", "k-2", &unknown), 404, "session_not_found");
         served.ok("/eod", &json!({ "session_id": session_id, "summary": "done" }));
