@@ -289,7 +289,8 @@ fn an_outage_puts_a_summary_off() {
         stage.hook("stop", json!({}));
         stage.model.behave(Behaviour::rate_limited(60));
         stage.model.forget();
-        for _ in 0..3 {
+        assert_eq!(stage.step(), Drained { summaries_returned: 1, ..Drained::default() });
+        for _ in 0..2 {
             assert_eq!(stage.step(), done(0));
         }
         assert_eq!(stage.step_after(59 * SECOND), done(0));

@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_app::observation::Hook;
-use baton_app::{Clock as _, SystemClock};
 use baton_core::observation::{HookEvent, read_lenient};
 use baton_core::{Agent, Label};
 use baton_store::MAX_RAW_BYTES;
@@ -168,8 +167,6 @@ struct Desk {
     received: AtomicUsize,
     /// What the agent sent, once it is there.
     input: OnceLock<Vec<u8>>,
-    /// Names this report, so that it is stored once although its time ran out at the very moment of its commit.
-    name: String,
 }
 
 impl Desk {
@@ -181,7 +178,6 @@ impl Desk {
             addressee,
             received: AtomicUsize::new(0),
             input: OnceLock::new(),
-            name: format!("hook-{}-{}", SystemClock.now().as_millis(), std::process::id()),
         }
     }
 
@@ -249,10 +245,6 @@ impl Desk {
         // What is null is as good as left out, and may then be told by the place.
         report.retain(|_, value| !value.is_null());
         report.insert("event".into(), known.as_str().into());
-        if known == HookEvent::PostToolUse {
-            // Agents that do not name the use of a tool are helped out.
-            report.entry("tool_use_id").or_insert_with(|| self.name.as_str().into());
-        }
         let client = client.as_deref().filter(|client| client.parse::<Label>().is_ok());
         let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());
         for (field, given) in [("client", client), ("agent", agent)] {
