@@ -328,9 +328,9 @@ mod tests {
         assert_eq!(name("C:\\work\\my shop"), "local/my-shop");
         assert_eq!((name("/"), name("//")), ("local/filesystem-root".into(), "local/filesystem-root".into()));
         assert_eq!(name("/home/dev/.config"), "local/config");
-        assert_eq!(name("/work/日本1"), "local/1");
-        assert!(name("/work/日本").starts_with("local/folder-"));
-        assert_ne!(name("/work/日本"), name("/work/中国"));
+        assert_eq!(name("/srv/日本1"), "local/1");
+        assert!(name("/srv/日本").starts_with("local/folder-"));
+        assert_ne!(name("/srv/日本"), name("/srv/中国"));
         assert_eq!((repo_of_folder(None), repo_of_folder(Some(""))), (None, None));
     }
 }
