@@ -15,7 +15,11 @@ pub const MAX_RAW_CHARS: usize = 32_000;
 const MIDDLE_CHARS: usize = 4_000;
 
 /// How many characters of one line between head and tail are shown.
-const MIDDLE_LINE_CHARS: usize = 400;
+pub(super) const MIDDLE_LINE_CHARS: usize = 400;
+
+/// What stands around the number of characters that a marker says are missing.
+const MARK_START: &str = "[... truncated ";
+const MARK_END: &str = " chars ...]";
 
 /// What a marker costs at most, with the line ends around it.
 const MARKER_CHARS: usize = 48;
@@ -68,23 +72,54 @@ fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     let mut shown = String::with_capacity(budget.total * 2);
     let mut position = 0;
     for range in kept {
-        mark(&mut shown, &text[position..range.start]);
+        mark(&mut shown, missing(&text[position..range.start]));
         shown.push_str(&text[range.clone()]);
         position = range.end;
     }
-    mark(&mut shown, &text[position..]);
+    mark(&mut shown, missing(&text[position..]));
     Cow::Owned(shown)
 }
 
-/// Says on a line of its own how much is missing, if anything is.
-fn mark(shown: &mut String, missing: &str) {
-    if missing.is_empty() {
+/// Says on a line of its own how many characters are missing, if any are.
+pub(super) fn mark(shown: &mut String, missing: usize) {
+    if missing == 0 {
         return;
     }
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
     }
-    shown.push_str(&format!("[... truncated {} chars ...]\n", missing.chars().count()));
+    shown.push_str(&format!("{MARK_START}{missing}{MARK_END}\n"));
+}
+
+/// How many characters a part has that is left out, those included that were left out of it before.
+fn missing(part: &str) -> usize {
+    let earlier = |line: &str| {
+        let count: usize = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.parse().ok()?;
+        Some((count, line.len() + 1))
+    };
+    let marks = if part.contains(MARK_START) { part } else { "" };
+    marks
+        .lines()
+        .filter_map(earlier)
+        .fold(part.chars().count(), |sum, (count, mark)| (sum + count).saturating_sub(mark))
+}
+
+/// What a line tells of how something went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Telling {
+    /// How many tests there were, or how a build ended.
+    Summary,
+    /// An error.
+    Error,
+}
+
+/// What a line tells, if it tells something.
+pub(super) fn telling(line: &str) -> Option<Telling> {
+    if matches(&SUMMARY, line) {
+        Some(Telling::Summary)
+    } else {
+        matches(&ERROR, line).then_some(Telling::Error)
+    }
 }
 
 /// Finds the parts that are kept, in order, neither touching nor overlapping.
@@ -150,10 +185,10 @@ fn middle(text: &str, between: Range<usize>, max: usize) -> Vec<Range<usize>> {
         let shown = first_characters(line, MIDDLE_LINE_CHARS);
         let range = start..start + shown.len();
         start += line.len();
-        if matches(&SUMMARY, shown) {
-            summaries.push(range);
-        } else if matches(&ERROR, shown) {
-            errors.push(range);
+        match telling(shown) {
+            Some(Telling::Summary) => summaries.push(range),
+            Some(Telling::Error) => errors.push(range),
+            None => {}
         }
     }
     let mut picked = Vec::new();

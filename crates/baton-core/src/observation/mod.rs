@@ -7,7 +7,9 @@ mod answer;
 mod compressed;
 mod cost;
 mod cut;
+mod excerpt;
 mod hook;
+mod intake;
 mod lenient;
 mod plain;
 mod privacy;
@@ -26,7 +28,8 @@ pub use compressed::{
 pub use cost::Price;
 pub use cut::{MAX_RAW_CHARS, cut_output};
 pub use hook::{HookEvent, files_of, relative};
-pub use lenient::{LenientError, read_lenient};
+pub use intake::{LargeReport, read_large};
+pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
 pub use plain::{one_line, visible};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
 pub use prompt::{

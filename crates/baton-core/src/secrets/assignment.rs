@@ -18,11 +18,21 @@ const VALUE_MAX: usize = 4_096;
 
 /// Replaces the values of assignments whose names say that they are secret, borrowing when there is none.
 pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
-    let found: Vec<Finding> = find(text.as_bytes())
-        .into_iter()
-        .map(|Range { start, end }| Finding { rule: Rule::AssignedSecret, start, end })
-        .collect();
+    let found = scan_assigned(text, 0);
     if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &found)) }
+}
+
+/// Finds the values of such assignments that are given away by something at `from` or later.
+pub(super) fn scan_assigned(text: &str, from: usize) -> Vec<Finding> {
+    find(text.as_bytes(), from)
+        .into_iter()
+        .map(|Range { start, end }| Finding {
+            rule: Rule::AssignedSecret,
+            start,
+            // The longest value that is looked at may end within a character.
+            end: text.ceil_char_boundary(end),
+        })
+        .collect()
 }
 
 /// Tells whether the text of an object entry is a secret by the name of the entry.
@@ -44,9 +54,9 @@ enum Style {
     Bare,
 }
 
-fn find(text: &[u8]) -> Vec<Range<usize>> {
+fn find(text: &[u8], from: usize) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut at = 0;
+    let mut at = from;
     while let Some(offset) =
         text.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-')))
     {

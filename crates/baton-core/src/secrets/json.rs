@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::assignment::{is_assigned, redact_assigned};
-use super::redact::{redact, redact_findings};
+use super::redact::{marker, redact, redact_findings};
 use super::rules::Rule;
 use super::scan::{Finding, contains_secret, scan, scan_entry};
 
@@ -105,14 +105,7 @@ fn push_key(path: &mut String, key: &str) {
 fn redact_value(value: &mut Value, name: Option<&str>) {
     match value {
         Value::String(text) => {
-            let findings = findings_of(text, name);
-            if !findings.is_empty() {
-                *text = redact_findings(text, &findings);
-            }
-            if name.is_some_and(|name| is_assigned(name, text)) {
-                let all = Finding { rule: Rule::AssignedSecret, start: 0, end: text.len() };
-                *text = redact_findings(text, &[all]);
-            } else if let Cow::Owned(clean) = redact_assigned(text) {
+            if let Cow::Owned(clean) = redact_named(text, name) {
                 *text = clean;
             }
         }
@@ -122,6 +115,20 @@ fn redact_value(value: &mut Value, name: Option<&str>) {
             redact_keys(entries);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Replaces the secrets in a text that stands under a name, those included that nothing but a name gives away.
+pub(super) fn redact_named<'a>(text: &'a str, name: Option<&str>) -> Cow<'a, str> {
+    let findings = findings_of(text, name);
+    let shaped =
+        if findings.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redact_findings(text, &findings)) };
+    if name.is_some_and(|name| is_assigned(name, &shaped)) {
+        return Cow::Owned(marker(Rule::AssignedSecret));
+    }
+    match redact_assigned(&shaped) {
+        Cow::Owned(clean) => Cow::Owned(clean),
+        Cow::Borrowed(_) => shaped,
     }
 }
 

@@ -18,11 +18,13 @@ mod redact;
 mod rules;
 mod scan;
 mod shapes;
+mod stream;
 
 pub use json::{JsonFinding, redact_json, scan_json};
 pub use redact::{redact, redact_bytes};
 pub use rules::Rule;
 pub use scan::{Finding, contains_secret, scan, scan_bytes};
+pub(crate) use stream::Redactor;
 
 #[cfg(test)]
 mod properties;

@@ -7,7 +7,7 @@ use super::tests::{fill, secrets_in_context, whole_secrets};
 use super::*;
 
 /// Pieces that rules are made of, whole secrets, markers and noise, in any order.
-fn pieces() -> impl Strategy<Value = Vec<String>> {
+pub(super) fn pieces() -> impl Strategy<Value = Vec<String>> {
     let mut known: Vec<String> = whole_secrets().into_iter().map(|(_, secret)| secret).collect();
     for (_, before, secret, after) in secrets_in_context() {
         known.extend([before.to_owned(), secret, after.to_owned()]);

@@ -47,6 +47,6 @@ pub(super) fn redact_findings(text: &str, findings: &[Finding]) -> String {
     clean
 }
 
-fn marker(rule: Rule) -> String {
+pub(super) fn marker(rule: Rule) -> String {
     format!("{MARKER_OPEN}{}]", rule.id())
 }

@@ -32,6 +32,13 @@ pub fn scan_bytes(bytes: &[u8]) -> Vec<Finding> {
     scanner.findings
 }
 
+/// Finds the secrets that are given away by something at `from` or later.
+pub(super) fn scan_from(text: &str, from: usize) -> Vec<Finding> {
+    let mut scanner = Scanner::new(text.as_bytes(), usize::MAX);
+    scanner.sweep(from, text.len());
+    scanner.findings
+}
+
 /// Tells whether `text` holds a secret, stopping at the first.
 #[must_use]
 pub fn contains_secret(text: &str) -> bool {

@@ -7,6 +7,9 @@
 
 use super::rules::{Class, Rule, Run};
 
+/// How far behind its opening line the closing line of a private key is looked for.
+pub(super) const KEY_MAX: usize = 64 * 1024;
+
 /// A matched span; without a rule it is a marker to step over.
 #[derive(Clone, Copy)]
 pub(super) struct Match {
@@ -107,14 +110,38 @@ pub(super) fn private_key(text: &[u8], at: usize, after: usize, floor: usize) ->
     Some(Match::of(Rule::PrivateKey, (at - DASHES.len()).max(floor), body + length))
 }
 
+/// Finds where a private key begins that is not closed in this text; its rest may be in the next.
+pub(super) fn unclosed_key(text: &str) -> Option<usize> {
+    const OPENING: &str = "-----BEGIN ";
+    let start = text.rfind(OPENING)?;
+    let key = text.get(start + OPENING.len()..)?;
+    let label = key.bytes().take(40).take_while(|byte| is_label(*byte)).count();
+    let (label, rest) = key.split_at_checked(label)?;
+    let is_private = label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK");
+    (is_private && rest.starts_with("-----") && !rest.contains("-END ")).then_some(start)
+}
+
+/// Finds where a private key ends that began in an earlier text: behind its closing line, or where another block begins.
+pub(super) fn key_end(text: &str) -> Option<usize> {
+    let closing = text.find("-END ").map(|at| {
+        let label = at + "-END ".len();
+        let dashes = text.get(label..).and_then(|rest| rest.find("-----"));
+        dashes.map_or(text.len(), |dashes| label + dashes + "-----".len())
+    });
+    let opening = text.find("-----BEGIN ");
+    match (closing, opening) {
+        (Some(closing), Some(opening)) => Some(closing.min(opening)),
+        (closing, opening) => closing.or(opening),
+    }
+}
+
 const fn is_label(byte: u8) -> bool {
     byte == b' ' || byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
 /// Returns the length of `rest` up to the end of the `END` line for `label`, unless another block comes first.
 fn closing_line(rest: &[u8], label: &[u8]) -> Option<usize> {
-    const LENGTH_MAX: usize = 64 * 1024;
-    let rest = rest.get(..LENGTH_MAX).unwrap_or(rest);
+    let rest = rest.get(..KEY_MAX).unwrap_or(rest);
     let boundary = rest.array_windows().position(|part: &[u8; 5]| part == b"-END " || part == b"-BEGI")?;
     let closing =
         rest.get(boundary..)?.strip_prefix(b"-END ")?.strip_prefix(label)?.strip_prefix(b"-----")?;

@@ -1,0 +1,223 @@
+//! Reading what agents send: JSON, nearly always.
+//!
+//! Agents cut tool output where they like, also in the middle of a character that JSON spells as two escapes. Such a
+//! document is mended, not refused: what a tool did must not be lost for a broken character.
+
+mod reader;
+mod tree;
+
+use std::io::Read;
+
+use serde_json::Value;
+
+use self::reader::MAX_DEPTH;
+pub use self::reader::ReadError;
+pub(crate) use self::reader::{Visitor, read_to};
+use self::tree::Tree;
+
+/// Why nothing could be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LenientError {
+    /// There is nothing.
+    #[error("the input is empty")]
+    Empty,
+    /// It is not JSON, however it is mended.
+    #[error("the input is not JSON: {0}")]
+    NotJson(String),
+    /// It is JSON, but no object.
+    #[error("the input is not a JSON object")]
+    NotAnObject,
+}
+
+/// Reads an object, mending bytes that are no UTF-8, escapes that are none, control characters in strings, numbers that
+/// are out of range or none, and what is nested too deeply.
+pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, LenientError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(LenientError::Empty);
+    }
+    let value = match serde_json::from_slice(bytes) {
+        Ok(value) if !is_deeper(&value, MAX_DEPTH) => value,
+        Ok(_) | Err(_) => mended(bytes)?,
+    };
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(LenientError::NotAnObject),
+    }
+}
+
+/// Reads a document as it comes, and keeps no more of it than it takes to understand it: of long texts the beginning, the end
+/// and the lines between that say how it went, of long lists the first.
+pub fn read_excerpt(source: impl Read) -> Result<Value, ReadError> {
+    let mut tree = Tree::bounded();
+    read_to(source, &mut tree)?;
+    Ok(tree.into_root())
+}
+
+/// Reads a document that is broken, or nested too deeply.
+fn mended(bytes: &[u8]) -> Result<Value, LenientError> {
+    let mut tree = Tree::whole();
+    match read_to(bytes, &mut tree) {
+        Ok(()) => Ok(tree.into_root()),
+        Err(ReadError::Document(error)) => Err(error),
+        Err(ReadError::Source(error) | ReadError::Sink(error)) => {
+            Err(LenientError::NotJson(error.to_string()))
+        }
+    }
+}
+
+fn is_deeper(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if depth == 0 => true,
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, depth - 1)),
+        Value::Object(entries) => entries.values().any(|item| is_deeper(item, depth - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reader::PIECE_BYTES;
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_agents_break_is_mended() {
+        for (bytes, expected) in [
+            (&br#"{"a":"ok \ud83d\ude00"}"#[..], "ok 😀"),
+            (br#"{"a":"cut \ud83d"}"#, "cut \u{fffd}"),
+            (br#"{"a":"cut \ud83d\n"}"#, "cut \u{fffd}\n"),
+            (br#"{"a":"\ude00 low"}"#, "\u{fffd} low"),
+            (br#"{"a":"\d+ \x"}"#, "\\d+ \\x"),
+            (br#"{"a":"\u12"}"#, "\\u12"),
+            (b"{\"a\":\"raw \x00 and \x1b[0m\"}", "raw \0 and \u{1b}[0m"),
+            (b"{\"a\":\"bad \xff byte\"}", "bad \u{fffd} byte"),
+            (b"\xef\xbb\xbf{\"a\":\"bom\"}", "bom"),
+        ] {
+            assert_eq!(read_lenient(bytes).unwrap()["a"], expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn numbers_and_depths_that_no_reader_takes_are_mended() {
+        let read = |text: &str| Value::Object(read_lenient(text.as_bytes()).unwrap());
+        assert_eq!(
+            read(r#"{"a":1e400,"b":[-1e999,2.5],"c":"1e400","d":NaN,"e":-Infinity,"f":"NaN"}"#),
+            json!({ "a": "1e400", "b": ["-1e999", 2.5], "c": "1e400", "d": "NaN", "e": "-Infinity", "f": "NaN" })
+        );
+        for depth in [90, 110, 127, 128, 500, 100_000] {
+            let nested = format!("{}\"]}}\\\"\"{}", "[".repeat(depth), "]".repeat(depth));
+            let text = read(&format!(r#"{{"deep":{nested},"after":"here"}}"#)).to_string();
+            assert!(text.contains(r#""after":"here""#), "{depth}");
+            assert_eq!(text.contains("nested too deeply"), depth >= MAX_DEPTH, "{depth}");
+            assert!(serde_json::from_str::<Value>(&format!("[[[{text}]]]")).is_ok(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        assert_eq!(read_lenient(b" \n"), Err(LenientError::Empty));
+        assert_eq!(read_lenient(b"[1]"), Err(LenientError::NotAnObject));
+        for bytes in [&b"{\"a\":\"b"[..], b"\x00\x01\xff", b"{\"a\":\"\\"] {
+            assert!(matches!(read_lenient(bytes), Err(LenientError::NotJson(_))));
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::hash_map(any::<String>(), inner, 0..6)
+                    .prop_map(|members| members.into_iter().collect::<Value>()),
+            ]
+        })
+    }
+
+    /// Gives a byte or two at a time.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl std::io::Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.len().min(buffer.len()).min(1 + self.0.len() % 2);
+            let (now, later) = self.0.split_at(count);
+            buffer[..count].copy_from_slice(now);
+            self.0 = later;
+            Ok(count)
+        }
+    }
+
+    fn tree_of(source: impl std::io::Read) -> Value {
+        let mut tree = Tree::whole();
+        read_to(source, &mut tree).unwrap();
+        tree.into_root()
+    }
+
+    #[test]
+    fn long_texts_come_in_pieces_that_end_with_whole_characters() {
+        for unit in ["a", "é", "日", "😀", r"\n", r"\u00e9", r"\ud83d\ude00", r"\ud83d"] {
+            for shift in 0..4 {
+                let text = format!("{}{}", "x".repeat(shift), unit.repeat(3 * PIECE_BYTES / unit.len()));
+                let document = format!("{{\"a\":\"{text}\"}}");
+                let expected: Option<Value> = serde_json::from_str(&document).ok();
+                let found = tree_of(document.as_bytes());
+                match expected {
+                    Some(expected) => assert!(found == expected, "{unit} {shift}"),
+                    None => assert!(found["a"].as_str().unwrap().ends_with('\u{fffd}'), "{unit}"),
+                }
+            }
+        }
+        let long =
+            [b"{\"".as_slice(), &b"n".repeat(PIECE_BYTES + 9), b"\":", &b"1".repeat(2 * PIECE_BYTES), b"}"]
+                .concat();
+        let (name, value) = read_lenient(&long).unwrap().into_iter().next().unwrap();
+        assert_eq!((name.len(), value.as_str().unwrap().len()), (PIECE_BYTES, PIECE_BYTES));
+    }
+
+    #[test]
+    fn an_excerpt_is_bounded_and_has_some_of_every_member() {
+        let long = "line\n".repeat(800_000);
+        let many: Vec<Value> = (0..60_000).map(|number| json!({ "number": number, "text": "é" })).collect();
+        let document =
+            json!({ "a": { "list": many, "after": "x" }, "b": long, "c": [long, long, 7], "d": "short" });
+        let excerpt = read_excerpt(document.to_string().as_bytes()).unwrap();
+        let items = excerpt["a"]["list"].as_array().unwrap();
+        let left_out = format!("[... {} more items ...]", many.len() - (items.len() - 1));
+        assert_eq!((items.last().unwrap(), &items[1]), (&json!(left_out), &many[1]));
+        assert_eq!(excerpt["d"], "short");
+        let kept = excerpt["b"].as_str().unwrap();
+        assert!(kept.contains("[... truncated ") && kept.len() < 3_000_000, "{}", kept.len());
+        assert!(excerpt.to_string().len() < 12_000_000, "{}", excerpt.to_string().len());
+        let small = json!({ "tool_input": { "command": "ls" }, "tool_response": ["a", 1, null], "cwd": "/" });
+        assert_eq!(read_excerpt(small.to_string().as_bytes()).unwrap(), small);
+    }
+
+    proptest! {
+        #[test]
+        fn part_by_part_a_document_is_the_same(value in any_json(), spaces in 0..3_usize) {
+            let pretty = serde_json::to_string_pretty(&value).unwrap().replace("  ", &" \t\r"[..spaces]);
+            let expected: Value = serde_json::from_str(&pretty).unwrap();
+            prop_assert_eq!(tree_of(Trickle(pretty.as_bytes())), expected);
+        }
+
+        #[test]
+        fn sound_documents_are_left_alone(text in any::<String>()) {
+            let document = json!({ "a": text }).to_string();
+            prop_assert_eq!(&mended(document.as_bytes()).unwrap()["a"], &Value::from(text));
+        }
+
+        #[test]
+        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read_lenient(&bytes);
+            let wrapped = [b"{\"a\":\"".as_slice(), &bytes, b"\"}"].concat();
+            let _ = read_lenient(&wrapped);
+        }
+    }
+}

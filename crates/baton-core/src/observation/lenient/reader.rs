@@ -1,0 +1,343 @@
+//! Reading a document part by part, mending as it goes, without ever holding the whole.
+
+use std::io::{self, Read};
+
+use super::LenientError;
+
+/// How much of a text is handed on at a time: a shorter one comes in one piece.
+pub(crate) const PIECE_BYTES: usize = 64 * 1024;
+/// How much is asked of the source at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// How deep a document may be nested. It leaves room for what is put around it: readers of JSON end at 128.
+pub(super) const MAX_DEPTH: usize = 100;
+/// Stands in place of what is nested deeper.
+const TOO_DEEP: &str = "[nested too deeply]";
+/// The longest escape: two halves of a character.
+const MAX_ESCAPE_BYTES: usize = r"\ud83d\ude00".len();
+/// What some writers say in place of a number.
+const NO_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+
+/// Whom a document is told to, part by part, in its order.
+pub(crate) trait Visitor {
+    /// An object begins.
+    fn begin_object(&mut self) -> io::Result<()>;
+    /// The name of the member that comes next.
+    fn name(&mut self, name: &str) -> io::Result<()>;
+    /// The object ends.
+    fn end_object(&mut self) -> io::Result<()>;
+    /// A list begins.
+    fn begin_array(&mut self) -> io::Result<()>;
+    /// The list ends.
+    fn end_array(&mut self) -> io::Result<()>;
+    /// The next piece of a text.
+    fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()>;
+    /// A number, `true`, `false` or `null`, as JSON writes it.
+    fn literal(&mut self, literal: &str) -> io::Result<()>;
+}
+
+/// Why reading part by part ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is no document that can be read.
+    #[error(transparent)]
+    Document(#[from] LenientError),
+    /// It could not be read to its end.
+    #[error("the input broke off: {0}")]
+    Source(io::Error),
+    /// What was made of it could not be kept.
+    #[error("what was read could not be kept: {0}")]
+    Sink(io::Error),
+}
+
+/// Reads a document to its end and tells `visitor` of it.
+pub(crate) fn read_to(source: impl Read, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+    let mut reader =
+        Reader { source, buffer: vec![0; CHUNK_BYTES], at: 0, end: 0, passed: 0, text: Vec::new() };
+    reader.ensure(b"\xef\xbb\xbf".len())?;
+    if reader.window().starts_with(b"\xef\xbb\xbf") {
+        reader.at += 3;
+    }
+    if reader.next_byte()?.is_none() {
+        return Err(LenientError::Empty.into());
+    }
+    reader.value(0, visitor)?;
+    match reader.next_byte()? {
+        None => Ok(()),
+        Some(_) => Err(reader.wrong("something follows the document")),
+    }
+}
+
+struct Reader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// The part of the buffer that is still to be read.
+    at: usize,
+    end: usize,
+    /// How many bytes went through the buffer before it.
+    passed: usize,
+    /// The text that is being read, as bytes: what is no UTF-8 is mended when it is handed on.
+    text: Vec<u8>,
+}
+
+impl<R: Read> Reader<R> {
+    fn window(&self) -> &[u8] {
+        self.buffer.get(self.at..self.end).unwrap_or_default()
+    }
+
+    /// Reads on until so many bytes are there, or there are no more.
+    fn ensure(&mut self, count: usize) -> Result<(), ReadError> {
+        while self.end - self.at < count {
+            if self.end == self.buffer.len() {
+                self.buffer.copy_within(self.at..self.end, 0);
+                self.passed += self.at;
+                self.end -= self.at;
+                self.at = 0;
+            }
+            match self.source.read(self.buffer.get_mut(self.end..).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ReadError::Source(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next byte that is no blank, left where it is.
+    fn next_byte(&mut self) -> Result<Option<u8>, ReadError> {
+        loop {
+            self.ensure(1)?;
+            match self.window().first() {
+                Some(byte) if byte.is_ascii_whitespace() => self.at += 1,
+                other => return Ok(other.copied()),
+            }
+        }
+    }
+
+    fn wrong(&self, what: &str) -> ReadError {
+        LenientError::NotJson(format!("{what} at byte {}", self.passed + self.at)).into()
+    }
+
+    fn value(&mut self, depth: usize, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+        match self.next_byte()? {
+            Some(b'{' | b'[') if depth == MAX_DEPTH => {
+                self.skip_nested()?;
+                visitor.text(TOO_DEEP, true).map_err(ReadError::Sink)
+            }
+            Some(b'{') => self.object(depth, visitor),
+            Some(b'[') => self.array(depth, visitor),
+            Some(b'"') => {
+                self.at += 1;
+                self.text(|piece, is_last| visitor.text(piece, is_last))
+            }
+            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => self.number(visitor),
+            Some(b't' | b'f' | b'n') => self.word(visitor),
+            Some(_) => Err(self.wrong("a value is expected")),
+            None => Err(self.wrong("a value is missing")),
+        }
+    }
+
+    fn object(&mut self, depth: usize, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+        self.at += 1;
+        visitor.begin_object().map_err(ReadError::Sink)?;
+        if self.next_byte()? == Some(b'}') {
+            self.at += 1;
+            return visitor.end_object().map_err(ReadError::Sink);
+        }
+        loop {
+            if self.next_byte()? != Some(b'"') {
+                return Err(self.wrong("a name is expected"));
+            }
+            self.at += 1;
+            // Of a name that is longer than a piece, the first is its name.
+            let mut name = None;
+            self.text(|piece, _| {
+                name.get_or_insert_with(|| piece.to_owned());
+                Ok(())
+            })?;
+            visitor.name(&name.unwrap_or_default()).map_err(ReadError::Sink)?;
+            if self.next_byte()? != Some(b':') {
+                return Err(self.wrong("`:` is expected"));
+            }
+            self.at += 1;
+            self.value(depth + 1, visitor)?;
+            if self.ends(b'}')? {
+                return visitor.end_object().map_err(ReadError::Sink);
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+        self.at += 1;
+        visitor.begin_array().map_err(ReadError::Sink)?;
+        if self.next_byte()? == Some(b']') {
+            self.at += 1;
+            return visitor.end_array().map_err(ReadError::Sink);
+        }
+        loop {
+            self.value(depth + 1, visitor)?;
+            if self.ends(b']')? {
+                return visitor.end_array().map_err(ReadError::Sink);
+            }
+        }
+    }
+
+    /// Steps over a comma, or what ends a container; tells which it was.
+    fn ends(&mut self, closing: u8) -> Result<bool, ReadError> {
+        match self.next_byte()? {
+            Some(byte) if byte == closing || byte == b',' => {
+                self.at += 1;
+                Ok(byte == closing)
+            }
+            _ => Err(self.wrong("`,` or an end is expected")),
+        }
+    }
+
+    /// Steps over a container that is nested too deeply.
+    fn skip_nested(&mut self) -> Result<(), ReadError> {
+        let mut open = 0_usize;
+        loop {
+            match self.next_byte()? {
+                Some(b'"') => {
+                    self.at += 1;
+                    self.text(|_, _| Ok(()))?;
+                    continue;
+                }
+                Some(b'{' | b'[') => open += 1,
+                Some(b'}' | b']') => open -= 1,
+                Some(_) => {}
+                None => return Err(self.wrong("an end is missing")),
+            }
+            self.at += 1;
+            if open == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a text behind its opening quote, and hands it on in pieces.
+    fn text(&mut self, mut hand_on: impl FnMut(&str, bool) -> io::Result<()>) -> Result<(), ReadError> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        loop {
+            self.ensure(1)?;
+            let window = self.window();
+            if window.is_empty() {
+                return Err(self.wrong("a text has no end"));
+            }
+            let room = PIECE_BYTES - text.len();
+            let window = window.get(..room).unwrap_or(window);
+            let special = window.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+            let plain = special.unwrap_or(window.len());
+            text.extend_from_slice(window.get(..plain).unwrap_or_default());
+            let ends = special.is_some_and(|at| window.get(at) == Some(&b'"'));
+            self.at += plain;
+            if ends {
+                self.at += 1;
+                hand_on(&String::from_utf8_lossy(&text), true).map_err(ReadError::Sink)?;
+                self.text = text;
+                return Ok(());
+            }
+            if special.is_some() {
+                self.escape(&mut text)?;
+            }
+            if text.len() >= PIECE_BYTES {
+                let whole = complete(&text);
+                let piece = String::from_utf8_lossy(text.get(..whole).unwrap_or_default());
+                hand_on(&piece, false).map_err(ReadError::Sink)?;
+                text.drain(..whole);
+            }
+        }
+    }
+
+    /// Reads an escape. One that is none is taken as it is written, and half a character becomes the sign for that.
+    fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.ensure(MAX_ESCAPE_BYTES)?;
+        let (character, used) = match self.window() {
+            [_, simple @ (b'"' | b'\\' | b'/'), ..] => (char::from(*simple), 2),
+            [_, b'b', ..] => ('\u{8}', 2),
+            [_, b'f', ..] => ('\u{c}', 2),
+            [_, b'n', ..] => ('\n', 2),
+            [_, b'r', ..] => ('\r', 2),
+            [_, b't', ..] => ('\t', 2),
+            [_, rest @ ..] => unicode(rest).map_or(('\\', 1), |(character, used)| (character, used + 1)),
+            [] => ('\\', 1),
+        };
+        self.at += used.min(self.end - self.at);
+        text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        Ok(())
+    }
+
+    fn number(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+        self.ensure("-Infinity".len())?;
+        if let Some(word) = NO_NUMBERS.into_iter().find(|word| self.window().starts_with(word.as_bytes())) {
+            self.at += word.len();
+            return visitor.text(word, true).map_err(ReadError::Sink);
+        }
+        let mut digits = String::new();
+        let mut is_cut = false;
+        loop {
+            self.ensure(1)?;
+            let Some(byte) = self.window().first().filter(|byte| is_of_number(**byte)) else { break };
+            if digits.len() < PIECE_BYTES {
+                digits.push(char::from(*byte));
+            } else {
+                is_cut = true;
+            }
+            self.at += 1;
+        }
+        if !is_cut && serde_json::from_str::<serde_json::Number>(&digits).is_ok() {
+            return visitor.literal(&digits).map_err(ReadError::Sink);
+        }
+        // One that is out of range is kept as it was written.
+        if is_cut || digits.parse::<f64>().is_ok_and(f64::is_infinite) {
+            return visitor.text(&digits, true).map_err(ReadError::Sink);
+        }
+        Err(self.wrong("a number is no number"))
+    }
+
+    fn word(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
+        self.ensure("false".len())?;
+        let found =
+            ["true", "false", "null"].into_iter().find(|word| self.window().starts_with(word.as_bytes()));
+        let word = found.ok_or_else(|| self.wrong("a value is expected"))?;
+        self.at += word.len();
+        visitor.literal(word).map_err(ReadError::Sink)
+    }
+}
+
+const fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+}
+
+/// How much of a text does not end within a character.
+fn complete(text: &[u8]) -> usize {
+    let is_begun = |from: usize| {
+        let begun = std::str::from_utf8(text.get(from..).unwrap_or_default());
+        begun.is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    let last = text.len().saturating_sub(3)..text.len();
+    last.into_iter().find(|from| is_begun(*from)).unwrap_or(text.len())
+}
+
+/// Reads `uXXXX`, or both halves of a character; gives how many bytes that took.
+fn unicode(text: &[u8]) -> Option<(char, usize)> {
+    match code_unit(text)? {
+        high @ 0xD800..=0xDBFF => {
+            let low = text.get(5..).and_then(|more| code_unit(more.strip_prefix(b"\\")?));
+            match low {
+                Some(low @ 0xDC00..=0xDFFF) => {
+                    let point = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+                    Some((char::from_u32(point)?, 11))
+                }
+                _ => Some((char::REPLACEMENT_CHARACTER, 5)),
+            }
+        }
+        unit => Some((char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER), 5)),
+    }
+}
+
+fn code_unit(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"u")?.get(..4)?;
+    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
+}
