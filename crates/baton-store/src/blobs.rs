@@ -3,12 +3,13 @@
 //! A blob is written before the row that names it is committed, and is removed some time after the last row that named
 //! it is gone: a crash leaves a file that nobody names, never a row without its file.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::error::StoreError;
-use crate::files::{file_error, make_folder, write_durably};
+use crate::files::{DurableFile, file_error, make_folder, write_durably};
 
 /// How long a blob that nobody names is left alone: the transaction that will name it may still be under way.
 const GRACE: Duration = Duration::from_secs(3600);
@@ -30,6 +31,23 @@ impl BlobFolder {
         make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
         let path = self.file(name)?;
         write_durably(&path, bytes).map_err(|source| file_error(&path, source))
+    }
+
+    /// Begins a blob that is written little by little. The name must be a plain file name.
+    pub fn create(&self, name: &str) -> Result<DurableFile, StoreError> {
+        make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
+        let path = self.file(name)?;
+        DurableFile::create(&path).map_err(|source| file_error(&path, source))
+    }
+
+    /// Opens a blob; none when it is missing.
+    pub fn open(&self, name: &str) -> Result<Option<File>, StoreError> {
+        let path = self.file(name)?;
+        match File::open(&path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(file_error(&path, source)),
+        }
     }
 
     /// Reads a blob; none when it is missing.
@@ -83,7 +101,6 @@ impl BlobFolder {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
     use std::path::Path;

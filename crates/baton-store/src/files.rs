@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 
@@ -12,22 +12,62 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Writes a file (0600) and returns when it is on disk under its name: temporary file, fsync, rename, fsync of the
-/// folder.
+/// Writes a file (0600) and returns when it is on disk under its name.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
-    let name = path.file_name().ok_or_else(|| io::Error::other("the file has no name"))?;
-    let mut temporary = name.to_owned();
-    // The process id keeps two writers of the same name apart.
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = folder.join(temporary);
-    let written = write_new(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        // What went wrong is what counts; a leftover is swept with the orphans.
-        let _ = std::fs::remove_file(&temporary);
-        return written;
+    let mut file = DurableFile::create(path)?;
+    file.write_all(bytes)?;
+    file.finish()
+}
+
+/// A file (0600) that is written little by little and gets its name when it is complete: temporary file, fsync, rename, fsync
+/// of the folder. One that is dropped before that is gone; one of a process that was killed is swept with the orphans.
+#[derive(Debug)]
+pub struct DurableFile {
+    file: File,
+    temporary: PathBuf,
+    path: PathBuf,
+    is_named: bool,
+}
+
+impl DurableFile {
+    /// Begins a file.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or_else(|| io::Error::other("the file has no name"))?;
+        let mut temporary = name.to_owned();
+        // The process id keeps two writers of the same name apart.
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        Ok(Self { file, temporary, path: path.to_owned(), is_named: false })
     }
-    File::open(folder)?.sync_all()
+
+    /// Gives the file its name, once everything is on disk.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.temporary, &self.path)?;
+        self.is_named = true;
+        let folder = self.path.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
+        File::open(folder)?.sync_all()
+    }
+}
+
+impl Write for DurableFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for DurableFile {
+    fn drop(&mut self) {
+        if !self.is_named {
+            // What went wrong is what counts; a leftover is swept with the orphans.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
 }
 
 /// Says what a failure with a file or folder means to a caller.
@@ -36,10 +76,4 @@ pub(crate) fn file_error(path: &Path, source: io::Error) -> StoreError {
         return StoreError::Full;
     }
     StoreError::Folder { path: path.to_owned(), source }
-}
-
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }

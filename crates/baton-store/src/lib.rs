@@ -27,11 +27,11 @@ mod watch;
 
 pub use blobs::BlobFolder;
 pub use error::StoreError;
-pub use files::{make_folder, write_durably};
+pub use files::{DurableFile, make_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;
-pub use raw::{MAX_RAW_BYTES, pack_raw, unpack_raw};
+pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
     NewSummary, ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows,
