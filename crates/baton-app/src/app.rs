@@ -12,6 +12,7 @@ use crate::afterthought::Afterthoughts;
 use crate::call::{Call, Face, Reply};
 use crate::checkpoint::{MakeRoom, TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
+use crate::observation::Intake;
 use crate::open_call::{Answered, OpenCall, store_error};
 use crate::operation::{AnyOperation, operation as typed, request_id};
 use crate::prepare::{MAX_MESSAGE, clip};
@@ -60,6 +61,11 @@ impl App {
     /// The numbers that operations go by.
     pub fn settings(&self) -> &Settings {
         &self.inner.surroundings.settings
+    }
+
+    /// Reads reports for this store.
+    pub fn intake(&self) -> Intake {
+        Intake::new(self.settings().checkpoints.vault.blobs().cloned())
     }
 
     /// The present, as operations see it.
@@ -195,8 +201,13 @@ impl App {
 
     fn internal(&self, operation: &'static dyn AnyOperation) -> Option<InternalCall> {
         let correlation_id = self.correlation_id().ok()?;
-        let call =
-            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+        let call = Call {
+            actor: Actor::local(),
+            face: Face::Internal,
+            correlation_id,
+            idempotency_key: None,
+            attachment: None,
+        };
         Some(InternalCall { operation, call, params: json!({}) })
     }
 

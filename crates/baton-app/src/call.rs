@@ -3,6 +3,8 @@
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use serde_json::json;
 
+use crate::observation::LargeOutput;
+
 /// Through which face a call came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Face {
@@ -32,6 +34,8 @@ pub struct Call {
     pub correlation_id: CorrelationId,
     /// The client's own name for the request, if it gave one.
     pub idempotency_key: Option<IdempotencyKey>,
+    /// What came with it and is too large for its parameters.
+    pub attachment: Option<LargeOutput>,
 }
 
 /// How a call was answered. Every face sends the same body.

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::afterthought::{Afterthought, Afterthoughts};
 use crate::clock::Entropy;
+use crate::observation::LargeOutput;
 use crate::open_call::{Answered, OpenCall};
 use crate::settings::Settings;
 
@@ -112,6 +113,8 @@ pub struct Context<'a> {
     pub actor: &'a Actor,
     /// The correlation id of the call.
     pub correlation_id: &'a CorrelationId,
+    /// What came with the call and is too large for its parameters.
+    pub attachment: Option<&'a LargeOutput>,
     /// When the call came in.
     pub now: Timestamp,
     /// The numbers to go by.

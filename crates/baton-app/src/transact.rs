@@ -102,6 +102,7 @@ impl Surroundings {
         Context {
             actor: &call.actor,
             correlation_id: &call.correlation_id,
+            attachment: call.attachment.as_ref(),
             now,
             settings: &self.settings,
             entropy: self.entropy.as_ref(),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::observation::{LenientError, read_lenient};
 use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict};
 use serde_json::{Map, Value};
 
@@ -48,17 +47,6 @@ pub(crate) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
             Err(Fault::new(ErrorCode::InvalidRequest, "the body must be a JSON object"))
         }
     }
-}
-
-/// Reads the body of a request that passes on what somebody else said, mending what is broken in it.
-pub(crate) fn from_report(body: &[u8]) -> Result<Map<String, Value>, Fault> {
-    read_lenient(body).map_err(|error| {
-        let code = match error {
-            LenientError::Empty | LenientError::NotJson(_) => ErrorCode::InvalidJson,
-            LenientError::NotAnObject => ErrorCode::InvalidRequest,
-        };
-        Fault::new(code, error.to_string()).hint("send a JSON object as the body")
-    })
 }
 
 /// Reads a query.

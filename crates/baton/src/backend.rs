@@ -1,8 +1,10 @@
 //! Where a verb's operation runs: on the local store, or on a server over HTTP. The answer is the same.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_app::observation::{Hook, Intake, LargeOutput, Report};
 use baton_app::{
     App, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock, SystemEntropy,
     operation,
@@ -12,7 +14,7 @@ use baton_server::{Route, Verb, routes};
 use baton_store::{Store, StoreConfig, StoreError, Threads};
 use serde::Serialize;
 use serde_json::Value;
-use ureq::Agent;
+use ureq::{Agent, SendBody};
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -188,7 +190,7 @@ impl Backend {
         }
         let key = key.map(IdempotencyKey::parse).transpose()?;
         let reply = match self {
-            Self::Local(app) => call_local::<O>(app, params, key)?,
+            Self::Local(app) => call_local::<O>(app, params, key, None)?,
             Self::Remote(remote) => remote.call::<O>(params, key)?,
         };
         if reply.status != 200 {
@@ -199,12 +201,21 @@ impl Backend {
         Ok((output, data))
     }
 
-    /// Calls an operation with parameters that are taken as they are, and gives its answer unread.
-    pub(crate) fn submit<O: Operation>(&self, params: Value, key: Option<&str>) -> Result<Value, Failure> {
+    /// Passes a report on, and gives the answer unread.
+    pub(crate) fn report(
+        &self,
+        report: &Report,
+        key: Option<&str>,
+        intake: &Intake,
+    ) -> Result<Value, Failure> {
         let key = key.map(IdempotencyKey::parse).transpose()?;
+        let params = Value::Object(report.fields.clone());
         let reply = match self {
-            Self::Local(app) => call_local::<O>(app, params, key)?,
-            Self::Remote(remote) => remote.call::<O>(params, key)?,
+            Self::Local(app) => call_local::<Hook>(app, params, key, report.output.clone())?,
+            Self::Remote(remote) if report.output.is_some() => {
+                remote.send::<Hook>(params, key, Some(intake.document(report)?))?
+            }
+            Self::Remote(remote) => remote.call::<Hook>(params, key)?,
         };
         if reply.status != 200 {
             return Err(Failure::from_body(reply.error, &reply.body));
@@ -236,13 +247,14 @@ fn call_local<O: Operation>(
     app: &App,
     params: Value,
     key: Option<IdempotencyKey>,
+    attachment: Option<LargeOutput>,
 ) -> Result<Received, Failure> {
     let correlation_id = app.correlation_id()?;
     let idempotency_key = match key {
         None if O::KEY == KeyUse::Required => Some(IdempotencyKey::parse(correlation_id.as_str())?),
         key => key,
     };
-    let call = Call { actor: Actor::local(), face: Face::Cli, correlation_id, idempotency_key };
+    let call = Call { actor: Actor::local(), face: Face::Cli, correlation_id, idempotency_key, attachment };
     let Reply { status, error, body, .. } = app.call_blocking(operation::<O>(), call, params);
     Ok(Received { status, error, body })
 }
@@ -267,6 +279,16 @@ impl Remote {
     }
 
     fn call<O: Operation>(&self, params: Value, key: Option<IdempotencyKey>) -> Result<Received, Failure> {
+        self.send::<O>(params, key, None)
+    }
+
+    /// Sends a request with the parameters as its body, or with one that is read as it is sent.
+    fn send<O: Operation>(
+        &self,
+        params: Value,
+        key: Option<IdempotencyKey>,
+        document: Option<Box<dyn Read + Send>>,
+    ) -> Result<Received, Failure> {
         let route =
             routes().into_iter().find(|route| route.operation.name() == O::NAME).ok_or_else(|| {
                 Failure::new(Exit::Failure, "internal", format!("{} has no HTTP route", O::NAME))
@@ -290,13 +312,20 @@ impl Remote {
         }
         let (uri, body) = match route.verb {
             Verb::Get | Verb::Delete => (format!("{}{path}{}", self.url, query(&params)), String::new()),
+            Verb::Post if document.is_some() => (format!("{}{path}", self.url), String::new()),
             Verb::Post => (format!("{}{path}", self.url), params.to_string()),
         };
-        let request =
-            request.uri(uri).header("content-type", "application/json").body(body).map_err(|error| {
-                Failure::new(Exit::Usage, "invalid_config", format!("server {}: {error}", self.url))
-            })?;
-        let mut response = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        let request = request.uri(uri).header("content-type", "application/json");
+        let unusable = |error: ureq::http::Error| {
+            Failure::new(Exit::Usage, "invalid_config", format!("server {}: {error}", self.url))
+        };
+        let sent = match document {
+            Some(document) => {
+                self.agent.run(request.body(SendBody::from_owned_reader(document)).map_err(unusable)?)
+            }
+            None => self.agent.run(request.body(body).map_err(unusable)?),
+        };
+        let mut response = sent.map_err(|error| self.unreachable(&error))?;
         let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string();
         let body = body.map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();

@@ -2,59 +2,59 @@
 
 use baton_core::observation::{files_of, one_line};
 use baton_core::{ErrorCode, Fault, Session};
-use baton_store::{NewQueueItem, RawOutput, Tx, pack_raw};
+use baton_store::{NewQueueItem, RawOutput, Tx, pack_raw, place_raw};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::hook::{HookParams, Packed};
+use super::hook::HookParams;
 use crate::operation::{Context, store_fault};
 
-/// Larger packed output is a blob, where there is a folder for them.
-const MAX_ROW_BYTES: usize = 256 * 1024;
 /// The longest name of a tool and of its use.
 const MAX_NAME_CHARS: usize = 200;
+
+/// Tool output, ready to be stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Packed {
+    pub(crate) raw: RawOutput,
+    pub(crate) raw_bytes: u64,
+    pub(crate) files: Vec<String>,
+}
 
 /// Packs what a tool did. It takes as long as the output is large, so it is done before the transaction, and the output is
 /// written out once.
 pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed, Fault> {
     let nothing = Value::Null;
-    let failure = failure(params);
     let input = params.tool_input.as_ref().unwrap_or(&nothing);
-    let response = failure.as_ref().or(params.tool_response.as_ref()).unwrap_or(&nothing);
+    let response = params.tool_response.as_ref().unwrap_or(&nothing);
+    let error = params.error.as_deref().unwrap_or_default();
     let folder = params.root.as_deref().or(params.cwd.as_deref());
     let mut text = b"{\"tool_input\":".to_vec();
     append(&mut text, input)?;
     text.extend_from_slice(b",\"cwd\":");
     append(&mut text, &folder)?;
+    if !error.is_empty() {
+        text.extend_from_slice(b",\"error\":");
+        append(&mut text, &error)?;
+    }
     text.extend_from_slice(b",\"tool_response\":");
     let before = text.len();
     append(&mut text, response)?;
-    let raw_bytes = match response {
+    let said = match response {
         Value::Null => 0,
         Value::String(said) => said.len(),
         _ => text.len() - before,
     };
     text.push(b'}');
     let packed = pack_raw(&text).map_err(store_fault)?;
-    let raw = match context.settings.checkpoints.vault.blobs() {
-        Some(blobs) if packed.len() > MAX_ROW_BYTES => {
-            let name = format!("raw-{:032x}", context.random_bits()?);
-            blobs.put(&name, &packed).map_err(store_fault)?;
-            RawOutput::Blob(name)
-        }
-        _ => RawOutput::Row(packed),
-    };
-    Ok(Packed { raw, raw_bytes: raw_bytes as u64, files: files_of(input, folder) })
+    let blobs = context.settings.checkpoints.vault.blobs();
+    let name = blob_name(&format!("{:032x}", context.random_bits()?));
+    let raw = place_raw(packed, blobs, &name).map_err(store_fault)?;
+    Ok(Packed { raw, raw_bytes: (said + error.len()) as u64, files: files_of(input, folder) })
 }
 
-/// What a tool said that failed, marked as such: a message alone might be a result.
-fn failure(params: &HookParams) -> Option<Value> {
-    let error = params.error.as_ref().filter(|error| !error.is_empty())?;
-    let mut marked = json!({ "is_error": true, "content": error });
-    if let Some(response) = params.tool_response.as_ref().filter(|response| !response.is_null()) {
-        marked["tool_response"] = response.clone();
-    }
-    Some(marked)
+/// What the blob of an output is called.
+pub(super) fn blob_name(name: &str) -> String {
+    format!("raw-{name}")
 }
 
 fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {

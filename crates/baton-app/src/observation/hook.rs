@@ -3,16 +3,20 @@
 //! Owns the answer in the agents' own protocol and which session an event belongs to. What each event leads to is in the
 //! files beside this one.
 
+use std::sync::Arc;
+
 use baton_core::observation::{HookEvent, make_private};
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash, Timestamp,
     Track, Venture,
 };
-use baton_store::{MAX_RAW_BYTES, RawOutput, Tx};
+use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::capture::Packed;
+use super::intake::MAX_REPORT_BYTES;
 use super::mend::mend;
 use super::{capture, compact, end};
 use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
@@ -20,8 +24,6 @@ use crate::session::{StartSessionParams, begin_briefing, find_or_make};
 
 /// The longest prompt that is kept, in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
-/// What a report has beside what the tool said.
-const ENVELOPE_BYTES: usize = 1024 * 1024;
 
 /// Takes what a hook reports.
 #[derive(Debug)]
@@ -101,15 +103,7 @@ pub struct HookParams {
     pub reported_at: Option<Timestamp>,
     /// What was made ready of the tool's output.
     #[serde(skip)]
-    pub(crate) packed: Option<Packed>,
-}
-
-/// Tool output, ready to be stored.
-#[derive(Debug, Clone)]
-pub(crate) struct Packed {
-    pub(crate) raw: RawOutput,
-    pub(crate) raw_bytes: u64,
-    pub(crate) files: Vec<String>,
+    pub(crate) packed: Option<Arc<Packed>>,
 }
 
 /// What the agent is told, in its own protocol: nothing, or something for its context.
@@ -137,7 +131,7 @@ impl Operation for Hook {
         "Report what happened to an agent: a chat began or ended, a prompt, a tool use.";
     const EFFECT: Effect = Effect::Write;
     const PRIVACY: Privacy = Privacy::Redact(make_private);
-    const MAX_REQUEST_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
+    const MAX_REQUEST_BYTES: usize = MAX_REPORT_BYTES;
     const IDEMPOTENT: bool = false;
     const LENIENT: bool = true;
     const TELLS_OF_ITSELF: bool = true;
@@ -162,7 +156,10 @@ impl Operation for Hook {
 
     fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
         if params.event == HookEvent::PostToolUse {
-            params.packed = Some(capture::pack(context, params)?);
+            params.packed = Some(match context.attachment {
+                Some(output) => output.packed.clone(),
+                None => Arc::new(capture::pack(context, params)?),
+            });
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ mod end;
 mod finishing;
 mod health;
 mod hook;
+mod intake;
 mod list;
 mod material;
 mod mend;
@@ -22,6 +23,7 @@ pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
 pub use finishing::Finished;
 pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
+pub use intake::{Intake, LargeOutput, MAX_REPORT_BYTES, MAX_WHOLE_BYTES, Report};
 pub use list::{ListObservations, ListObservationsOutput, ListObservationsParams};
 pub use queue::{
     ListQueue, ListQueueOutput, ListQueueParams, PurgeQueue, PurgeQueueOutput, PurgeQueueParams,

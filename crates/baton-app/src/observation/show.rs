@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::raw::tool_use;
+use super::raw::{Extent, tool_use};
 use super::view::ObservationView;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
@@ -65,7 +65,7 @@ impl Operation for ShowObservation {
             output.raw_kept = Some(raw.is_some());
             if let (Some(item), Some(raw)) = (item, raw) {
                 let blobs = context.settings.checkpoints.vault.blobs();
-                let tool_use = tool_use(&item, raw, blobs).map_err(store_fault)?;
+                let tool_use = tool_use(&item, raw, blobs, Extent::Whole).map_err(store_fault)?;
                 output.tool_input = Some(tool_use.tool_input);
                 output.tool_response = Some(tool_use.tool_response);
             }

@@ -13,7 +13,7 @@ use baton_store::{
 
 use super::finishing::{self, Finished};
 use super::material::{Gathered, gather};
-use super::raw::tool_use;
+use super::raw::{Extent, tool_use};
 use crate::app::App;
 use crate::operation::store_fault;
 use crate::transact::Failed;
@@ -151,12 +151,13 @@ impl WorkQueue {
     pub fn tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
         let blobs = self.app.settings().checkpoints.vault.blobs();
         if let Some(bytes) = &claimed.item.raw_output {
-            return tool_use(&claimed.item, RawOutput::Row(bytes.clone()), blobs).map_err(store_fault);
+            return tool_use(&claimed.item, RawOutput::Row(bytes.clone()), blobs, Extent::Excerpt)
+                .map_err(store_fault);
         }
         let id = claimed.item.id;
         let raw = self.read(move |tx| tx.queue_raw(id).map_err(store_fault))?;
         let raw = raw.ok_or_else(|| store_fault(StoreError::corrupt("pending_queue", "the item is gone")))?;
-        tool_use(&claimed.item, raw, blobs).map_err(store_fault)
+        tool_use(&claimed.item, raw, blobs, Extent::Excerpt).map_err(store_fault)
     }
 
     /// Makes the observation of a claimed item, to be [stored](Self::finish).

@@ -129,6 +129,7 @@ impl Stage {
             face: Face::Mcp,
             correlation_id: self.app.correlation_id().unwrap(),
             idempotency_key: key.map(|key| IdempotencyKey::parse(key).unwrap()),
+            attachment: None,
         }
     }
 

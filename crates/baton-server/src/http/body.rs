@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio::time::timeout;
 
 /// How much of a body is read in all, so that a client hears why it was refused.
-const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
+pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
 /// How long a body may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How much room is made for a body on the word of its head alone.
 const MAX_TRUSTED_BYTES: usize = 1024 * 1024;
 

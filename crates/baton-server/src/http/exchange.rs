@@ -9,6 +9,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response};
+use baton_app::observation::{LargeOutput, Report};
 use baton_app::token::Authenticator;
 use baton_app::{App, Call, Face, RefusedCall, Reply};
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
@@ -17,8 +18,9 @@ use serde_json::{Map, Value};
 use crate::http::body::{discard, read_body};
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
+use crate::http::report::receive_report;
 use crate::http::respond::{allow, respond};
-use crate::params::{Literal, add_path, from_body, from_query, from_report, literal_params};
+use crate::params::{Literal, add_path, from_body, from_query, literal_params};
 use crate::routes::{Route, Verb};
 
 /// What every exchange needs.
@@ -73,8 +75,8 @@ impl Endpoint {
             }
         };
         let reply = match accepted {
-            Ok((actor, (idempotency_key, params))) => {
-                let call = Call { actor, face, correlation_id, idempotency_key };
+            Ok((actor, Accepted { idempotency_key, params, attachment })) => {
+                let call = Call { actor, face, correlation_id, idempotency_key, attachment };
                 self.shared.app.call(self.route.operation, call, Value::Object(params)).await
             }
             Err(fault) => self.shared.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault),
@@ -83,23 +85,27 @@ impl Endpoint {
         respond(reply)
     }
 
-    async fn accept(
-        &self,
-        parts: &mut Parts,
-        body: Body,
-    ) -> Result<(Option<IdempotencyKey>, Map<String, Value>), Fault> {
+    async fn accept(&self, parts: &mut Parts, body: Body) -> Result<Accepted, Fault> {
         let lenient = self.route.operation.lenient();
+        let mut attachment = None;
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
                 discard(body).await;
                 from_query(parts.uri.query().unwrap_or_default(), &self.literals)
             }
+            Verb::Post if lenient => {
+                let report = receive_report(self.shared.app.intake(), body).await;
+                report.map(|Report { fields, output }| {
+                    attachment = output;
+                    fields
+                })
+            }
             Verb::Post => {
                 let body = read_body(&parts.headers, body, self.route.operation.max_request_bytes()).await;
-                body.and_then(|body| if lenient { from_report(&body) } else { from_body(&body) })
+                body.and_then(|body| from_body(&body))
             }
         };
-        let key = idempotency_key(&parts.headers)?;
+        let idempotency_key = idempotency_key(&parts.headers)?;
         let mut params = sent?;
         if self.route.path.contains('{') {
             let found = RawPathParams::from_request_parts(parts, &())
@@ -113,8 +119,15 @@ impl Endpoint {
             }
             add_path(&mut params, names, &self.literals)?;
         }
-        Ok((key, params))
+        Ok(Accepted { idempotency_key, params, attachment })
     }
+}
+
+/// A request, taken apart.
+struct Accepted {
+    idempotency_key: Option<IdempotencyKey>,
+    params: Map<String, Value>,
+    attachment: Option<LargeOutput>,
 }
 
 /// A request that may go on: what it is called and where it wants to go.

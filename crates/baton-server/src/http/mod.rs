@@ -6,6 +6,7 @@ mod limit;
 mod local;
 mod mcp;
 mod metrics;
+mod report;
 mod respond;
 mod server;
 mod service;

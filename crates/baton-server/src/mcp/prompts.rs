@@ -95,7 +95,7 @@ impl Desk {
     /// Asks an operation.
     pub(super) async fn ask<O: Operation>(&self, params: Value) -> Result<O::Output, Fault> {
         let Caller { actor, correlation_id } = self.caller.clone();
-        let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None };
+        let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };
         let reply = self.app.call(operation::<O>(), call, params).await;
         let unreadable = |_| Fault::new(ErrorCode::Internal, format!("{} gave no answer", O::NAME));
         let Some(code) = reply.error else { return serde_json::from_str(&reply.body).map_err(unreadable) };

@@ -109,7 +109,7 @@ impl McpServer {
         let Caller { actor, correlation_id } = caller;
         match self.idempotency_key(operation, arguments.remove(IDEMPOTENCY_KEY)) {
             Ok(idempotency_key) => {
-                let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key };
+                let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key, attachment: None };
                 self.app.call(operation, call, Value::Object(arguments)).await
             }
             Err(fault) => Reply::fault(&fault, correlation_id),

@@ -286,7 +286,13 @@ pub(crate) fn worker_with(app: &App, concurrency: usize) -> Worker {
 
 pub(crate) fn call(app: &App, name: &str, params: Value) -> Reply {
     let correlation_id = app.correlation_id().unwrap();
-    let call = Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+    let call = Call {
+        actor: Actor::local(),
+        face: Face::Internal,
+        correlation_id,
+        idempotency_key: None,
+        attachment: None,
+    };
     app.call_blocking(find(name).unwrap(), call, params)
 }
 

@@ -4,15 +4,16 @@
 //! stores them holds a lock on the folder meanwhile: they are stored in their order, and before what came later.
 
 use std::fs::{File, TryLockError};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
-use baton_core::Timestamp;
-use baton_core::observation::make_private;
-use baton_store::{make_folder, write_durably};
+use baton_core::{ErrorCode, Timestamp};
+use baton_store::{DurableFile, make_folder};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Journal;
 use crate::data_dir::DataDir;
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A report that breaks whoever stores it is tried for so long.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(86_400);
+/// The first line of a file is no longer.
+const MAX_LABEL_BYTES: u64 = 16 * 1024;
 /// What the files of reports end in; those with the second name were being stored by an earlier version that ended.
 const WAITING: [&str; 2] = [".json", ".taking"];
 const REFUSED: &str = ".refused";
@@ -38,14 +41,36 @@ pub(crate) enum Addressee {
     Server(String),
 }
 
-/// A report as it is kept.
+/// What is on the first line of a file; the rest of it is the report.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+#[serde(deny_unknown_fields)]
+struct Label {
     /// None where the configuration could not be read: it is for whomever reports go to once it can be.
     #[serde(rename = "for")]
     addressee: Option<Addressee>,
     at: Timestamp,
-    report: Value,
+}
+
+/// The file of an earlier version.
+#[derive(Debug, Deserialize)]
+struct Earlier {
+    #[serde(rename = "for")]
+    addressee: Option<Addressee>,
+    at: Timestamp,
+    report: Map<String, Value>,
+}
+
+/// A report that waits, before it is read.
+struct Waiting {
+    label: Label,
+    rest: Rest,
+}
+
+enum Rest {
+    /// It is the rest of the file.
+    Unread(BufReader<File>),
+    /// It is read already.
+    Read(Map<String, Value>),
 }
 
 /// What became of a report that was to be stored.
@@ -99,13 +124,21 @@ impl HookSpill {
     }
 
     /// Keeps a report, durably.
-    pub(crate) fn put(&self, addressee: Option<&Addressee>, mut report: Value) -> std::io::Result<()> {
-        make_private(&mut report);
+    pub(crate) fn put(
+        &self,
+        addressee: Option<&Addressee>,
+        report: &Report,
+        intake: &Intake,
+    ) -> std::io::Result<()> {
         make_folder(&self.folder)?;
-        let at = SystemClock.now();
+        let label = Label { addressee: addressee.cloned(), at: SystemClock.now() };
         let name = format!("{:020}-{}.json", nanoseconds(), std::process::id());
-        let kept = serde_json::to_vec(&Kept { addressee: addressee.cloned(), at, report })?;
-        write_durably(&self.folder.join(name), &kept)
+        let mut document =
+            intake.document(report).map_err(|fault| std::io::Error::other(fault.to_string()))?;
+        let mut file = DurableFile::create(&self.folder.join(name))?;
+        writeln!(file, "{}", serde_json::to_string(&label)?)?;
+        std::io::copy(&mut document, &mut file)?;
+        file.finish()
     }
 
     /// Tells whether no report waits.
@@ -142,7 +175,8 @@ impl HookSpill {
         &self,
         addressee: &Addressee,
         within: Duration,
-        mut store: impl FnMut(Value, &str) -> Taken,
+        intake: &Intake,
+        mut store: impl FnMut(&Report, &str) -> Taken,
     ) -> TakenIn {
         let mut taken = TakenIn { stored: 0, left: 0, blocked: false };
         let deadline = Instant::now() + within;
@@ -160,18 +194,15 @@ impl HookSpill {
                 break;
             }
             let path = self.folder.join(&name);
-            let kept = match std::fs::read(&path) {
-                Ok(bytes) => read(&bytes, stem),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    self.put_aside(&path, "spill", &format!("it cannot be read: {error}"));
+            let Waiting { label: Label { addressee: meant, at }, rest } = match open(&path, stem) {
+                Ok(waiting) => waiting,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    self.put_aside(&path, "spill", &format!("it is no report: {error}"));
                     continue;
                 }
-            };
-            let Kept { addressee: meant, at, report } = match kept {
-                Ok(kept) => kept,
                 Err(error) => {
-                    self.put_aside(&path, "spill", &format!("it is no report: {error}"));
+                    self.put_aside(&path, "spill", &format!("it cannot be read: {error}"));
                     continue;
                 }
             };
@@ -179,8 +210,23 @@ impl HookSpill {
                 taken.left += 1;
                 continue;
             }
-            let event = report["event"].as_str().unwrap_or("spill").to_owned();
-            match store(dated(report, at), &format!("hook-{stem}")) {
+            let report = match rest {
+                Rest::Unread(file) => intake.read_as(stem, file, |_| {}),
+                Rest::Read(fields) => Ok(Report { fields, output: None }),
+            };
+            let report = match report {
+                Ok(report) => dated(report, at),
+                Err(fault) if fault.code == ErrorCode::StoreUnavailable => {
+                    taken.blocked = true;
+                    break;
+                }
+                Err(fault) => {
+                    self.put_aside(&path, "spill", &format!("it is no report: {}", fault.message));
+                    continue;
+                }
+            };
+            let event = report.fields.get("event").and_then(Value::as_str).unwrap_or("spill").to_owned();
+            match store(&report, &format!("hook-{stem}")) {
                 Taken::Stored => {
                     taken.stored += 1;
                     if let Err(error) = std::fs::remove_file(&path) {
@@ -214,22 +260,30 @@ impl HookSpill {
     }
 }
 
-/// Reads a report. Earlier versions kept it alone, and its time in its name.
-fn read(bytes: &[u8], stem: &str) -> Result<Kept, serde_json::Error> {
-    let value: Value = serde_json::from_slice(bytes)?;
-    if value.get("event").is_none() {
-        return serde_json::from_value(value);
+/// Opens the file of a report, and reads whom it is for.
+fn open(path: &Path, stem: &str) -> std::io::Result<Waiting> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut line = Vec::new();
+    file.by_ref().take(MAX_LABEL_BYTES).read_until(b'\n', &mut line)?;
+    if let Ok(label) = serde_json::from_slice(&line) {
+        return Ok(Waiting { label, rest: Rest::Unread(file) });
+    }
+    // An earlier version: the report inside its label, or alone with its time in its name.
+    let no_report = |error: serde_json::Error| std::io::Error::new(ErrorKind::InvalidData, error);
+    let fields: Map<String, Value> = serde_json::from_slice(&std::fs::read(path)?).map_err(no_report)?;
+    if !fields.contains_key("event") {
+        let Earlier { addressee, at, report } =
+            serde_json::from_value(Value::Object(fields)).map_err(no_report)?;
+        return Ok(Waiting { label: Label { addressee, at }, rest: Rest::Read(report) });
     }
     let nanoseconds: Option<i64> = stem.split('-').next().and_then(|time| time.parse().ok());
     let at = nanoseconds.map_or_else(|| SystemClock.now(), |time| Timestamp::from_millis(time / 1_000_000));
-    Ok(Kept { addressee: None, at, report: value })
+    Ok(Waiting { label: Label { addressee: None, at }, rest: Rest::Read(fields) })
 }
 
 /// Says in a report when it was made.
-fn dated(mut report: Value, at: Timestamp) -> Value {
-    if let Value::Object(fields) = &mut report {
-        fields.entry("reported_at").or_insert_with(|| at.to_string().into());
-    }
+fn dated(mut report: Report, at: Timestamp) -> Report {
+    report.fields.entry("reported_at").or_insert_with(|| at.to_string().into());
     report
 }
 
@@ -260,27 +314,36 @@ mod tests {
 
     fn put(spill: &HookSpill, number: u32, addressee: Option<Addressee>) {
         let report = json!({ "event": "stop", "number": number, "prompt": "a <private>b</private>" });
-        spill.put(addressee.as_ref(), report).unwrap();
+        let fields = report.as_object().unwrap().clone();
+        spill.put(addressee.as_ref(), &Report { fields, output: None }, &Intake::default()).unwrap();
+    }
+
+    fn take_in(
+        spill: &HookSpill,
+        addressee: &Addressee,
+        store: impl FnMut(&Report, &str) -> Taken,
+    ) -> TakenIn {
+        spill.take_in(addressee, LONG, &Intake::default(), store)
     }
 
     #[test]
     fn reports_are_stored_once_in_order_and_wait_while_they_cannot_be() {
         let home = tempfile::tempdir().unwrap();
         let spill = HookSpill::of(home.path());
-        let none = spill.take_in(&Addressee::Store, LONG, |_, _| panic!("there is nothing"));
+        let none = take_in(&spill, &Addressee::Store, |_, _| panic!("there is nothing"));
         assert_eq!(none, TakenIn { stored: 0, left: 0, blocked: false });
         for number in 0..3 {
             put(&spill, number, Some(Addressee::Store));
         }
         assert_eq!((spill.len(), spill.is_empty()), (3, false));
-        let blocked = spill.take_in(&Addressee::Store, LONG, |_, _| Taken::Unavailable);
+        let blocked = take_in(&spill, &Addressee::Store, |_, _| Taken::Unavailable);
         assert_eq!(blocked, TakenIn { stored: 0, left: 0, blocked: true });
         let mut seen = Vec::new();
-        let taken = spill.take_in(&Addressee::Store, LONG, |report, key| {
+        let taken = take_in(&spill, &Addressee::Store, |report, key| {
             assert!(key.starts_with("hook-"), "{key}");
-            assert_eq!(report["prompt"], "a [private]");
-            assert!(report["reported_at"].as_str().unwrap().parse::<Timestamp>().is_ok());
-            seen.push(report["number"].clone());
+            assert_eq!(report.fields["prompt"], "a [private]");
+            assert!(report.fields["reported_at"].as_str().unwrap().parse::<Timestamp>().is_ok());
+            seen.push(report.fields["number"].clone());
             Taken::Stored
         });
         assert_eq!((taken.stored, spill.len()), (3, 0));
@@ -297,8 +360,8 @@ mod tests {
         put(&spill, 3, None);
         let seen = |addressee: &Addressee| {
             let mut seen = Vec::new();
-            spill.take_in(addressee, LONG, |report, _| {
-                seen.push(report["number"].as_u64().unwrap());
+            take_in(&spill, addressee, |report, _| {
+                seen.push(report.fields["number"].as_u64().unwrap());
                 Taken::Stored
             });
             seen
@@ -316,7 +379,7 @@ mod tests {
         std::fs::write(spill.folder().join("1.json"), b"{\"trunc").unwrap();
         let old = json!({ "event": "stop", "number": 2 }).to_string();
         std::fs::write(spill.folder().join("00000000000000000002-1.json"), old).unwrap();
-        let taken = spill.take_in(&Addressee::Store, LONG, |report, _| match report["number"].as_u64() {
+        let taken = take_in(&spill, &Addressee::Store, |report, _| match report.fields["number"].as_u64() {
             Some(2) => Taken::Broken("it breaks".to_owned()),
             _ => Taken::Refused("it is wrong".to_owned()),
         });

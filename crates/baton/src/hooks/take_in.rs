@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baton_app::observation::Hook;
+use baton_app::observation::{Hook, Report};
 use baton_app::{App, Call, Face, operation};
 use baton_core::{Actor, IdempotencyKey};
 use serde_json::Value;
@@ -21,7 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(300);
 
 /// Stores the reports that wait for the store of this machine.
 pub(crate) fn take_in_reports(app: &App, data_dir: &Path) -> TakenIn {
-    let taken = HookSpill::of(data_dir).take_in(&Addressee::Store, AT_A_TIME, |report, key| {
+    let spill = HookSpill::of(data_dir);
+    let taken = spill.take_in(&Addressee::Store, AT_A_TIME, &app.intake(), |report, key| {
         store(app, report, key).map_or_else(|failure| Taken::from(&failure), |()| Taken::Stored)
     });
     if taken.stored > 0 {
@@ -30,14 +31,15 @@ pub(crate) fn take_in_reports(app: &App, data_dir: &Path) -> TakenIn {
     taken
 }
 
-fn store(app: &App, report: Value, key: &str) -> Result<(), Failure> {
+fn store(app: &App, report: &Report, key: &str) -> Result<(), Failure> {
     let call = Call {
         actor: Actor::local(),
         face: Face::Internal,
         correlation_id: app.correlation_id()?,
         idempotency_key: Some(IdempotencyKey::parse(key)?),
+        attachment: report.output.clone(),
     };
-    let reply = app.call_blocking(operation::<Hook>(), call, report);
+    let reply = app.call_blocking(operation::<Hook>(), call, Value::Object(report.fields.clone()));
     if reply.status == 200 { Ok(()) } else { Err(Failure::from_body(reply.error, &reply.body)) }
 }
 

@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use baton_app::observation::Hook;
-use baton_core::observation::{HookEvent, read_lenient};
+use baton_app::observation::{Intake, Report};
+use baton_core::observation::HookEvent;
 use baton_core::{Agent, Label};
-use baton_store::MAX_RAW_BYTES;
+use baton_store::BlobFolder;
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::backend::Backend;
 use crate::config::{Config, Sources};
+use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::{Addressee, HookSpill, Journal, Taken, describe_place};
 use crate::logging;
@@ -28,8 +29,6 @@ use crate::output::{Failure, warn};
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// How long a hook may store what waits from before.
 const FOR_OTHERS: Duration = Duration::from_secs(2);
-/// What a report has beside what the tool said.
-const ENVELOPE_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
@@ -106,7 +105,7 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources) {
 /// Keeps what a hook is told as a file, for as long as nobody knows where it goes.
 fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
     warn(trouble);
-    let desk = Arc::new(Desk::of(args.clone(), folder, None));
+    let desk = Arc::new(Desk::of(args.clone(), folder, None, Intake::default()));
     watch_the_clock(desk.clone());
     let failure = desk.hear().map_or_else(|failure| failure, |report| desk.keep(report, trouble));
     desk.journal.record(&args.event, &failure.message);
@@ -119,7 +118,10 @@ fn attend(args: &HookArgs, config: &Config) {
         agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
         ..args.clone()
     };
-    let desk = Arc::new(Desk::of(args, &config.data_dir, Some(addressee)));
+    // What goes to a server, or into a database that others use too, is not kept in the blobs of this machine.
+    let is_local = config.server.is_none() && config.database_url.is_none();
+    let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
+    let desk = Arc::new(Desk::of(args, &config.data_dir, Some(addressee), Intake::new(blobs)));
     watch_the_clock(desk.clone());
     match desk.take(config) {
         Ok(Some(answer)) => crate::output::print(&answer.to_string()),
@@ -143,12 +145,14 @@ fn watch_the_clock(desk: Arc<Desk>) {
         loop {
             std::thread::sleep(TIME_LIMIT);
             let before = std::mem::replace(&mut received, desk.received.load(Ordering::Relaxed));
-            if desk.input.get().is_some() || received == before {
+            if desk.report.get().is_some() || received == before {
                 break;
             }
         }
-        let kept = desk.report().map(|report| desk.keep(report, "it took too long"));
-        let message = kept.map_or_else(|failure| failure.message, |failure| failure.message);
+        let message = match desk.report.get() {
+            Some(report) => desk.keep(report, "it took too long").message,
+            None => "the agent did not send its report to the end; nothing of it was kept".to_owned(),
+        };
         desk.journal.record(&desk.args.event, &message);
         std::process::exit(Exit::Ok as i32);
     };
@@ -165,28 +169,34 @@ struct Desk {
     addressee: Option<Addressee>,
     /// How many bytes the agent has sent so far.
     received: AtomicUsize,
+    intake: Intake,
     /// What the agent sent, once it is there.
-    input: OnceLock<Vec<u8>>,
+    report: OnceLock<Report>,
 }
 
 impl Desk {
-    fn of(args: HookArgs, data_dir: &Path, addressee: Option<Addressee>) -> Self {
+    fn of(args: HookArgs, data_dir: &Path, addressee: Option<Addressee>, intake: Intake) -> Self {
         Self {
             args,
             journal: Journal::of(data_dir),
             spill: HookSpill::of(data_dir),
             addressee,
             received: AtomicUsize::new(0),
-            input: OnceLock::new(),
+            intake,
+            report: OnceLock::new(),
         }
     }
 
     /// Reads what the agent sends, and puts together what is to be stored.
-    fn hear(&self) -> Result<Value, Failure> {
-        let input = read_input(&self.received)?;
-        // Nobody else sets it.
-        let _ = self.input.set(input);
-        self.report()
+    fn hear(&self) -> Result<&Report, Failure> {
+        let stdin = Counted { reader: std::io::stdin().lock(), count: &self.received };
+        let report = self.intake.read(stdin, |report| self.complete(report))?;
+        let event = &self.args.event;
+        if HookEvent::from_name(event).is_none() {
+            let message = format!("`{event}` is no event that is known here");
+            return Err(Failure::new(Exit::Validation, "invalid_request", message));
+        }
+        Ok(self.report.get_or_init(|| report))
     }
 
     /// Stores a report, after those that wait from before; gives what the agent is told, if anything.
@@ -200,12 +210,11 @@ impl Desk {
         if !self.spill.is_empty() && self.is_behind_others(&backend) {
             return Err(self.keep(report, "reports from before it wait to be stored"));
         }
-        match backend.submit::<Hook>(report, None) {
+        match backend.report(report, None, &self.intake) {
             Ok(answer) => {
                 Ok(Some(answer).filter(|answer| answer.as_object().is_some_and(|fields| !fields.is_empty())))
             }
-            // It is put together once more, rather than copied for the rare case.
-            Err(failure) if may_pass(&failure) => Err(self.keep(self.report()?, &failure.message)),
+            Err(failure) if may_pass(&failure) => Err(self.keep(report, &failure.message)),
             Err(failure) => Err(failure),
         }
     }
@@ -226,25 +235,22 @@ impl Desk {
     /// may be the end of what happened before, or a new beginning after its end.
     fn is_behind_others(&self, backend: &Backend) -> bool {
         let Some(addressee) = &self.addressee else { return false };
-        let store = |report, key: &str| {
+        let store = |report: &Report, key: &str| {
             backend
-                .submit::<Hook>(report, Some(key))
+                .report(report, Some(key), &self.intake)
                 .map_or_else(|failure| Taken::from(&failure), |_| Taken::Stored)
         };
-        self.spill.take_in(addressee, FOR_OTHERS, store).blocked
+        self.spill.take_in(addressee, FOR_OTHERS, &self.intake, store).blocked
     }
 
-    /// Puts together what is to be stored.
-    fn report(&self) -> Result<Value, Failure> {
-        let wrong = |message: String| Failure::new(Exit::Validation, "invalid_request", message);
+    /// Adds to a report what is known beside it.
+    fn complete(&self, report: &mut Map<String, Value>) {
         let HookArgs { event, client, agent } = &self.args;
-        let known = HookEvent::from_name(event)
-            .ok_or_else(|| wrong(format!("`{event}` is no event that is known here")))?;
-        let input = self.input.get().map(Vec::as_slice).unwrap_or_default();
-        let mut report = read_lenient(input).map_err(|error| wrong(error.to_string()))?;
         // What is null is as good as left out, and may then be told by the place.
         report.retain(|_, value| !value.is_null());
-        report.insert("event".into(), known.as_str().into());
+        if let Some(event) = HookEvent::from_name(event) {
+            report.insert("event".into(), event.as_str().into());
+        }
         let client = client.as_deref().filter(|client| client.parse::<Label>().is_ok());
         let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());
         for (field, given) in [("client", client), ("agent", agent)] {
@@ -252,13 +258,13 @@ impl Desk {
                 report.insert(field.into(), given.into());
             }
         }
-        describe_place(&mut report);
-        Ok(Value::Object(report))
+        describe_place(report);
     }
 
     /// Keeps a report as a file; says so, or that even this failed.
-    fn keep(&self, report: Value, trouble: &str) -> Failure {
-        let message = match self.spill.put(self.addressee.as_ref(), report) {
+    fn keep(&self, report: &Report, trouble: &str) -> Failure {
+        let kept = self.spill.put(self.addressee.as_ref(), report, &self.intake);
+        let message = match kept {
             Ok(()) => format!("{trouble}; kept as a file until it can be stored"),
             Err(error) => format!("{trouble}; it could not be kept as a file either: {error}"),
         };
@@ -283,23 +289,6 @@ impl<R: Read> Read for Counted<'_, R> {
         self.count.fetch_add(read, Ordering::Relaxed);
         Ok(read)
     }
-}
-
-/// Reads what the agent sends, up to what can be kept.
-fn read_input(received: &AtomicUsize) -> Result<Vec<u8>, Failure> {
-    let limit = MAX_RAW_BYTES + ENVELOPE_BYTES;
-    let mut input = Vec::with_capacity(64 * 1024);
-    let mut stdin = Counted { reader: std::io::stdin().lock(), count: received };
-    let unreadable =
-        |error: std::io::Error| Failure::new(Exit::Failure, "internal", format!("standard input: {error}"));
-    stdin.by_ref().take(limit as u64 + 1).read_to_end(&mut input).map_err(unreadable)?;
-    if input.len() > limit {
-        // The agent writes all of it, whether it is read or not.
-        std::io::copy(&mut stdin, &mut std::io::sink()).map_err(unreadable)?;
-        let message = format!("the report is larger than {limit} bytes; nothing of it was kept");
-        return Err(Failure::new(Exit::Validation, "payload_too_large", message));
-    }
-    Ok(input)
 }
 
 #[cfg(test)]

@@ -102,8 +102,13 @@ async fn clean_up_every_minute(app: App) {
         let mut params = json!({ "unless_within_seconds": 50 });
         while more {
             let Ok(correlation_id) = app.correlation_id() else { break };
-            let call =
-                Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+            let call = Call {
+                actor: Actor::local(),
+                face: Face::Internal,
+                correlation_id,
+                idempotency_key: None,
+                attachment: None,
+            };
             let reply = app.call(operation::<Cleanup>(), call, params).await;
             let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
             if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {

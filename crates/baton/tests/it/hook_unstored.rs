@@ -127,12 +127,16 @@ fn what_was_stored_but_not_removed_is_not_stored_twice() {
 #[test]
 fn what_an_earlier_version_kept_and_began_to_store_is_stored() {
     let (hooked, waiting) = chat_waits();
-    for path in &waiting[1..] {
+    for path in &waiting[2..] {
         std::fs::remove_file(path).unwrap();
     }
-    let kept: Value = serde_json::from_slice(&std::fs::read(&waiting[0]).unwrap()).unwrap();
-    std::fs::write(waiting[0].with_extension("taking"), kept["report"].to_string()).unwrap();
+    // One kept a report alone and renamed it while it was stored, one kept it inside its label.
+    let (_, report) = kept(&waiting[0]);
+    std::fs::write(waiting[0].with_extension("taking"), report.to_string()).unwrap();
     std::fs::remove_file(&waiting[0]).unwrap();
+    let (mut label, report) = kept(&waiting[1]);
+    label["report"] = report;
+    std::fs::write(&waiting[1], label.to_string()).unwrap();
     hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
     assert!(hooked.spilled().is_empty());
     hooked.hook("pre-compact", &hooked.claude("PreCompact", json!({})));
@@ -140,10 +144,16 @@ fn what_an_earlier_version_kept_and_began_to_store_is_stored() {
     assert_eq!(saved["context"]["prompts"], json!(["Make it fast"]));
 }
 
+/// The label and the report of a file that waits.
+fn kept(path: &Path) -> (Value, Value) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (label, report) = text.split_once('\n').unwrap();
+    (serde_json::from_str(label).unwrap(), serde_json::from_str(report).unwrap())
+}
+
 /// When a file of the data folder was written, as observations have it.
 fn written_at(path: &Path) -> i64 {
-    let kept: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    kept["at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis()
+    kept(path).0["at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis()
 }
 
 #[test]

@@ -333,8 +333,13 @@ async fn clean_up_now_and_then(app: App) {
     loop {
         minutes.tick().await;
         let Ok(correlation_id) = app.correlation_id() else { continue };
-        let call =
-            Call { actor: Actor::local(), face: Face::Internal, correlation_id, idempotency_key: None };
+        let call = Call {
+            actor: Actor::local(),
+            face: Face::Internal,
+            correlation_id,
+            idempotency_key: None,
+            attachment: None,
+        };
         app.call(operation::<Cleanup>(), call, json!({ "unless_within_seconds": 50 })).await;
     }
 }

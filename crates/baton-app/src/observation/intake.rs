@@ -1,0 +1,164 @@
+//! Reports on their way to `hook.report`.
+//!
+//! A small one is parameters. Of a large one what the tool was asked and what it said is made private and packed while it is
+//! read, and goes beside the parameters: it is never there as a whole. Owns where one ends and the other begins.
+
+use std::io::{self, Cursor, Read};
+use std::sync::Arc;
+
+use baton_core::observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
+use baton_core::{ErrorCode, Fault};
+use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
+use serde_json::{Map, Value, json};
+
+use super::capture::{Packed, blob_name};
+use crate::clock::{Entropy, SystemEntropy};
+use crate::operation::store_fault;
+
+/// What a report has beside what the tool said.
+const ENVELOPE_BYTES: usize = 1024 * 1024;
+/// The longest report that is taken.
+pub const MAX_REPORT_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
+/// Longer reports are read part by part.
+pub const MAX_WHOLE_BYTES: usize = 2 * 1024 * 1024;
+/// How much room is made for a report before it is there.
+const FIRST_BYTES: usize = 64 * 1024;
+
+/// A report.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Its fields: all of them, or those beside the output.
+    pub fields: Map<String, Value>,
+    /// What the tool was asked and what it said, of a large one.
+    pub output: Option<LargeOutput>,
+}
+
+/// Tool output that was made private and packed while it was read. Clones share it.
+#[derive(Debug, Clone)]
+pub struct LargeOutput {
+    pub(crate) packed: Arc<Packed>,
+}
+
+/// Reads reports.
+#[derive(Debug, Clone, Default)]
+pub struct Intake {
+    blobs: Option<BlobFolder>,
+}
+
+impl Intake {
+    /// Output that is large when it is packed goes into these blobs; without any it is held.
+    pub const fn new(blobs: Option<BlobFolder>) -> Self {
+        Self { blobs }
+    }
+
+    /// Reads a report to its end, also one that is refused. `complete` adds what is known beside it before it is closed.
+    pub fn read(
+        &self,
+        source: impl Read,
+        complete: impl FnOnce(&mut Map<String, Value>),
+    ) -> Result<Report, Fault> {
+        let name = format!("{:032x}", SystemEntropy.bits()?);
+        self.read_as(&name, source, complete)
+    }
+
+    /// The same for a report that has a name: read again, it takes the place of what it left before.
+    pub fn read_as(
+        &self,
+        name: &str,
+        source: impl Read,
+        complete: impl FnOnce(&mut Map<String, Value>),
+    ) -> Result<Report, Fault> {
+        let mut source = Bounded { source, room: MAX_REPORT_BYTES };
+        let read = self.read_bounded(name, &mut source, complete);
+        if read.is_err() {
+            // Whoever writes it writes all of it, whether it is read or not.
+            let _ = io::copy(&mut source.source, &mut io::sink());
+        }
+        read
+    }
+
+    fn read_bounded(
+        &self,
+        name: &str,
+        source: &mut impl Read,
+        complete: impl FnOnce(&mut Map<String, Value>),
+    ) -> Result<Report, Fault> {
+        let mut first = Vec::with_capacity(FIRST_BYTES);
+        let broken_off = |error| fault(ReadError::Source(error));
+        source.take(MAX_WHOLE_BYTES as u64 + 1).read_to_end(&mut first).map_err(broken_off)?;
+        if first.len() <= MAX_WHOLE_BYTES {
+            let mut fields = read_lenient(&first).map_err(|error| fault(error.into()))?;
+            complete(&mut fields);
+            return Ok(Report { fields, output: None });
+        }
+        let packer = RawPacker::new(self.blobs.as_ref(), &blob_name(name));
+        let unwritable = |error| fault(ReadError::Sink(error));
+        let mut large =
+            read_large(Cursor::new(first).chain(source), packer.map_err(unwritable)?).map_err(fault)?;
+        complete(&mut large.fields);
+        let fields = std::mem::take(&mut large.fields);
+        let (asked, raw_bytes) = (large.asked.take(), large.said_bytes);
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let folder = text("root").or_else(|| text("cwd"));
+        let raw = large.seal(folder.as_deref()).and_then(RawPacker::finish).map_err(unwritable)?;
+        let packed = Packed { raw, raw_bytes, files: files_of(&asked, folder.as_deref()) };
+        Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed) }) })
+    }
+
+    /// Writes a report as one document, without what is private in it.
+    pub fn document(&self, report: &Report) -> Result<Box<dyn Read + Send>, Fault> {
+        let mut fields = Value::Object(report.fields.clone());
+        make_private(&mut fields);
+        let mut first = fields.to_string();
+        let Some(output) = &report.output else { return Ok(Box::new(Cursor::new(first))) };
+        // The output is an object too: what is inside its braces follows the fields.
+        first.pop();
+        if !report.fields.is_empty() {
+            first.push(',');
+        }
+        let mut raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref()).map_err(store_fault)?;
+        let damaged = |error| store_fault(StoreError::corrupt("pending_queue", error));
+        raw.read_exact(&mut [0]).map_err(damaged)?;
+        Ok(Box::new(Cursor::new(first).chain(raw)))
+    }
+}
+
+/// A source of which no more than so many bytes are read.
+struct Bounded<R> {
+    source: R,
+    room: usize,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.room = self.room.checked_sub(read).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(read)
+    }
+}
+
+/// Says what it means that a report could not be read.
+fn fault(error: ReadError) -> Fault {
+    match error {
+        ReadError::Document(error) => {
+            let code = match error {
+                LenientError::Empty | LenientError::NotJson(_) => ErrorCode::InvalidJson,
+                LenientError::NotAnObject => ErrorCode::InvalidRequest,
+            };
+            Fault::new(code, error.to_string()).hint("send a JSON object")
+        }
+        ReadError::Source(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            let message =
+                format!("the report is larger than {MAX_REPORT_BYTES} bytes; nothing of it was kept");
+            Fault::new(ErrorCode::PayloadTooLarge, message)
+                .details(json!({ "allowed_bytes": MAX_REPORT_BYTES }))
+        }
+        ReadError::Source(error) => {
+            Fault::new(ErrorCode::InvalidRequest, "the report broke off before its end").caused_by(error)
+        }
+        ReadError::Sink(error) if error.kind() == io::ErrorKind::StorageFull => store_fault(StoreError::Full),
+        ReadError::Sink(error) => {
+            Fault::new(ErrorCode::StoreUnavailable, "the report could not be kept").caused_by(error)
+        }
+    }
+}
