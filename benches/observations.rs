@@ -219,6 +219,50 @@ fn require_all_done(store: &Store, items: usize) {
     assert_eq!(stats.done, items as u64, "every item became an observation: {stats:?}");
 }
 
+/// What large outputs take: the hook while they come, the worker that understands them.
+fn large() {
+    let place = Place::new();
+    let database = place.folder.path().join("data/baton.db");
+    let mut rows = Vec::new();
+    for megabytes in [1, 5, 20, 50] {
+        let input = report(megabytes, megabytes * 1_000_000);
+        let (last, most) = input.split_last().expect("a report");
+        let mut command = place.hook();
+        let started = Instant::now();
+        let mut hook = command.stdin(Stdio::piped()).spawn().expect("a hook");
+        let mut stdin = hook.stdin.take().expect("its input");
+        stdin.write_all(most).expect("it reads");
+        let hook_memory = peak_memory(hook.id());
+        stdin.write_all(&[*last]).expect("it reads");
+        drop(stdin);
+        assert!(hook.wait().expect("it ends").success());
+        let hook_took = started.elapsed();
+        let mut command = place.process(&place.baton);
+        command.args(["worker", "run"]).env("BATON_COMPRESSOR", "offline");
+        let started = Instant::now();
+        let mut worker = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a worker");
+        while count(&database, "status <> 'done'") > 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let worker_took = started.elapsed();
+        let worker_memory = peak_memory(worker.id());
+        worker.kill().expect("it ends");
+        worker.wait().expect("it ended");
+        rows.push(vec![
+            format!("{megabytes} MB"),
+            format!("{:.0}", hook_took.as_secs_f64() * 1_000.0),
+            format!("{hook_memory:.1}"),
+            format!("{:.0}", worker_took.as_secs_f64() * 1_000.0),
+            format!("{worker_memory:.1}"),
+        ]);
+    }
+    table(
+        "Large outputs: the hook while they come, then a fresh worker, offline",
+        &["", "hook, ms", "hook, peak MB", "worker, ms", "worker, peak MB"],
+        &rows,
+    );
+}
+
 /// The most memory that a process had, in MB.
 fn peak_memory(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -274,6 +318,9 @@ fn main() {
     machine();
     if wants("hooks") {
         hooks();
+    }
+    if wants("large") {
+        large();
     }
     if wants("drain") {
         let mut rows = vec![

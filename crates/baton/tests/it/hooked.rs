@@ -21,7 +21,11 @@ pub(crate) struct Hooked {
 impl Hooked {
     /// A home with a SQLite file to be.
     pub(crate) fn new() -> Self {
-        let home = Home::new(env!("CARGO_BIN_EXE_baton")).working_in("shop");
+        Self::at(Home::new(env!("CARGO_BIN_EXE_baton")).working_in("shop"))
+    }
+
+    /// A home that is there already.
+    pub(crate) const fn at(home: Home) -> Self {
         Self { home, _database: None }
     }
 

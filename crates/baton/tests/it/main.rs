@@ -14,6 +14,7 @@ mod encryption;
 mod handoff_http;
 mod hook_bad_input;
 mod hook_http;
+mod hook_large;
 mod hook_output;
 mod hook_private;
 mod hook_protocol;

@@ -54,6 +54,12 @@ impl Served {
         })
     }
 
+    /// Ends the server, and gives its home.
+    pub(crate) fn into_home(self) -> Home {
+        self.server.kill();
+        self.home
+    }
+
     fn kind(&self) -> &'static str {
         if self.database.is_some() { "PostgreSQL" } else { "SQLite" }
     }

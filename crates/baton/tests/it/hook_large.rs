@@ -1,0 +1,257 @@
+//! Reports that are too large to be held: made private and packed while they come, whichever way they come.
+
+use std::io::Write;
+use std::process::{Child, ChildStdin, Stdio};
+
+use baton_core::observation::make_private;
+use baton_testkit::processes::wait_until;
+use serde_json::{Value, json};
+
+use crate::hooked::{Hooked, files_below};
+use crate::served::{Served, expect, with};
+
+const PRIVATE: &str = "CANARYPRIVATECANARY";
+const SECRET: &str = "cAnArY7sEcReTcAnArY9";
+const MB: usize = 1024 * 1024;
+
+/// The long lines of a log that looks like no secret, and does not pack too well.
+fn log(bytes: usize) -> String {
+    let mut log = String::with_capacity(bytes + 100);
+    let mut number = 1_u64;
+    while log.len() < bytes {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let end = if number % 20 == 0 { '\n' } else { ' ' };
+        log.push_str(&format!("INFO é request {number:x} took {} ms{end}", number % 999));
+    }
+    log
+}
+
+/// A text of that size with private parts and secrets in many places, some of them across what is read at a time.
+fn canaries(bytes: usize) -> String {
+    // Not written in one piece, because this file is looked over for secrets too.
+    let token = format!("gh{}_{SECRET}{}", "p", "k1L2m3N4o5P6q7R8");
+    let key = ["BEGIN", "END"].map(|word| format!("-----{word} RSA PRIVATE KEY-----"));
+    let body = format!("{SECRET}{SECRET}{SECRET}\n").repeat(40);
+    let line = log(64 * 1024 - 200);
+    let mut text = String::new();
+    while text.len() < bytes {
+        text.push_str(&line);
+        text.push_str(&format!("<private>{PRIVATE}\n{PRIVATE}</private>{token}\n"));
+        text.push_str(&line);
+        text.push_str(&format!("{}\n{body}{}\nDB_PASSWORD={SECRET}{SECRET}\n", key[0], key[1]));
+    }
+    text
+}
+
+/// What tools say in other shapes than one text.
+fn shapes() -> Vec<(&'static str, Value)> {
+    let (text, lines) = (canaries(3 * MB), canaries(MB).repeat(3));
+    let lines: Vec<&str> = lines.lines().collect();
+    vec![
+        ("a text", json!({ "tool_response": text })),
+        ("a stream", json!({ "tool_response": { "stdout": text, "stderr": "", "interrupted": false } })),
+        (
+            "blocks",
+            json!({ "tool_response": [{ "type": "text", "text": text }, { "type": "text", "text": text }] }),
+        ),
+        ("lines", json!({ "tool_response": { "structuredPatch": [{ "oldStart": 1, "lines": lines }] } })),
+        (
+            "what was asked",
+            json!({ "tool_input": { "content": text, "file_path": "/src/a.rs" }, "tool_response": "ok" }),
+        ),
+        ("a failure", json!({ "error": text, "tool_response": null })),
+        (
+            "beside it",
+            json!({ "tool_response": text, "unknown": { "deep": [text] }, "transcript_path": text }),
+        ),
+    ]
+}
+
+fn report(hooked: &Hooked, more: &Value) -> Value {
+    let base = hooked.claude("PostToolUse", json!({ "tool_name": "Tool", "tool_input": { "a": 1 } }));
+    with(base, more.clone())
+}
+
+/// What is kept of a report: what would be kept if it were there as a whole.
+fn expected(report: &Value) -> (Value, Value) {
+    let mut report = report.clone();
+    make_private(&mut report);
+    let response = match report["error"].take() {
+        Value::Null => report["tool_response"].take(),
+        error => json!({ "is_error": true, "content": error }),
+    };
+    (report["tool_input"].take(), response)
+}
+
+#[track_caller]
+fn assert_kept(shown: &Value, report: &Value, what: &str) {
+    let (input, response) = expected(report);
+    assert!(shown["tool_input"] == input, "{what}: it was asked something else");
+    assert!(shown["tool_response"] == response, "{what}: it said something else");
+    let text = shown.to_string();
+    assert!(!text.contains(PRIVATE) && !text.contains(SECRET), "{what}");
+}
+
+#[track_caller]
+fn assert_unseen(hooked: &Hooked, what: &str) {
+    for file in files_below(&hooked.home.data_dir()) {
+        let bytes = std::fs::read(&file).unwrap();
+        for canary in [PRIVATE, SECRET] {
+            let found = bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
+            assert!(!found, "{what}: {canary} in {}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_shape_comes_back_without_what_is_private() {
+    for hooked in Hooked::each() {
+        for (what, more) in shapes() {
+            let report = report(&hooked, &more);
+            let finished = hooked.call(&["post-tool-use"], report.to_string().as_bytes());
+            assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""), "{what}");
+            assert_eq!(hooked.work(), 1, "{what}: {:?}", hooked.troubles());
+            let seen = hooked.observations().remove(0);
+            assert_kept(&hooked.raw(&seen), &report, what);
+            if what == "what was asked" {
+                assert_eq!(seen["files"], json!(["/src/a.rs"]));
+            }
+        }
+        assert_unseen(&hooked, "stored");
+        assert_eq!((hooked.queue(), hooked.sessions().len()), ([0, 0, 7, 0], 1));
+    }
+}
+
+#[test]
+fn over_http_and_through_a_server_it_is_the_same() {
+    for served in Served::each() {
+        let hooked = Hooked::new();
+        for (number, (what, more)) in shapes().into_iter().enumerate() {
+            let report = with(report(&hooked, &more), json!({ "repo": "o/shop" }));
+            if number % 2 == 0 {
+                expect(&served.post("/hooks/post-tool-use", &report), 200);
+            } else {
+                let arguments = ["post-tool-use", "--server", served.url()];
+                let finished = hooked.call(&arguments, report.to_string().as_bytes());
+                assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""), "{what}");
+            }
+            let mut seen = Vec::new();
+            wait_until("the server's worker understood it", || {
+                seen = served.found("/api/observations")["observations"].as_array().unwrap().clone();
+                seen.len() == number + 1
+            });
+            let id = seen[0]["id"].as_str().unwrap();
+            assert_kept(&served.found(&format!("/api/observations/{id}?raw=true")), &report, what);
+        }
+        assert_unseen(&hooked, "passed on");
+        assert_unseen(&Hooked::at(served.into_home()), "stored by the server");
+    }
+}
+
+#[test]
+fn what_cannot_be_stored_waits_without_what_is_private() {
+    let hooked = Hooked::new();
+    hooked.hook("stop", &hooked.claude("Stop", json!({})));
+    let mend = hooked.break_database();
+    let reports: Vec<(&str, Value)> =
+        shapes().into_iter().map(|(what, more)| (what, report(&hooked, &more))).collect();
+    for (what, report) in &reports {
+        hooked.call(&["post-tool-use"], report.to_string().as_bytes());
+        assert!(
+            hooked.troubles().last().unwrap()["message"].as_str().unwrap().contains("kept as a file"),
+            "{what}"
+        );
+    }
+    assert_eq!(hooked.spilled().len(), reports.len());
+    assert_unseen(&hooked, "waiting");
+    mend();
+    assert_eq!((hooked.work(), hooked.spilled().len()), (7, 0));
+    let observations = hooked.observations();
+    for ((what, report), seen) in reports.iter().rev().zip(&observations) {
+        assert_kept(&hooked.raw(seen), report, what);
+    }
+    assert_unseen(&hooked, "stored later");
+}
+
+/// Starts a hook and sends it the beginning of a report.
+fn begin(hooked: &Hooked, beginning: &[u8]) -> (Child, ChildStdin) {
+    let mut command = hooked.home.command();
+    let mut child = command.args(["hook", "post-tool-use"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(beginning).unwrap();
+    (child, stdin)
+}
+
+#[test]
+fn what_breaks_off_leaves_nothing_behind() {
+    let hooked = Hooked::new();
+    let report = report(&hooked, &json!({ "tool_response": log(8 * MB) })).to_string();
+    let part = &report.as_bytes()[..6 * MB];
+    // It is cut off, it is broken, whoever reads it is killed.
+    hooked.call(&["post-tool-use"], part);
+    hooked.call(&["post-tool-use"], &[part, b"\" 1}"].concat());
+    let (mut child, stdin) = begin(&hooked, part);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(stdin);
+    let told: Vec<String> =
+        hooked.troubles().iter().map(|trouble| trouble["message"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("a text has no end at byte 6291456"), "{told:?}");
+    assert!(told[1].contains("`,` or an end is expected"), "{told:?}");
+    let blobs = files_below(&hooked.home.data_dir().join("blobs"));
+    assert!(blobs.iter().all(|blob| blob.extension().is_some_and(|ending| ending == "tmp")), "{blobs:?}");
+    assert!(blobs.len() <= 1, "only who was killed leaves something: {blobs:?}");
+    hooked.call(&["post-tool-use"], report.as_bytes());
+    assert_eq!((hooked.work(), hooked.queue()), (1, [0, 0, 1, 0]));
+}
+
+/// How many bytes a process had at most.
+fn most_memory(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+fn what_is_large_is_never_held_as_a_whole() {
+    let hooked = Hooked::new();
+    let said = log(50 * MB);
+    let report = report(&hooked, &json!({ "tool_response": { "stdout": said } })).to_string();
+    let (last, most) = report.as_bytes().split_last().unwrap();
+    let (mut child, mut stdin) = begin(&hooked, most);
+    let held = most_memory(child.id());
+    stdin.write_all(&[*last]).unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert_eq!((hooked.queue(), hooked.troubles()), ([1, 0, 0, 0], Vec::new()));
+    assert!(held < 40 * MB, "the hook held {held} bytes");
+
+    hooked.data(&["worker", "start"]);
+    wait_until("the worker understood it", || hooked.queue() == [0, 0, 1, 0]);
+    let pid = hooked.data(&["worker", "status"])["pid"].as_u64().unwrap();
+    let held = most_memory(u32::try_from(pid).unwrap());
+    hooked.data(&["worker", "stop"]);
+    assert!(held < 80 * MB, "the worker held {held} bytes");
+    assert_eq!(hooked.observations()[0]["raw_bytes"], json!({ "stdout": said }).to_string().len());
+}
+
+#[test]
+fn a_server_does_not_hold_it_either() {
+    let served = Served::sqlite();
+    let hooked = Hooked::new();
+    let report = report(&hooked, &json!({ "tool_response": log(50 * MB), "repo": "o/shop" })).to_string();
+    let before = most_memory(served.id());
+    let answer = served.send(
+        "POST",
+        "/hooks/post-tool-use",
+        &[("content-type", "application/json")],
+        report.as_bytes(),
+    );
+    expect(&answer, 200);
+    wait_until("its worker understood it", || {
+        served.found("/api/observations")["observations"].as_array().unwrap().len() == 1
+    });
+    let held = most_memory(served.id()) - before;
+    assert!(held < 64 * MB, "the server held {held} bytes more");
+}
