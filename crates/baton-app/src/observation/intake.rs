@@ -3,7 +3,7 @@
 //! A small one is parameters. Of a large one what the tool was asked and what it said is made private and packed while it is
 //! read, and goes beside the parameters: it is never there as a whole. Owns where one ends and the other begins.
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufWriter, Cursor, Read};
 use std::sync::Arc;
 
 use baton_core::observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
@@ -23,6 +23,8 @@ pub const MAX_REPORT_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
 pub const MAX_WHOLE_BYTES: usize = 2 * 1024 * 1024;
 /// How much room is made for a report before it is there.
 const FIRST_BYTES: usize = 64 * 1024;
+/// How much is packed at a time.
+const SINK_BYTES: usize = 64 * 1024;
 
 /// A report.
 #[derive(Debug, Clone)]
@@ -57,14 +59,22 @@ impl Intake {
         source: impl Read,
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
-        let name = format!("{:032x}", SystemEntropy.bits()?);
-        self.read_as(&name, source, complete)
+        self.read_named(None, source, complete)
     }
 
     /// The same for a report that has a name: read again, it takes the place of what it left before.
     pub fn read_as(
         &self,
         name: &str,
+        source: impl Read,
+        complete: impl FnOnce(&mut Map<String, Value>),
+    ) -> Result<Report, Fault> {
+        self.read_named(Some(name), source, complete)
+    }
+
+    fn read_named(
+        &self,
+        name: Option<&str>,
         source: impl Read,
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
@@ -79,7 +89,7 @@ impl Intake {
 
     fn read_bounded(
         &self,
-        name: &str,
+        name: Option<&str>,
         source: &mut impl Read,
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
@@ -91,16 +101,21 @@ impl Intake {
             complete(&mut fields);
             return Ok(Report { fields, output: None });
         }
-        let packer = RawPacker::new(self.blobs.as_ref(), &blob_name(name));
+        let name = match name {
+            Some(name) => blob_name(name),
+            None => blob_name(&format!("{:032x}", SystemEntropy.bits()?)),
+        };
         let unwritable = |error| fault(ReadError::Sink(error));
-        let mut large =
-            read_large(Cursor::new(first).chain(source), packer.map_err(unwritable)?).map_err(fault)?;
+        let packer = RawPacker::new(self.blobs.as_ref(), &name).map_err(unwritable)?;
+        let sink = BufWriter::with_capacity(SINK_BYTES, packer);
+        let mut large = read_large(Cursor::new(first).chain(source), sink).map_err(fault)?;
         complete(&mut large.fields);
         let fields = std::mem::take(&mut large.fields);
         let (asked, raw_bytes) = (large.asked.take(), large.said_bytes);
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let folder = text("root").or_else(|| text("cwd"));
-        let raw = large.seal(folder.as_deref()).and_then(RawPacker::finish).map_err(unwritable)?;
+        let sealed = large.seal(folder.as_deref()).and_then(|sink| Ok(sink.into_inner()?));
+        let raw = sealed.and_then(RawPacker::finish).map_err(unwritable)?;
         let packed = Packed { raw, raw_bytes, files: files_of(&asked, folder.as_deref()) };
         Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed) }) })
     }
