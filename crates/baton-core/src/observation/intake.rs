@@ -136,7 +136,7 @@ impl Sketch {
     fn put_text(&mut self, text: &str, is_last: bool) -> io::Result<()> {
         let kept = text.get(..text.floor_char_boundary(self.text_room)).unwrap_or_default();
         if !self.is_over && !kept.is_empty() {
-            self.put(&escaped(kept)?);
+            escaped(kept, |json| self.put(json))?;
         }
         // Nothing follows what was cut.
         self.text_room = match (is_last, kept.len() == text.len()) {
@@ -152,12 +152,10 @@ impl Sketch {
     }
 }
 
-/// A text as it stands between the quotes of JSON.
-fn escaped(text: &str) -> io::Result<Vec<u8>> {
-    let mut json = serde_json::to_vec(text)?;
-    json.pop();
-    json.remove(0);
-    Ok(json)
+/// Gives `put` a text as it stands between the quotes of JSON.
+fn escaped<T>(text: &str, put: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+    let json = serde_json::to_vec(text)?;
+    Ok(put(json.get(1..json.len() - 1).unwrap_or_default()))
 }
 
 impl<W: Write> Intake<W> {
@@ -319,10 +317,11 @@ impl<W: Write> Visitor for Intake<W> {
         if let Some(member) = &mut self.member {
             member.sketch.put_text(&self.clean, is_last)?;
             if member.goes_on && !self.clean.is_empty() {
-                let json = escaped(&self.clean)?;
                 let is_all = self.open.len() == 1;
-                member.bytes += if is_all { self.clean.len() } else { json.len() } as u64;
-                self.sink.write_all(&json)?;
+                escaped(&self.clean, |json| {
+                    member.bytes += if is_all { self.clean.len() } else { json.len() } as u64;
+                    self.sink.write_all(json)
+                })??;
             }
         }
         if is_last {

@@ -11,10 +11,13 @@ use super::rules::{MARKER_OPEN, Rule};
 use super::scan::Finding;
 use super::shapes::is_mask;
 
-/// The longest name, and the longest blank beside a separator, that are looked at.
+/// The longest name, the longest blank beside a separator and the longest value that are looked at, and how much of the line
+/// before them. A value is judged by its beginning: hostile text must not have the same bytes looked at again and again.
 const NAME_MAX: usize = 64;
 const BLANKS_MAX: usize = 4;
 const VALUE_MAX: usize = 4_096;
+const JUDGED_MAX: usize = 128;
+const LINE_MAX: usize = 256;
 
 /// Replaces the values of assignments whose names say that they are secret, borrowing when there is none.
 pub(super) fn redact_assigned(text: &str) -> Cow<'_, str> {
@@ -96,6 +99,9 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     if name.is_empty() || in_front.ends_with(b"$") || in_front.ends_with(b"${") {
         return None;
     }
+    if !may_name_secret(name) || !names_secret(name, Style::Environment) {
+        return None;
+    }
     let arrow = usize::from(separator == b'=' && next == b'>');
     // `'password' => '…'` assigns, an arm of a match does not.
     if arrow == 1 && !is_quoted_name {
@@ -104,20 +110,25 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     let from = at + 1 + arrow;
     let start = from + blanks(text.get(from..)?);
     let is_tight = start == from && trimmed.len() == before.len();
-    let (value, quote) = value_at(text, start)?;
+    let begins_line = begins_line(in_front);
+    // Most of what is neither is told before its value is looked for.
+    if !begins_line && !(is_tight && separator == b'=') && !opens_quote(text, start) {
+        return None;
+    }
     let style = if separator == b'=' && is_tight && is_shouted(name) && !is_quoted_name {
         Style::Environment
-    } else if quote {
+    } else if opens_quote(text, start) {
         Style::Quoted
-    } else if fills_line(text, in_front, value.end) {
+    } else if begins_line && ends_line(text, value_at(text, start, VALUE_MAX)?.end) {
         Style::Line
     } else if is_tight && separator == b'=' {
         Style::Bare
     } else {
         return None;
     };
-    let is_it = names_secret(name, style) && is_secret(name, text.get(value.clone())?, style);
-    is_it.then_some(value)
+    let beginning = value_at(text, start, JUDGED_MAX)?;
+    let is_it = names_secret(name, style) && is_secret(name, text.get(beginning)?, style);
+    if is_it { value_at(text, start, VALUE_MAX) } else { None }
 }
 
 /// Finds the value of a flag that begins at `at`: `--api-key value`, or the password of `curl -u user:password`.
@@ -129,14 +140,14 @@ fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     if let Some(login) = ["-u ", "--user ", "--user="].iter().find(|login| rest.starts_with(login.as_bytes()))
     {
-        let line = in_front.rsplit(|byte| *byte == b'\n').next()?;
-        let line = line.get(line.len().saturating_sub(VALUE_MAX)..)?;
+        let value = value_at(text, at + login.len(), JUDGED_MAX)?;
+        let colon = text.get(value.clone())?.iter().position(|byte| *byte == b':')?;
+        let line = in_front.get(in_front.len().saturating_sub(LINE_MAX)..)?;
+        let line = line.rsplit(|byte| *byte == b'\n').next()?;
         if !line.windows(4).any(|word| word == b"curl") {
             return None;
         }
-        let (value, _) = value_at(text, at + login.len())?;
-        let colon = text.get(value.clone())?.iter().position(|byte| *byte == b':')?;
-        let password = value.start + colon + 1..value.end;
+        let password = value.start + colon + 1..value_at(text, at + login.len(), VALUE_MAX)?.end;
         let is_it = !password.is_empty() && !is_placeholder(b"password", text.get(password.clone())?);
         return is_it.then_some(password);
     }
@@ -144,15 +155,15 @@ fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
     let length = name.iter().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
     let name = name.get(..length)?;
     let blank = at + 2 + length;
-    text.get(blank).filter(|byte| **byte == b' ')?;
-    let (value, quote) = value_at(text, blank + 1)?;
-    let style = if quote { Style::Quoted } else { Style::Bare };
-    let is_it = names_secret(name, style) && is_secret(name, text.get(value.clone())?, style);
-    is_it.then_some(value)
+    text.get(blank).filter(|byte| **byte == b' ' && may_name_secret(name))?;
+    let style = if opens_quote(text, blank + 1) { Style::Quoted } else { Style::Bare };
+    let beginning = value_at(text, blank + 1, JUDGED_MAX)?;
+    let is_it = names_secret(name, style) && is_secret(name, text.get(beginning)?, style);
+    if is_it { value_at(text, blank + 1, VALUE_MAX) } else { None }
 }
 
-/// Finds where a value that begins at `start` ends, and whether it is quoted.
-fn value_at(text: &[u8], start: usize) -> Option<(Range<usize>, bool)> {
+/// Finds where a value that begins at `start` ends, or the first `max` bytes of it.
+fn value_at(text: &[u8], start: usize, max: usize) -> Option<Range<usize>> {
     let escaped = usize::from(text.get(start) == Some(&b'\\'));
     let first = *text.get(start + escaped)?;
     let is_quote = matches!(first, b'"' | b'\'' | b'`');
@@ -161,22 +172,33 @@ fn value_at(text: &[u8], start: usize) -> Option<(Range<usize>, bool)> {
     }
     let from = if is_quote { start + escaped + 1 } else { start };
     let rest = text.get(from..)?;
-    let rest = rest.get(..VALUE_MAX).unwrap_or(rest);
+    let rest = rest.get(..max).unwrap_or(rest);
     let ends = |byte: &u8| match byte {
         b'\n' | b'\r' => true,
         _ if is_quote => *byte == first || *byte == b'\\',
         _ => byte.is_ascii_whitespace() || b"\"'`,;)<>}]|&\\".contains(byte),
     };
     let end = from + rest.iter().position(ends).unwrap_or(rest.len());
-    Some((from..end, is_quote))
+    Some(from..end)
 }
 
-/// Whether an assignment has its line to itself, but for what numbers or marks the line.
-fn fills_line(text: &[u8], in_front: &[u8], end: usize) -> bool {
-    let line = in_front.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_mark = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_digit() || b"+-\"'|".contains(byte);
-    let after = text.get(end..).unwrap_or_default();
-    line.iter().all(is_mark) && matches!(after.first(), None | Some(b'\n' | b'\r' | b'\\'))
+/// Whether an assignment begins its line, but for what numbers or marks the line.
+fn begins_line(in_front: &[u8]) -> bool {
+    let is_mark = |byte: u8| byte.is_ascii_whitespace() || byte.is_ascii_digit() || b"+-\"'|".contains(&byte);
+    let marks = in_front.iter().rev().take(LINE_MAX).take_while(|byte| **byte != b'\n' && is_mark(**byte));
+    let line = in_front.get(..in_front.len() - marks.count()).unwrap_or_default();
+    matches!(line.last(), None | Some(b'\n'))
+}
+
+/// Whether a line ends here.
+fn ends_line(text: &[u8], end: usize) -> bool {
+    matches!(text.get(end), None | Some(b'\n' | b'\r' | b'\\'))
+}
+
+/// Whether a quote opens here, escaped or not.
+fn opens_quote(text: &[u8], start: usize) -> bool {
+    let escaped = usize::from(text.get(start) == Some(&b'\\'));
+    matches!(text.get(start + escaped), Some(b'"' | b'\'' | b'`'))
 }
 
 fn blanks(text: &[u8]) -> usize {
@@ -207,6 +229,22 @@ const fn is_name(byte: u8) -> bool {
 
 fn is_shouted(name: &[u8]) -> bool {
     name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Tells quickly of most names that they do not say secret.
+fn may_name_secret(name: &[u8]) -> bool {
+    const LAST: [&[u8]; 8] =
+        [b"password", b"passwd", b"passphrase", b"secret", b"token", b"key", b"base", b"pass"];
+    let marks = name.iter().rev().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
+    let name = name.get(..name.len() - marks).unwrap_or_default();
+    let ends_in = |word: &&[u8]| {
+        let from = name.len().checked_sub(word.len());
+        from.and_then(|from| name.get(from..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
+    };
+    matches!(
+        name.last(),
+        Some(b'd' | b'D' | b'e' | b'E' | b't' | b'T' | b'n' | b'N' | b'y' | b'Y' | b's' | b'S')
+    ) && LAST.iter().any(ends_in)
 }
 
 /// Tells whether the last words of a name say that what it names is secret.
@@ -250,6 +288,9 @@ fn words(name: &[u8]) -> Vec<String> {
 /// Tells whether a value looks like a secret, as far as the way it is assigned asks for that.
 fn is_secret(name: &[u8], value: &[u8], style: Style) -> bool {
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 && style != Style::Environment {
+        return false;
+    }
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let is_mixed = digits > 0 && letters > 0;
     let is_word =

@@ -182,12 +182,19 @@ fn redact_across(texts: Vec<&mut String>) {
     let joined = texts.iter().map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
     let keys: Vec<Finding> =
         scan(&joined).into_iter().filter(|finding| finding.rule == Rule::PrivateKey).collect();
+    let mut keys = keys.as_slice();
     let mut start = 0;
     for text in texts {
         let end = start + text.len();
+        // Those that end before this text are over.
+        while let Some((first, rest)) = keys.split_first()
+            && first.end <= start
+        {
+            keys = rest;
+        }
         let within: Vec<Finding> = keys
             .iter()
-            .filter(|key| key.start < end && key.end > start)
+            .take_while(|key| key.start < end)
             .map(|key| Finding {
                 rule: key.rule,
                 start: key.start.max(start) - start,
