@@ -110,16 +110,11 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     let from = at + 1 + arrow;
     let start = from + blanks(text.get(from..)?);
     let is_tight = start == from && trimmed.len() == before.len();
-    let begins_line = begins_line(in_front);
-    // Most of what is neither is told before its value is looked for.
-    if !begins_line && !(is_tight && separator == b'=') && !opens_quote(text, start) {
-        return None;
-    }
     let style = if separator == b'=' && is_tight && is_shouted(name) && !is_quoted_name {
         Style::Environment
     } else if opens_quote(text, start) {
         Style::Quoted
-    } else if begins_line && ends_line(text, value_at(text, start, VALUE_MAX)?.end) {
+    } else if begins_line(in_front) && ends_line(text, value_at(text, start, VALUE_MAX)?.end) {
         Style::Line
     } else if is_tight && separator == b'=' {
         Style::Bare
