@@ -99,36 +99,40 @@ pub(crate) fn run() -> Exit {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map_while(|word| word.into_string().ok()).collect();
     if arguments.len() + 1 == std::env::args_os().len()
-        && let Some(quick) = QuickArgs::read(arguments.into_iter())
+        && let Some(quick) = QuickArgs::read(arguments.iter().cloned())
     {
-        return run_hook(quick);
+        return run_hook(quick, None);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An agent must not be failed by its hook, whatever is wrong.
         Err(error) if is_hook_call() && error.exit_code() != 0 => {
             let message = error.render().to_string();
+            if let Some(salvaged) = QuickArgs::salvage(arguments.into_iter()) {
+                let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+                return run_hook(salvaged, Some(first.to_owned()));
+            }
             verbs::hook::leave_word(&Sources::from_process(Vec::new()), "hook", message.trim());
             return Exit::Ok;
         }
         Err(error) => return usage(&error),
     };
     if let Command::Hook(args) = &cli.command {
-        verbs::hook::run(args, &Sources::from_process(flags(&cli)));
+        verbs::hook::run(args, &Sources::from_process(flags(&cli)), None);
         return Exit::Ok;
     }
     finish(cli.global.format, dispatch(cli))
 }
 
-/// Runs a hook whose arguments were read by hand.
-fn run_hook(quick: QuickArgs) -> Exit {
+/// Runs a hook whose arguments were read by hand; `wrong` tells what was wrong with them.
+fn run_hook(quick: QuickArgs, wrong: Option<String>) -> Exit {
     let QuickArgs { hook, data_dir, server, log } = quick;
     let flags = [
         Flag::given("--server", "client.server", server),
         Flag::given("--data-dir", "data_dir", data_dir),
         Flag::given("--log", "log.level", log),
     ];
-    verbs::hook::run(&hook, &Sources::from_process(flags.into_iter().flatten().collect()));
+    verbs::hook::run(&hook, &Sources::from_process(flags.into_iter().flatten().collect()), wrong);
     Exit::Ok
 }
 

@@ -52,42 +52,71 @@ pub(crate) struct QuickArgs {
 }
 
 impl QuickArgs {
+    const fn of(event: String) -> Self {
+        Self { hook: HookArgs { event, client: None, agent: None }, data_dir: None, server: None, log: None }
+    }
+
+    /// Where the value of a flag goes that is known here.
+    fn place(&mut self, flag: &str) -> Option<&mut Option<String>> {
+        match flag {
+            "--client" => Some(&mut self.hook.client),
+            "--agent" => Some(&mut self.hook.agent),
+            "--data-dir" => Some(&mut self.data_dir),
+            "--server" => Some(&mut self.server),
+            "--log" => Some(&mut self.log),
+            _ => None,
+        }
+    }
+
     /// Reads the arguments after the name of the program.
     pub(crate) fn read(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         arguments.next().filter(|verb| verb == "hook")?;
         let event = arguments.next().filter(|event| !event.starts_with('-'))?;
-        let mut read = Self {
-            hook: HookArgs { event, client: None, agent: None },
-            data_dir: None,
-            server: None,
-            log: None,
-        };
+        let mut read = Self::of(event);
         while let Some(argument) = arguments.next() {
             let (flag, value) = match argument.split_once('=') {
                 Some((flag, value)) => (flag.to_owned(), value.to_owned()),
                 None => (argument, arguments.next()?),
             };
-            let place = match flag.as_str() {
-                "--client" => &mut read.hook.client,
-                "--agent" => &mut read.hook.agent,
-                "--data-dir" => &mut read.data_dir,
-                "--server" => &mut read.server,
-                "--log" => &mut read.log,
-                _ => return None,
-            };
-            if place.replace(value).is_some() {
+            if read.place(&flag)?.replace(value).is_some() {
                 return None;
             }
         }
         Some(read)
     }
+
+    /// Reads what can be read of arguments that are wrong: a report must not be lost for a flag.
+    pub(crate) fn salvage(arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let mut read = Self::of(String::new());
+        let mut words = Vec::new();
+        let mut arguments = arguments.peekable();
+        while let Some(argument) = arguments.next() {
+            if !argument.starts_with('-') {
+                words.push(argument);
+                continue;
+            }
+            let (flag, value) = match argument.split_once('=') {
+                Some((flag, value)) => (flag, Some(value.to_owned())),
+                None => (argument.as_str(), None),
+            };
+            if let Some(place) = read.place(flag) {
+                let value = value.or_else(|| arguments.next_if(|value| !value.starts_with('-')));
+                *place = place.take().or(value);
+            }
+        }
+        let mut words = words.into_iter().skip_while(|word| word != "hook").skip(1);
+        read.hook.event = words.find(|word| HookEvent::from_name(word).is_some())?;
+        Some(read)
+    }
 }
 
-/// Runs a hook. An agent must not be failed by its hook, and no report is lost, whatever is wrong with the configuration.
-pub(crate) fn run(args: &HookArgs, sources: &Sources) {
+/// Runs a hook. An agent must not be failed by its hook, and no report is lost, whatever is wrong with the configuration or,
+/// as `wrong` says, with the command line.
+pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
     match Config::load_for_capture(sources) {
-        Ok((config, wrong)) => {
-            let mut wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+        Ok((config, unread)) => {
+            let mut wrong: Vec<String> = wrong.into_iter().collect();
+            wrong.extend(unread.iter().map(ToString::to_string));
             wrong.extend(logging::start(&config).err().map(|failure| failure.message));
             for message in &wrong {
                 warn(message);
@@ -297,6 +326,23 @@ mod tests {
 
     fn read(line: &str) -> Option<QuickArgs> {
         QuickArgs::read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn of_what_is_wrong_the_rest_is_read() {
+        let salvaged = |line: &str| QuickArgs::salvage(line.split_whitespace().map(str::to_owned));
+        let found = salvaged("--log warn hook --bogus 7 post-tool-use --client codex --server --data-dir=/d")
+            .unwrap();
+        assert_eq!(
+            (found.hook.event.as_str(), found.hook.client.as_deref()),
+            ("post-tool-use", Some("codex"))
+        );
+        assert_eq!((found.data_dir.as_deref(), found.log.as_deref()), (Some("/d"), Some("warn")));
+        assert_eq!(found.server, None);
+        assert_eq!(salvaged("hook stop stop --agent a --agent b").unwrap().hook.agent.as_deref(), Some("a"));
+        for nothing in ["hook", "hook --bogus", "hook bogus", "stop hook"] {
+            assert!(salvaged(nothing).is_none(), "{nothing}");
+        }
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn an_odd_field_loses_no_report() {
 }
 
 #[test]
-fn a_wrong_command_line_does_not_fail_the_agent() {
+fn a_wrong_command_line_fails_no_agent_and_loses_no_report() {
     let hooked = Hooked::new();
     let sound = hooked.bash("ls", "a b").to_string();
     let cases: [(&[&str], &str); 5] = [
@@ -122,7 +122,7 @@ fn a_wrong_command_line_does_not_fail_the_agent() {
         assert!(troubles[number]["message"].as_str().unwrap().contains(expected), "{:?}", troubles[number]);
         assert!(hooked.diagnosis().1.contains(expected));
     }
-    assert_nothing_stored(&hooked);
+    assert_eq!(hooked.queue(), [4, 0, 0, 0], "all but the one that is of no event");
     assert_eq!(
         hooked.home.run(&["handoff", "hook", "--frobnicate"]).code,
         2,
