@@ -63,7 +63,7 @@ impl Redactor {
 
     /// Takes the next piece of the text that stands under `name`, and writes what is sure of it.
     pub(crate) fn push(&mut self, name: Option<&str>, piece: &str, is_last: bool, clean: &mut String) {
-        let piece = self.without_open_key(piece, clean);
+        let piece = self.without_open_key(piece, is_last, clean);
         if !self.drops_rest {
             self.shaped.text.push_str(piece);
         }
@@ -112,19 +112,27 @@ impl Redactor {
     }
 
     /// Takes out what belongs to a private key that an earlier text of the list began; gives the rest.
-    fn without_open_key<'a>(&mut self, piece: &'a str, clean: &mut String) -> &'a str {
+    fn without_open_key<'a>(&mut self, piece: &'a str, is_last: bool, clean: &mut String) -> &'a str {
         if self.key_room == 0 || piece.is_empty() {
             return piece;
         }
         if !std::mem::replace(&mut self.is_marked, true) {
             clean.push_str(&marker(Rule::PrivateKey));
         }
-        let (end, is_over) = match key_end(piece) {
-            Some(end) => (end, true),
-            None => (piece.ceil_char_boundary(self.key_room), false),
+        if let Some(end) = key_end(piece) {
+            self.key_room = 0;
+            return piece.get(end..).unwrap_or_default();
+        }
+        let Some(beyond) =
+            piece.get(piece.ceil_char_boundary(self.key_room)..).filter(|rest| !rest.is_empty())
+        else {
+            self.key_room -= piece.len();
+            return "";
         };
-        self.key_room = if is_over { 0 } else { self.key_room.saturating_sub(piece.len()) };
-        piece.get(end..).unwrap_or_default()
+        // Half a line may be half a secret.
+        let next_line = beyond.find('\n').map(|end| end + 1);
+        self.key_room = usize::from(next_line.is_none() && !is_last);
+        next_line.and_then(|next| beyond.get(next..)).unwrap_or_default()
     }
 }
 
@@ -325,6 +333,14 @@ mod tests {
         stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
         assert_eq!(stream(&mut redactor, None, &"y".repeat(KEY_MAX), 70_000), "[redacted:private-key]");
         assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
+        // It ends with a line: half of one may be half a secret.
+        for (piece, tail) in [(1_000, "\nseen"), (90_000, "\nseen"), (1_000, ""), (90_000, "")] {
+            stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
+            let text = format!("{}DB_PASSWORD={}{tail}", "y\n".repeat(KEY_MAX / 2 - 10), "LEAK1".repeat(20));
+            let clean = stream(&mut redactor, None, &text, piece);
+            assert_eq!(clean, format!("[redacted:private-key]{}", tail.trim_start()), "{piece}");
+            assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
+        }
         stream(&mut redactor, None, "-----BEGIN PRIVATE KEY-----", 100);
         redactor.set_in_list(false);
         assert_eq!(stream(&mut redactor, None, "seen", 100), "seen");
