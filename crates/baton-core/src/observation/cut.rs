@@ -17,9 +17,9 @@ const MIDDLE_CHARS: usize = 4_000;
 /// How many characters of one line between head and tail are shown.
 pub(super) const MIDDLE_LINE_CHARS: usize = 400;
 
-/// What stands around the number of characters that a marker says are missing.
+/// What a marker begins with, before the number of characters that are missing.
 const MARK_START: &str = "[... truncated ";
-const MARK_END: &str = " chars ...]";
+const MARK_END: &str = " ...]";
 
 /// What a marker costs at most, with the line ends around it.
 const MARKER_CHARS: usize = 48;
@@ -81,28 +81,59 @@ fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Says on a line of its own how many characters are missing, if any are.
-pub(super) fn mark(shown: &mut String, missing: usize) {
-    if missing == 0 {
+/// How much is missing somewhere: characters, and whole lines where these are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) chars: usize,
+    pub(super) lines: usize,
+}
+
+/// Says on a line of its own how much is missing, if anything is.
+pub(super) fn mark(shown: &mut String, missing: Missing) {
+    let Missing { chars, lines } = missing;
+    if chars == 0 {
         return;
     }
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
     }
-    shown.push_str(&format!("{MARK_START}{missing}{MARK_END}\n"));
+    let lines = if lines == 0 { String::new() } else { format!(", {lines} lines") };
+    shown.push_str(&format!("{MARK_START}{chars} chars{lines}{MARK_END}\n"));
+}
+
+/// Reads what a marker says, if the line is one.
+fn read_mark(line: &str) -> Option<Missing> {
+    let (chars, rest) = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.split_once(" chars")?;
+    let lines = match rest {
+        "" => 0,
+        rest => rest.strip_prefix(", ")?.strip_suffix(" lines")?.parse().ok()?,
+    };
+    Some(Missing { chars: chars.parse().ok()?, lines })
+}
+
+/// Tells whether a line says that something was cut out there.
+pub fn is_cut_mark(line: &str) -> bool {
+    read_mark(line).is_some()
+}
+
+/// How many lines a text has, or had before some were cut out of it.
+pub fn count_lines(text: &str) -> usize {
+    let count = text.lines().count();
+    if !text.contains(MARK_START) {
+        return count;
+    }
+    text.lines().filter_map(read_mark).fold(count, |count, missing| (count + missing.lines).saturating_sub(1))
 }
 
 /// How many characters a part has that is left out, those included that were left out of it before.
-fn missing(part: &str) -> usize {
-    let earlier = |line: &str| {
-        let count: usize = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.parse().ok()?;
-        Some((count, line.len() + 1))
-    };
+fn missing(part: &str) -> Missing {
+    let earlier = |line: &str| Some((read_mark(line)?.chars, line.len() + 1));
     let marks = if part.contains(MARK_START) { part } else { "" };
-    marks
+    let chars = marks
         .lines()
         .filter_map(earlier)
-        .fold(part.chars().count(), |sum, (count, mark)| (sum + count).saturating_sub(mark))
+        .fold(part.chars().count(), |sum, (count, mark)| (sum + count).saturating_sub(mark));
+    Missing { chars, lines: 0 }
 }
 
 /// What a line tells of how something went.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::cut::{MIDDLE_LINE_CHARS, Telling, mark, telling};
+use super::cut::{MIDDLE_LINE_CHARS, Missing, Telling, mark, telling};
 use super::plain::first_characters;
 
 /// How much is kept of the beginning, and of the end.
@@ -80,13 +80,13 @@ impl Excerpt {
 /// What lies between head and tail.
 #[derive(Debug)]
 struct Between {
-    /// How many characters came before the next one.
-    at: usize,
-    /// How many of them are in the head.
-    from: usize,
+    /// What the head has.
+    from: Place,
+    /// What came before the next character.
+    at: Place,
     /// The beginning of the line at hand, and where it starts.
     line: String,
-    line_at: usize,
+    line_at: Place,
     /// The last lines that sum up: they are those of the whole.
     summaries: VecDeque<Line>,
     /// The first errors: the later are often their consequences.
@@ -94,9 +94,23 @@ struct Between {
     room: [usize; 2],
 }
 
+/// So many characters, and ends of lines among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    chars: usize,
+    line_ends: usize,
+}
+
+impl Place {
+    fn after(self, text: &str) -> Self {
+        let line_ends = text.bytes().filter(|byte| *byte == b'\n').count();
+        Self { chars: self.chars + text.chars().count(), line_ends: self.line_ends + line_ends }
+    }
+}
+
 #[derive(Debug)]
 struct Line {
-    at: usize,
+    at: Place,
     text: String,
 }
 
@@ -106,10 +120,10 @@ impl Between {
         let half = head.floor_char_boundary(head.len() / 2);
         let end = head.get(half..).and_then(|rest| rest.rfind('\n')).map_or(head.len(), |end| half + end + 1);
         let cut_off = head.split_off(end);
-        let from = head.chars().count();
+        let from = Place { chars: 0, line_ends: 0 }.after(head);
         let mut between = Self {
-            at: from,
             from,
+            at: from,
             line: String::new(),
             line_at: from,
             summaries: VecDeque::new(),
@@ -126,7 +140,7 @@ impl Between {
             if self.line.len() < 4 * MIDDLE_LINE_CHARS {
                 self.line.push_str(first_characters(part, MIDDLE_LINE_CHARS));
             }
-            self.at += part.chars().count();
+            self.at = self.at.after(part);
             if part.ends_with('\n') {
                 self.end_line();
             }
@@ -165,17 +179,26 @@ impl Between {
         lines.sort_by_key(|line| line.at);
         let mut at = self.from;
         for line in lines {
-            mark(text, line.at - at);
+            mark_between(text, at, line.at);
             text.push_str(&line.text);
-            at = line.at + line.text.chars().count();
+            at = line.at.after(&line.text);
         }
-        mark(text, self.at - at);
+        mark_between(text, at, self.at);
     }
+}
+
+/// Says what is missing between two places.
+fn mark_between(text: &mut String, from: Place, to: Place) {
+    // The end of a line whose beginning is shown ends that line.
+    let is_within = !text.is_empty() && !text.ends_with('\n');
+    let lines = (to.line_ends - from.line_ends).saturating_sub(usize::from(is_within));
+    mark(text, Missing { chars: to.chars - from.chars, lines });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::cut::{count_lines, is_cut_mark};
     use crate::observation::cut_output;
     use proptest::prelude::*;
 
@@ -249,8 +272,9 @@ mod tests {
     }
 
     fn marks(text: &str) -> impl Iterator<Item = (&str, usize)> {
-        text.lines().filter_map(|line| {
-            Some((line, line.strip_prefix("[... truncated ")?.strip_suffix(" chars ...]")?.parse().ok()?))
+        text.lines().filter(|line| is_cut_mark(line)).map(|line| {
+            let count = line.strip_prefix("[... truncated ").unwrap().split(' ').next().unwrap();
+            (line, count.parse().unwrap())
         })
     }
 
@@ -262,6 +286,13 @@ mod tests {
             let text = lines.concat();
             let kept = excerpt(&text, ends, piece);
             prop_assert_eq!(missing(&kept) + present(&kept), text.chars().count());
+            prop_assert_eq!(count_lines(&kept), text.lines().count());
+        }
+
+        #[test]
+        fn long_lines_are_counted_too(lines in prop::collection::vec("(error: é|[a-z ]{0,9})( x{380,500})?\n", 0..120), ends in 1_500..4_000_usize, piece in 1..3_000_usize) {
+            let text = lines.concat();
+            prop_assert_eq!(count_lines(&excerpt(&text, ends, piece)), text.lines().count());
         }
     }
 }

@@ -26,7 +26,7 @@ pub use compressed::{
     CompressedObservation, FunctionAction, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS,
 };
 pub use cost::Price;
-pub use cut::{MAX_RAW_CHARS, cut_output};
+pub use cut::{MAX_RAW_CHARS, count_lines, cut_output, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use baton_core::observation::is_cut_mark;
 use regex::Regex;
 
 use super::facts::{MAX_DETAIL_LINE, is_name, is_path};
@@ -60,7 +61,7 @@ pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
     for line in text.lines().map(str::trim) {
         if line.starts_with("```") {
             is_fenced = !is_fenced;
-        } else if !is_fenced && !line.is_empty() && lines.len() < MAX_LINES {
+        } else if !is_fenced && !line.is_empty() && !is_cut_mark(line) && lines.len() < MAX_LINES {
             let line = head(line, MAX_LINE_BYTES);
             if seen.insert(shape(line)) {
                 lines.push((telling(line), line));

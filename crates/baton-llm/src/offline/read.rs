@@ -1,5 +1,6 @@
 //! Tools that show a file: what was examined, what it defines, and which names it turns on.
 
+use baton_core::observation::count_lines;
 use serde_json::Value;
 
 use super::call::Call;
@@ -59,7 +60,7 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     fn lines(&self) -> usize {
-        self.content.lines().count()
+        count_lines(self.content)
     }
 
     /// Which lines were seen, unless it was all of them.

@@ -20,7 +20,7 @@ fn log(bytes: usize) -> String {
     let mut number = 1_u64;
     while log.len() < bytes {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let end = if number % 20 == 0 { '\n' } else { ' ' };
+        let end = if number.is_multiple_of(20) { '\n' } else { ' ' };
         log.push_str(&format!("INFO é request {number:x} took {} ms{end}", number % 999));
     }
     log
@@ -171,6 +171,31 @@ fn what_cannot_be_stored_waits_without_what_is_private() {
         assert_kept(&hooked.raw(seen), report, what);
     }
     assert_unseen(&hooked, "stored later");
+}
+
+#[test]
+fn what_is_understood_of_it_is_true() {
+    let hooked = Hooked::new();
+    let mut lines: Vec<String> = (0..120_000)
+        .map(|number| format!("step {number}: processed a record in {} ms", number % 99))
+        .collect();
+    let content = lines.join("\n");
+    let read = json!({ "tool_input": { "file_path": "/srv/steps.txt" }, "tool_response": { "file": { "content": content } } });
+    lines[60_000] = "error: disk quota exceeded for /var/data/shard-17".to_owned();
+    lines.push("done: 119999 records, 1 failed".to_owned());
+    let run = json!({ "tool_name": "Bash", "tool_input": { "command": "./run.sh" }, "tool_response": { "stdout": lines.join("\n") } });
+    for more in [read, run] {
+        hooked.hook("post-tool-use", &report(&hooked, &with(json!({ "tool_name": "Read" }), more)));
+    }
+    assert_eq!(hooked.work(), 2);
+    let seen = hooked.observations();
+    let [run, read] = seen.as_slice() else { panic!("{seen:?}") };
+    assert!(read["summary"].as_str().unwrap().contains("Read all 120000 lines"), "{read}");
+    let detail = run["detail"].as_str().unwrap();
+    for line in ["error: disk quota exceeded for /var/data/shard-17", "done: 119999 records, 1 failed"] {
+        assert!(detail.contains(line), "{detail}");
+    }
+    assert!(!detail.contains("truncated"), "{detail}");
 }
 
 /// Starts a hook and sends it the beginning of a report.
