@@ -50,7 +50,7 @@ pub(crate) fn prepare<O: Operation>(
         Some(key) if O::EFFECT == Effect::Write => {
             let scope =
                 KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
-            Some((scope, request_hash::<O>(&params)?))
+            Some((scope, whole_hash(request_hash::<O>(&params)?, context)?))
         }
         _ => None,
     };
@@ -59,6 +59,13 @@ pub(crate) fn prepare<O: Operation>(
     O::validate(&params)?;
     O::ready(context, &mut params)?;
     Ok(Prepared { params, key })
+}
+
+/// Adds what came beside the parameters to their hash.
+fn whole_hash(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
+    let Some(attachment) = context.attachment else { return Ok(params) };
+    let output = attachment.hash(context.settings.checkpoints.vault.blobs())?;
+    Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), output.as_bytes()].concat()))
 }
 
 /// Tells a request from another one with the same key.

@@ -4,6 +4,7 @@
 //! without loss. It does not read untrusted JSON (see `json`) or decide what is hashed.
 
 use std::fmt;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -183,6 +184,20 @@ impl Sha256Hash {
     /// Hashes the bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// Hashes what is read to its end.
+    pub fn of_all(mut source: impl Read) -> io::Result<Self> {
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match source.read(&mut buffer) {
+                Ok(0) => return Ok(Self(hasher.finalize().into())),
+                Ok(read) => hasher.update(buffer.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Takes a hash that was computed piece by piece.

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Cursor, Read};
 use std::sync::Arc;
 
 use baton_core::observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
-use baton_core::{ErrorCode, Fault};
+use baton_core::{ErrorCode, Fault, Sha256Hash};
 use baton_store::{BlobFolder, MAX_RAW_BYTES, RawPacker, RawReader, StoreError};
 use serde_json::{Map, Value, json};
 
@@ -39,6 +39,14 @@ pub struct Report {
 #[derive(Debug, Clone)]
 pub struct LargeOutput {
     pub(crate) packed: Arc<Packed>,
+}
+
+impl LargeOutput {
+    /// Tells it from others.
+    pub(crate) fn hash(&self, blobs: Option<&BlobFolder>) -> Result<Sha256Hash, Fault> {
+        let raw = RawReader::open(self.packed.raw.clone(), blobs).map_err(store_fault)?;
+        Sha256Hash::of_all(raw).map_err(damaged)
+    }
 }
 
 /// Reads reports.
@@ -132,7 +140,6 @@ impl Intake {
             first.push(',');
         }
         let mut raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref()).map_err(store_fault)?;
-        let damaged = |error| store_fault(StoreError::corrupt("pending_queue", error));
         raw.read_exact(&mut [0]).map_err(damaged)?;
         Ok(Box::new(Cursor::new(first).chain(raw)))
     }
@@ -150,6 +157,10 @@ impl<R: Read> Read for Bounded<R> {
         self.room = self.room.checked_sub(read).ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(read)
     }
+}
+
+fn damaged(error: io::Error) -> Fault {
+    store_fault(StoreError::corrupt("pending_queue", error))
 }
 
 /// Says what it means that a report could not be read.

@@ -8,7 +8,7 @@ use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
 use crate::hooked::{Hooked, files_below};
-use crate::served::{Served, expect, with};
+use crate::served::{Served, expect, refusal, with};
 
 const PRIVATE: &str = "CANARYPRIVATECANARY";
 const SECRET: &str = "cAnArY7sEcReTcAnArY9";
@@ -145,6 +145,21 @@ fn over_http_and_through_a_server_it_is_the_same() {
         }
         assert_unseen(&hooked, "passed on");
         assert_unseen(&Hooked::at(served.into_home()), "stored by the server");
+    }
+}
+
+#[test]
+fn the_same_key_is_the_same_output() {
+    for served in Served::each_without_worker() {
+        let hooked = Hooked::new();
+        let said = log(3 * MB);
+        let report = |said: &str| report(&hooked, &json!({ "tool_response": said, "repo": "o/shop" }));
+        let send = |said: &str| served.keyed("/hooks/post-tool-use", "key-1", &report(said));
+        expect(&send(&said), 200);
+        assert!(send(&said).header("x-idempotency-hit").is_some());
+        // It has a letter more.
+        refusal(&send(&format!("{said}.")), 422, "idempotency_mismatch");
+        assert_eq!(served.found("/api/queue?status=raw")["items"].as_array().unwrap().len(), 1);
     }
 }
 
