@@ -96,6 +96,17 @@ impl App {
             .map_err(|_| Fault::new(ErrorCode::Internal, "could not make a correlation id"))
     }
 
+    /// Begins a call that nobody from outside makes.
+    pub fn own_call(&self) -> Result<Call, Fault> {
+        Ok(Call {
+            actor: Actor::local(),
+            face: Face::Internal,
+            correlation_id: self.correlation_id()?,
+            idempotency_key: None,
+            attachment: None,
+        })
+    }
+
     /// Calls an operation and awaits its durable answer.
     pub async fn call(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
         if let Some(take_in) = self.taking_in(operation) {
@@ -200,14 +211,7 @@ impl App {
     }
 
     fn internal(&self, operation: &'static dyn AnyOperation) -> Option<InternalCall> {
-        let correlation_id = self.correlation_id().ok()?;
-        let call = Call {
-            actor: Actor::local(),
-            face: Face::Internal,
-            correlation_id,
-            idempotency_key: None,
-            attachment: None,
-        };
+        let call = self.own_call().ok()?;
         Some(InternalCall { operation, call, params: json!({}) })
     }
 

@@ -8,12 +8,11 @@ use std::time::Duration;
 use baton_app::checkpoint::Vault;
 use baton_app::observation::ModelTroubles;
 use baton_app::{
-    App, Call, CheckpointSettings, Clock, Entropy, Face, ObservationSettings, Reply, RequestLog, Settings,
-    find,
+    App, CheckpointSettings, Clock, Entropy, ObservationSettings, Reply, RequestLog, Settings, find,
 };
 use baton_core::classify::Classifier;
 use baton_core::observation::{Observation, QueueStats, QueueStatus};
-use baton_core::{Actor, Fault, HeartbeatPolicy, Liveness, SessionId, Timestamp};
+use baton_core::{Fault, HeartbeatPolicy, Liveness, SessionId, Timestamp};
 use baton_llm::{Anthropic, AnthropicConfig, ApiKey, Compressor, Offline, OpenAi, OpenAiConfig};
 use baton_store::{
     DailyUsage, Effort, ObservationFilter, Packing, Page, QueueItem, RawOutput, SessionFilter, StoredSummary,
@@ -285,15 +284,7 @@ pub(crate) fn worker_with(app: &App, concurrency: usize) -> Worker {
 }
 
 pub(crate) fn call(app: &App, name: &str, params: Value) -> Reply {
-    let correlation_id = app.correlation_id().unwrap();
-    let call = Call {
-        actor: Actor::local(),
-        face: Face::Internal,
-        correlation_id,
-        idempotency_key: None,
-        attachment: None,
-    };
-    app.call_blocking(find(name).unwrap(), call, params)
+    app.call_blocking(find(name).unwrap(), app.own_call().unwrap(), params)
 }
 
 /// Reports an event of the one chat there is.

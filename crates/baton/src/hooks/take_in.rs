@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use baton_app::observation::{Hook, Report};
-use baton_app::{App, Call, Face, operation};
-use baton_core::{Actor, IdempotencyKey};
+use baton_app::{App, Call, operation};
+use baton_core::IdempotencyKey;
 use serde_json::Value;
 
 use super::spill::{Addressee, HookSpill, Taken, TakenIn};
@@ -33,11 +33,9 @@ pub(crate) fn take_in_reports(app: &App, data_dir: &Path) -> TakenIn {
 
 fn store(app: &App, report: &Report, key: &str) -> Result<(), Failure> {
     let call = Call {
-        actor: Actor::local(),
-        face: Face::Internal,
-        correlation_id: app.correlation_id()?,
         idempotency_key: Some(IdempotencyKey::parse(key)?),
         attachment: report.output.clone(),
+        ..app.own_call()?
     };
     let reply = app.call_blocking(operation::<Hook>(), call, Value::Object(report.fields.clone()));
     if reply.status == 200 { Ok(()) } else { Err(Failure::from_body(reply.error, &reply.body)) }

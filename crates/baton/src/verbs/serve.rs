@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use baton_app::maintenance::{Cleanup, CleanupOutput};
-use baton_app::{App, Call, Face, operation};
-use baton_core::Actor;
+use baton_app::{App, operation};
 use baton_server::{Server, ServerConfig};
 use baton_store::Threads;
 use clap::Args;
@@ -101,14 +100,7 @@ async fn clean_up_every_minute(app: App) {
         let mut more = true;
         let mut params = json!({ "unless_within_seconds": 50 });
         while more {
-            let Ok(correlation_id) = app.correlation_id() else { break };
-            let call = Call {
-                actor: Actor::local(),
-                face: Face::Internal,
-                correlation_id,
-                idempotency_key: None,
-                attachment: None,
-            };
+            let Ok(call) = app.own_call() else { break };
             let reply = app.call(operation::<Cleanup>(), call, params).await;
             let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
             if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {

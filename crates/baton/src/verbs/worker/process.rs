@@ -8,8 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baton_app::maintenance::Cleanup;
-use baton_app::{App, Call, Face, operation};
-use baton_core::Actor;
+use baton_app::{App, operation};
 use baton_server::LocalServer;
 use baton_store::{QueueWatch, Threads};
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
@@ -332,14 +331,7 @@ async fn clean_up_now_and_then(app: App) {
     let mut minutes = tokio::time::interval(CLEANUP_EVERY);
     loop {
         minutes.tick().await;
-        let Ok(correlation_id) = app.correlation_id() else { continue };
-        let call = Call {
-            actor: Actor::local(),
-            face: Face::Internal,
-            correlation_id,
-            idempotency_key: None,
-            attachment: None,
-        };
+        let Ok(call) = app.own_call() else { continue };
         app.call(operation::<Cleanup>(), call, json!({ "unless_within_seconds": 50 })).await;
     }
 }
