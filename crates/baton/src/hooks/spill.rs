@@ -27,8 +27,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(86_400);
 /// The first line of a file is no longer.
 const MAX_LABEL_BYTES: u64 = 16 * 1024;
-/// What the files of reports end in; those with the second name were being stored by an earlier version that ended.
-const WAITING: [&str; 2] = [".json", ".taking"];
+/// What the files of reports end in. Earlier versions wrote the second, in another form, and the third while they stored one;
+/// they leave the first alone.
+const WAITING: [&str; 3] = [".report", ".json", ".taking"];
 const REFUSED: &str = ".refused";
 
 /// Whom reports are for.
@@ -132,7 +133,7 @@ impl HookSpill {
     ) -> std::io::Result<()> {
         make_folder(&self.folder)?;
         let label = Label { addressee: addressee.cloned(), at: SystemClock.now() };
-        let name = format!("{:020}-{}.json", nanoseconds(), std::process::id());
+        let name = format!("{:020}-{}.report", nanoseconds(), std::process::id());
         let mut document =
             intake.document(report).map_err(|fault| std::io::Error::other(fault.to_string()))?;
         let mut file = DurableFile::create(&self.folder.join(name))?;

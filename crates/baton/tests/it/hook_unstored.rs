@@ -136,7 +136,8 @@ fn what_an_earlier_version_kept_and_began_to_store_is_stored() {
     std::fs::remove_file(&waiting[0]).unwrap();
     let (mut label, report) = kept(&waiting[1]);
     label["report"] = report;
-    std::fs::write(&waiting[1], label.to_string()).unwrap();
+    std::fs::write(waiting[1].with_extension("json"), label.to_string()).unwrap();
+    std::fs::remove_file(&waiting[1]).unwrap();
     hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
     assert!(hooked.spilled().is_empty());
     hooked.hook("pre-compact", &hooked.claude("PreCompact", json!({})));
