@@ -132,16 +132,41 @@ impl Intake {
     pub fn document(&self, report: &Report) -> Result<Box<dyn Read + Send>, Fault> {
         let mut fields = Value::Object(report.fields.clone());
         make_private(&mut fields);
-        let mut first = fields.to_string();
-        let Some(output) = &report.output else { return Ok(Box::new(Cursor::new(first))) };
-        // The output is an object too: what is inside its braces follows the fields.
-        first.pop();
-        if !report.fields.is_empty() {
-            first.push(',');
+        let fields = fields.to_string();
+        let Some(output) = &report.output else { return Ok(Box::new(Cursor::new(fields))) };
+        let raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref()).map_err(store_fault)?;
+        if report.fields.is_empty() {
+            return Ok(Box::new(raw));
         }
-        let mut raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref()).map_err(store_fault)?;
-        raw.read_exact(&mut [0]).map_err(damaged)?;
-        Ok(Box::new(Cursor::new(first).chain(raw)))
+        // The output is an object too: the fields go before its closing brace, where they count more than what it has itself.
+        let fields = fields.replacen('{', ",", 1);
+        Ok(Box::new(AllButLast { source: raw, last: None }.chain(Cursor::new(fields))))
+    }
+}
+
+/// A source without its last byte.
+struct AllButLast<R> {
+    source: R,
+    last: Option<u8>,
+}
+
+impl<R: Read> Read for AllButLast<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.source.read(buffer)?;
+            let Some(&last) = read.checked_sub(1).and_then(|last| buffer.get(last)) else { return Ok(0) };
+            if let Some(before) = self.last.replace(last) {
+                let bytes = buffer.get_mut(..read).unwrap_or_default();
+                bytes.rotate_right(1);
+                if let Some(first) = bytes.first_mut() {
+                    *first = before;
+                }
+                return Ok(read);
+            }
+            if read > 1 {
+                return Ok(read - 1);
+            }
+        }
     }
 }
 
@@ -185,6 +210,50 @@ fn fault(error: ReadError) -> Fault {
         ReadError::Sink(error) if error.kind() == io::ErrorKind::StorageFull => store_fault(StoreError::Full),
         ReadError::Sink(error) => {
             Fault::new(ErrorCode::StoreUnavailable, "the report could not be kept").caused_by(error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_is_written_out_is_the_same_when_it_is_read_again() {
+        let home = tempfile::tempdir().unwrap();
+        for intake in [Intake::default(), Intake::new(Some(BlobFolder::at(home.path())))] {
+            for bytes in [10, 1_000, MAX_WHOLE_BYTES, 2 * MAX_WHOLE_BYTES] {
+                let said: String = ('a'..='z').chain(['é', '"', '\n']).cycle().take(bytes).collect();
+                let whole = json!({
+                    "tool_response": said, "tool_name": "T", "tool_input": { "file_path": "/r/sub/x" },
+                    "cwd": "/r/sub", "root": "/r",
+                });
+                let once = intake.read(whole.to_string().as_bytes(), |_| {}).unwrap();
+                assert_eq!(once.output.is_some(), bytes >= MAX_WHOLE_BYTES);
+                let again = intake.read(intake.document(&once).unwrap(), |_| {}).unwrap();
+                assert_eq!(once.fields, again.fields);
+                let seen = |report: &Report| {
+                    let output = report.output.as_ref()?;
+                    let hash = output.hash(intake.blobs.as_ref()).unwrap();
+                    Some((hash, output.packed.raw_bytes, output.packed.files.clone()))
+                };
+                assert_eq!(seen(&once), seen(&again));
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_byte_is_left_out_however_it_is_read() {
+        for step in 1..5 {
+            let mut source = AllButLast { source: b"abcdefg".as_slice(), last: None };
+            let (mut all, mut buffer) = (Vec::new(), vec![0; step]);
+            loop {
+                match source.read(&mut buffer).unwrap() {
+                    0 => break,
+                    read => all.extend_from_slice(&buffer[..read]),
+                }
+            }
+            assert_eq!(all, b"abcdef");
         }
     }
 }
