@@ -13,7 +13,7 @@ use crate::call::{Call, Face, Reply};
 use crate::checkpoint::{MakeRoom, TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
 use crate::observation::Intake;
-use crate::open_call::{Answered, OpenCall, store_error};
+use crate::open_call::{Answered, OpenCall, Turn, store_error};
 use crate::operation::{AnyOperation, operation as typed, request_id};
 use crate::prepare::{MAX_MESSAGE, clip};
 use crate::request_log::RequestLog;
@@ -109,14 +109,20 @@ impl App {
 
     /// Calls an operation and awaits its durable answer.
     pub async fn call(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
-        if let Some(take_in) = self.taking_in(operation) {
-            self.taken_in(&self.submit_internal(&take_in).await);
-        }
-        self.run(operation, call, params).await
+        let turn = match self.taking_in(operation) {
+            Some(take_in) => {
+                let (reply, turn) = self.submit_internal(&take_in).await;
+                self.taken_in(&reply);
+                turn
+            }
+            None => Turn::Come,
+        };
+        self.run(operation, call, params, turn).await
     }
 
-    /// Runs a call of its own. It has no fallback, so that one never leads to another.
-    async fn submit_internal(&self, internal: &InternalCall) -> Reply {
+    /// Runs a call of its own, and tells whether those that it is made for may go on. It has no fallback, so that one never
+    /// leads to another.
+    async fn submit_internal(&self, internal: &InternalCall) -> (Reply, Turn) {
         let InternalCall { operation, call, params } = internal;
         let mut open = self.open(call.clone(), *operation, params);
         open.is_attempt = true;
@@ -124,10 +130,11 @@ impl App {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, _) => pending.await.map_err(|Failed(fault)| fault),
         };
-        open.close(answer)
+        let turn = Turn::after(&answer);
+        (open.close(answer), turn)
     }
 
-    fn submit_internal_blocking(&self, internal: &InternalCall) -> Reply {
+    fn submit_internal_blocking(&self, internal: &InternalCall) -> (Reply, Turn) {
         let InternalCall { operation, call, params } = internal;
         let mut open = self.open(call.clone(), *operation, params);
         open.is_attempt = true;
@@ -135,11 +142,19 @@ impl App {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, _) => pending.wait().map_err(|Failed(fault)| fault),
         };
-        open.close(answer)
+        let turn = Turn::after(&answer);
+        (open.close(answer), turn)
     }
 
-    async fn run(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
-        let open = self.open(call, operation, &params);
+    async fn run(
+        &self,
+        operation: &'static dyn AnyOperation,
+        call: Call,
+        params: Value,
+        turn: Turn,
+    ) -> Reply {
+        let mut open = self.open(call, operation, &params);
+        open.turn = turn;
         let correlation_id = open.call.correlation_id.clone();
         let Some((open, answered)) = submit_aside(operation, open, params).await else {
             let fault = Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored");
@@ -161,14 +176,26 @@ impl App {
 
     /// Calls an operation and blocks until its durable answer is there.
     pub fn call_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
-        if let Some(take_in) = self.taking_in(operation) {
-            self.taken_in(&self.submit_internal_blocking(&take_in));
-        }
-        self.run_blocking(operation, call, params)
+        let turn = match self.taking_in(operation) {
+            Some(take_in) => {
+                let (reply, turn) = self.submit_internal_blocking(&take_in);
+                self.taken_in(&reply);
+                turn
+            }
+            None => Turn::Come,
+        };
+        self.run_blocking(operation, call, params, turn)
     }
 
-    fn run_blocking(&self, operation: &'static dyn AnyOperation, call: Call, params: Value) -> Reply {
+    fn run_blocking(
+        &self,
+        operation: &'static dyn AnyOperation,
+        call: Call,
+        params: Value,
+        turn: Turn,
+    ) -> Reply {
         let mut open = self.open(call, operation, &params);
+        open.turn = turn;
         open.logs_with_effect = self.inner.log.goes_with_effects();
         let answer = match operation.submit(&open, params) {
             Answered::Refused(fault) => Err(fault),
@@ -298,6 +325,7 @@ impl App {
             logs_with_effect: false,
             is_attempt: false,
             afterthoughts: Afterthoughts::default(),
+            turn: Turn::Come,
         }
     }
 }

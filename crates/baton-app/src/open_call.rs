@@ -42,6 +42,32 @@ pub struct OpenCall {
     pub(crate) is_attempt: bool,
     /// What is written once the answer is there.
     pub(crate) afterthoughts: Afterthoughts,
+    /// Whether it may write.
+    pub(crate) turn: Turn,
+}
+
+/// Whether it is the turn of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It is.
+    Come,
+    /// What waits beside the database comes before it, and could not be taken in: as if the database were still away.
+    Behind,
+}
+
+impl Turn {
+    /// Tells it by what came of taking in what waits. On a full disk room may be made for the call all the same.
+    pub(crate) fn after(taken_in: &Result<Stored, Fault>) -> Self {
+        match taken_in {
+            Err(fault)
+                if fault.code == ErrorCode::StoreUnavailable
+                    && !matches!(store_error(fault), Some(StoreError::Full)) =>
+            {
+                Self::Behind
+            }
+            _ => Self::Come,
+        }
+    }
 }
 
 impl OpenCall {
@@ -77,6 +103,7 @@ impl OpenCall {
             now: self.started_at,
             prepared,
             afterthoughts: self.afterthoughts.clone(),
+            turn: self.turn,
             log: match &self.record {
                 Some(_) if self.logs_with_effect && O::TELLS_OF_ITSELF => Log::Needless,
                 Some(record) if self.logs_with_effect && O::EFFECT == Effect::Write => {
@@ -148,6 +175,7 @@ struct Submission<O: Operation> {
     now: Timestamp,
     prepared: Arc<Prepared<O::Params>>,
     afterthoughts: Afterthoughts,
+    turn: Turn,
     log: Log,
 }
 
@@ -171,6 +199,7 @@ impl<O: Operation> Clone for Submission<O> {
             now: self.now,
             prepared: self.prepared.clone(),
             afterthoughts: self.afterthoughts.clone(),
+            turn: self.turn,
             log: self.log.clone(),
         }
     }
@@ -178,8 +207,12 @@ impl<O: Operation> Clone for Submission<O> {
 
 impl<O: Operation> Submission<O> {
     fn enqueue(&self) -> Pending<Stored, Failed> {
-        let Self { store, surroundings, call, now, prepared, afterthoughts, log } = self.clone();
+        let Self { store, surroundings, call, now, prepared, afterthoughts, turn, log } = self.clone();
         let work = move |tx: &mut dyn Tx| {
+            if turn == Turn::Behind && O::EFFECT == Effect::Write {
+                let message = "what waits beside the database comes first".to_owned();
+                return Err(StoreError::Unavailable { message, source: None }.into());
+            }
             let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
             if let Log::WithEffect(record) = &log {
                 tx.log_request(&surroundings.filled_in(record, &stored)?)?;
