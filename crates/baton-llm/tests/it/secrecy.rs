@@ -7,7 +7,8 @@ use crate::fixture::{KEY, anthropic_config, bash, openai_config, with_both};
 
 #[test]
 fn no_error_shows_the_key_or_the_payload() {
-    let payload = "the customer's name is Ada Lovelace and her card is 4111 1111 1111 1111";
+    // Words, not digits: an error may show the port of the server, which can be any number.
+    let payload = "the customer's name is Ada Lovelace and her password is marigold";
     for behaviour in [
         Behaviour::Unauthorized,
         Behaviour::Forbidden,
@@ -29,7 +30,7 @@ fn no_error_shows_the_key_or_the_payload() {
             let result = compressor.compress(&bash(payload));
             let shown = format!("{result:?}");
             assert!(!shown.contains(KEY) && !shown.contains("0123456789"), "{behaviour:?}: {shown}");
-            assert!(!shown.contains("Lovelace") && !shown.contains("4111"), "{behaviour:?}: {shown}");
+            assert!(!shown.contains("Lovelace") && !shown.contains("marigold"), "{behaviour:?}: {shown}");
         });
     }
 }
