@@ -11,3 +11,7 @@ mod server;
 pub use behaviour::Behaviour;
 pub use http::Request;
 pub use server::ModelServer;
+
+/// URL at which no server listens: port 1 is reserved, so unlike a port that was just closed it is never assigned to
+/// another test.
+pub const UNREACHABLE_URL: &str = "http://127.0.0.1:1";

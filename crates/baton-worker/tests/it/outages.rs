@@ -1,11 +1,10 @@
 //! A model that cannot be asked: items wait as they were captured, nobody asks in vain, and nothing is lost by it.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use baton_core::Timestamp;
 use baton_core::observation::QueueStatus;
-use baton_testkit::model_server::Behaviour;
+use baton_testkit::model_server::{Behaviour, UNREACHABLE_URL};
 
 use crate::stage::{ATTEMPTS, MINUTE, NOW, SECOND, Stage, done, given_up, returned, worker};
 
@@ -27,7 +26,6 @@ fn outages() -> Vec<(Behaviour, Duration, Duration)> {
             Behaviour::RateLimited { retry_after: Some("soon".into()) },
             Behaviour::rate_limited(1),
             Behaviour::CloseConnection,
-            Behaviour::Hang,
         ])
         .map(|behaviour| (behaviour, shortest, longest))
         .collect();
@@ -71,12 +69,28 @@ fn an_outage_leaves_items_raw_spends_no_attempt_and_pauses_the_queue() {
 }
 
 #[test]
+fn a_timeout_is_an_outage() {
+    for stage in Stage::each() {
+        let items = [1, 2, 3].map(|number| stage.capture(number));
+        stage.model.behave(Behaviour::Hang);
+        let short = worker(&stage.with_short_timeout());
+        assert_eq!(short.run_once().unwrap(), returned(1));
+        for (place, id) in items.into_iter().enumerate() {
+            let item = stage.item(id);
+            assert_eq!((item.status, item.attempts), (QueueStatus::Raw, 0), "{item:?}");
+            assert_eq!(item.last_error.is_some(), place == 0, "{item:?}");
+        }
+        assert_eq!(short.run_once().unwrap(), done(0));
+
+        stage.model.behave(Behaviour::Good);
+        assert_eq!(stage.step_after(6 * SECOND + MILLISECOND), done(3));
+    }
+}
+
+#[test]
 fn a_refused_connection_is_an_outage_too() {
     for stage in Stage::each() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        drop(listener);
-        let app = stage.beside(|settings| settings.compressor = stage.api.client(&url));
+        let app = stage.beside(|settings| settings.compressor = stage.api.client(UNREACHABLE_URL));
         let id = stage.capture(1);
         let unlucky = worker(&app);
         assert_eq!(unlucky.run_once().unwrap(), returned(1));

@@ -32,8 +32,10 @@ pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 pub(crate) const LEASE: Duration = Duration::from_secs(300);
 /// How often an item is tried.
 pub(crate) const ATTEMPTS: u32 = 3;
-/// How long a model may take; only a model that hangs makes a test wait for it.
-const MODEL_TIMEOUT: Duration = Duration::from_millis(300);
+/// Model timeout of every client that is not created for a model that hangs: never reached on a busy machine.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(600);
+/// Model timeout for tests in which the model hangs.
+const SHORT_MODEL_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A clock that stands still until it is set. Clones are the same clock.
 #[derive(Debug, Clone)]
@@ -79,9 +81,9 @@ impl Api {
         self.client_within(url, MODEL_TIMEOUT)
     }
 
-    /// The same, that waits longer than any test does.
-    pub(crate) fn patient_client(self, url: &str) -> Arc<dyn Compressor> {
-        self.client_within(url, 10 * MINUTE)
+    /// The real client with a timeout that a test can wait for.
+    fn client_with_short_timeout(self, url: &str) -> Arc<dyn Compressor> {
+        self.client_within(url, SHORT_MODEL_TIMEOUT)
     }
 
     fn client_within(self, url: &str, timeout: Duration) -> Arc<dyn Compressor> {
@@ -151,6 +153,12 @@ impl Stage {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let entropy = FixedEntropy(AtomicU64::new(process << 32));
         App::new(self.store.another(), settings, self.clock.clone(), entropy, RequestLog::at_end())
+    }
+
+    /// Another process on the same store that gives up on a model that hangs.
+    pub(crate) fn with_short_timeout(&self) -> App {
+        let client = self.api.client_with_short_timeout(&self.model.url());
+        self.beside(|settings| settings.compressor = client.clone())
     }
 
     /// A worker that knows nothing of what was before, as after a restart.

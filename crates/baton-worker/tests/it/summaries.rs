@@ -9,9 +9,9 @@ use baton_core::{ObservationId, SessionId, Timestamp, Ulid};
 use baton_testkit::contract::write;
 use baton_testkit::model_server::Behaviour;
 use baton_worker::Drained;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::stage::{DAY, MINUTE, NOW, SECOND, Stage, done};
+use crate::stage::{DAY, MINUTE, NOW, SECOND, Stage, call, done};
 
 fn summaries(summaries: u64) -> Drained {
     Drained { summaries, ..Drained::default() }
@@ -337,7 +337,11 @@ fn whoever_waits_for_a_summary_gets_one_without_the_model_when_it_fails() {
             let counted = behaviour == Behaviour::MaxTokens;
             stage.model.behave(behaviour.clone());
             let before: u64 = stage.usage()[0].tokens_in;
-            let made = stage.ok("session.summarize", json!({ "session_id": session, "close": false }));
+            let app =
+                if behaviour == Behaviour::Hang { stage.with_short_timeout() } else { stage.app.clone() };
+            let reply = call(&app, "session.summarize", json!({ "session_id": session, "close": false }));
+            assert_eq!(reply.status, 200, "{behaviour:?}: {}", reply.body);
+            let made: Value = serde_json::from_str(&reply.body).unwrap();
             assert_eq!(made["provenance"]["compressor"], "offline", "{behaviour:?}");
             assert!(made["summary"].as_str().is_some_and(|text| !text.is_empty()));
             assert_eq!(stage.summary(session).unwrap().summary.summary, made["summary"].as_str().unwrap());

@@ -21,10 +21,8 @@ impl Running {
         Self::start(worker(&stage.app))
     }
 
-    /// One that waits for the model longer than any test does, with so many threads.
-    fn patiently_on(stage: &Stage, threads: usize) -> Self {
-        let client = stage.api.patient_client(&stage.model.url());
-        Self::start(worker_with(&stage.beside(|settings| settings.compressor = client.clone()), threads))
+    fn with_threads(stage: &Stage, threads: usize) -> Self {
+        Self::start(worker_with(&stage.app, threads))
     }
 
     fn start(worker: Worker) -> Self {
@@ -108,7 +106,7 @@ fn a_stop_gives_back_what_a_hanging_model_holds_up() {
     for stage in Stage::each() {
         let items: Vec<i64> = (1..=6).map(|number| stage.capture(number)).collect();
         stage.model.behave(Behaviour::Hang);
-        let running = Running::patiently_on(&stage, 1);
+        let running = Running::with_threads(&stage, 1);
         stage.model.wait_for_requests(1);
         running.stop();
         for id in items {
@@ -128,7 +126,7 @@ fn a_summary_that_hangs_holds_nobody_up_and_a_stop_gives_it_back() {
         stage.hook("stop", json!({}));
         stage.model.forget();
         stage.model.behave(Behaviour::Hang);
-        let running = Running::patiently_on(&stage, 2);
+        let running = Running::with_threads(&stage, 2);
         stage.model.wait_for_requests(1);
         stage.capture(2);
         running.handle.wake();
@@ -185,7 +183,7 @@ fn a_worker_that_waits_for_an_answer_is_not_idle() {
     for stage in Stage::each() {
         stage.model.behave(Behaviour::Hang);
         stage.capture(1);
-        let running = Running::patiently_on(&stage, 1);
+        let running = Running::with_threads(&stage, 1);
         stage.model.wait_for_requests(1);
         stage.clock.advance(30 * MINUTE);
         running.handle.wake();
