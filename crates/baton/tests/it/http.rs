@@ -194,13 +194,14 @@ fn a_refused_request_leaves_the_connection_usable() {
 #[test]
 fn whoever_calls_too_often_is_told_when_to_come_back() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "20")]);
-    let statuses: Vec<u16> = (0..3).map(|_| server.get("/active?venture=v").status).collect();
-    assert_eq!(statuses, [200, 200, 429], "a tenth at once");
+    // One request, and the next one a minute later: a slow machine does not earn another.
+    let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "1")]);
+    let statuses: Vec<u16> = (0..2).map(|_| server.get("/active?venture=v").status).collect();
+    assert_eq!(statuses, [200, 429]);
     let refused = server.send("POST", "/sod", &[("idempotency-key", "k")], sod().to_string().as_bytes());
     assert_eq!((refused.status, &refused.json()["error"]), (429, &"rate_limited".into()));
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
-    assert!((1..=4).contains(&seconds), "{seconds}");
+    assert!((1..=61).contains(&seconds), "{seconds}");
     assert_eq!(refused.json()["details"]["retry_after_seconds"], seconds);
     assert_eq!(server.get("/healthz").status, 200, "whether it is alive may be asked at any time");
     let stranger = server.send("GET", "/active?venture=v", &[("x-relay-key", "wrong")], b"");
