@@ -20,7 +20,7 @@ const WORKFLOW: &str = "crash";
 pub struct Load {
     /// How many write at once.
     pub writers: u32,
-    /// How many saves each has acknowledged in the end.
+    /// Minimum number of acknowledged saves of each writer. Writers go on until a server was killed once per writer.
     pub saves: u32,
 }
 
@@ -66,8 +66,11 @@ pub fn run(home: &Home, load: Load) -> Tally {
         let killer = scope.spawn(|| kill_at_random(&pids, &done, &kills));
         let writers: Vec<_> = (0..load.writers)
             .map(|writer| {
-                let pid = &pids[writer as usize];
-                scope.spawn(move || write(home, writer, load.saves, pid))
+                let (pid, kills) = (&pids[writer as usize], &kills);
+                let is_done = move |acknowledged: usize| {
+                    acknowledged >= load.saves as usize && kills.load(Ordering::Relaxed) >= load.writers
+                };
+                scope.spawn(move || write(home, writer, pid, is_done))
             })
             .collect();
         let acknowledged = writers.into_iter().map(|writer| writer.join().expect("a writer ends")).collect();
@@ -93,13 +96,13 @@ fn save(client: &mut McpClient, writer: u32, number: u32) -> std::io::Result<Val
 }
 
 /// Saves one number after the other; one that was not answered is not repeated, as a chat that died does not.
-fn write(home: &Home, writer: u32, saves: u32, pid: &AtomicU32) -> Vec<Acknowledged> {
+fn write(home: &Home, writer: u32, pid: &AtomicU32, is_done: impl Fn(usize) -> bool) -> Vec<Acknowledged> {
     let mut acknowledged = Vec::new();
     let mut number = 0;
-    while acknowledged.len() < saves as usize {
+    while !is_done(acknowledged.len()) {
         let Ok(mut client) = home.try_mcp() else { continue };
         pid.store(client.id(), Ordering::Release);
-        while acknowledged.len() < saves as usize {
+        while !is_done(acknowledged.len()) {
             number += 1;
             let Ok(result) = save(&mut client, writer, number) else { break };
             let body = &result["structuredContent"];

