@@ -73,26 +73,28 @@ impl StoreLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::sync::Mutex;
 
     #[test]
-    fn a_busy_neighbour_starves_nobody() {
+    fn a_waiting_process_gets_the_lock_before_its_last_holder() {
         let folder = tempfile::tempdir().unwrap();
-        let (over, rounds) = (AtomicBool::new(false), AtomicU32::new(0));
+        let take = || StoreLock::take(folder.path(), Duration::from_secs(60)).unwrap();
+        let order = Mutex::new(Vec::new());
+        let held = take();
         thread::scope(|scope| {
             scope.spawn(|| {
-                while !over.load(Ordering::Relaxed) {
-                    let _lock = StoreLock::take(folder.path(), Duration::from_secs(60)).unwrap();
-                    rounds.fetch_add(1, Ordering::Relaxed);
-                    thread::yield_now();
-                }
+                let _lock = take();
+                order.lock().unwrap().push("waiting");
             });
-            for _ in 0..50 {
-                drop(StoreLock::take(folder.path(), Duration::from_secs(60)).unwrap());
+            let gate = || File::open(folder.path()).unwrap().try_lock();
+            while gate().is_ok() {
+                thread::sleep(Duration::from_millis(1));
             }
-            over.store(true, Ordering::Relaxed);
+            drop(held);
+            let _lock = take();
+            order.lock().unwrap().push("last holder");
         });
-        assert!(rounds.load(Ordering::Relaxed) < 5_000, "{rounds:?}");
+        assert_eq!(order.into_inner().unwrap(), ["waiting", "last holder"]);
     }
 
     #[test]
