@@ -325,14 +325,12 @@ fn bytes_that_are_not_text_are_scanned_too() {
 
 #[test]
 fn hostile_text_costs_linear_time() {
-    let began = std::time::Instant::now();
     let private_key = ["-----BEGIN PRIVATE", " KEY-----"].concat();
     let heads = ["-eyJ", "xoxb-", "x-api-key=your", "a://b:", "aws_secret=", &private_key, "[redacted:"];
     for head in heads {
-        let _ = scan(&head.repeat(400_000 / head.len()));
+        // Linear time is a second or two even unoptimised; in quadratic time the test would not end within hours.
+        let _ = scan(&head.repeat(4_000_000 / head.len()));
     }
-    // Quadratic time is minutes here, linear time a fraction of a second even unoptimised.
-    assert!(began.elapsed().as_secs() < 20);
 }
 
 #[test]

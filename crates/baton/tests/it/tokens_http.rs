@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use baton_testkit::binary::{Answer, Home};
+use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
 use crate::served::{Served, expect, id, names, refusal, who, with};
@@ -97,15 +97,9 @@ fn observe_in_venture_b(served: &Served, chat: &str) -> String {
     let before =
         served.found("/api/observations?venture=b&limit=200")["observations"].as_array().unwrap().len();
     served.ok("/hooks/post-tool-use", &report);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let found = served.found("/api/observations?venture=b&limit=200");
-        if found["observations"].as_array().unwrap().len() > before {
-            return id(&found["observations"][0]["id"]);
-        }
-        assert!(Instant::now() < deadline, "no observation was made");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let list = || served.found("/api/observations?venture=b&limit=200")["observations"].clone();
+    wait_until("the worker makes an observation", || list().as_array().unwrap().len() > before);
+    id(&list()[0]["id"])
 }
 
 /// Makes the requests of a documented operation: its example, moved to venture `b`; for questions, every way to ask.
@@ -272,7 +266,7 @@ fn without_a_credential_only_pages_about_the_server_are_open() {
 }
 
 #[test]
-fn a_revoked_token_stops_working_within_seconds() {
+fn a_server_rejects_a_revoked_token() {
     for served in Served::each() {
         let (credential, info) = token(&served.home, &["--name", "short lived"]);
         let call = || by(&served, &credential, "POST", "/sod", Some(&who("a")));
@@ -280,15 +274,9 @@ fn a_revoked_token_stops_working_within_seconds() {
         let token_id = id(&info["id"]);
         let revoked = served.home.run(&["token", "revoke", &token_id, "--format", "json"]);
         assert!(revoked.json()["data"]["info"]["revoked_at"].is_string(), "{revoked:?}");
-        let deadline = Instant::now() + Duration::from_secs(5);
-        let answer = loop {
-            let answer = call();
-            if answer.status != 200 || Instant::now() > deadline {
-                break answer;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
-        refusal(&answer, 401, "unauthorized");
+        // A server checks a token again after two seconds; that time is tested with a clock in baton-app.
+        wait_until("the server rejects the token", || call().status != 200);
+        refusal(&call(), 401, "unauthorized");
         let again = served.home.run(&["token", "revoke", &token_id, "--format", "json"]).json();
         assert_eq!(again["data"], revoked.json()["data"], "revoking twice is revoking once");
         assert_eq!(served.home.run(&["token", "revoke", "0123456789abcdef"]).code, 3);
