@@ -1,8 +1,9 @@
 //! The one way in which files come to be: written beside their place, synced, renamed into it, the folder synced. Who
 //! looks sees the old file or the new one; who loses power too.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use baton_core::{ErrorCode, Fault};
@@ -52,9 +53,9 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Fault> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(|error| failed("synced", folder, error))
 }
 
-/// Makes a folder that is no link to somewhere else, and syncs the one above when it is new.
+/// Creates a folder with mode 0700 and syncs its parent. A folder that exists keeps its mode; a link is rejected.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
-    match fs::create_dir(folder) {
+    match DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => folder.parent().map_or(Ok(()), sync_folder),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => require_folder(folder),
         Err(error) => Err(failed("made", folder, error)),

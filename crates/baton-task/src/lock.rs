@@ -2,6 +2,7 @@
 //! file stays, so that two processes never lock two files.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -32,6 +33,7 @@ impl StoreLock {
             .truncate(false)
             .read(true)
             .write(true)
+            .mode(0o600)
             .open(&path)
             .map_err(|error| failed("opened", &path, error))?;
         let gate = File::open(folder).map_err(|error| failed("opened", folder, error))?;

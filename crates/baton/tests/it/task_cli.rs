@@ -1,9 +1,14 @@
 //! `baton task` from outside: where it works, what it refuses, and how it ends.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
 
 use baton_testkit::binary::{Finished, Home};
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::checkout::{Checkout, TASK};
 
 /// A home that is a checkout with one task.
 fn checkout() -> Home {
@@ -91,4 +96,63 @@ fn a_table_about_tasks_is_no_unknown_setting() {
     .unwrap();
     let finished = task(&home, &["list"]);
     assert_eq!((finished.code, finished.stderr.as_str()), (0, ""));
+}
+
+/// Runs a verb under this umask and gives its data.
+fn task_under_umask(checkout: &Checkout, umask: &str, arguments: &[&str]) -> Value {
+    let plain = checkout.home.command();
+    let mut command = Command::new("sh");
+    command
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(checkout.root())
+        .args(["-c", &format!("umask {umask} && exec \"$0\" \"$@\"")])
+        .arg(plain.get_program())
+        .arg("task")
+        .args(arguments)
+        .args(["--format", "json"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"].clone()
+}
+
+/// Lists everything below a folder that a group or others may read, write or enter.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        if metadata.mode() & 0o077 != 0 {
+            found.push(format!("{:o} {}", metadata.mode() & 0o7777, path.display()));
+        }
+        if metadata.is_dir() {
+            assert_eq!(metadata.mode() & 0o700, 0o700, "{}", path.display());
+            found.extend(open_to_others(&path));
+        }
+    }
+    found
+}
+
+#[test]
+fn task_files_are_private_under_any_umask() {
+    for umask in ["000", "077"] {
+        let checkout = Checkout::new();
+        let run = |arguments: &[&str]| task_under_umask(&checkout, umask, arguments);
+        let output = checkout.path(".agent-output");
+        let private = |what: &str| {
+            assert_eq!(fs::metadata(&output).unwrap().mode() & 0o7777, 0o700, "umask {umask}, {what}");
+            assert_eq!(open_to_others(&output), [""; 0], "umask {umask}, {what}");
+        };
+        run(&["init-context", TASK]);
+        private("init-context");
+        run(&["update-agent", TASK, "--agent", "implementer", "--status", "in_progress"]);
+        checkout.write("src/main.rs", "fn main() { fast(); }\n");
+        run(&["snapshot-worktree", TASK, "--agent", "implementer"]);
+        checkout.write("qa.log", "1 passed\n");
+        run(&["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"]);
+        private("snapshot-worktree and record-qa");
+        run(&["complete", TASK, "--force"]);
+        private("complete");
+        assert!(output.join(".archive").is_dir());
+    }
 }
