@@ -237,6 +237,10 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
             format!("the database has schema version {found}, this binary knows up to {known}"),
         )
         .hint("use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"),
+        StoreError::OlderSchema { .. } => Fault::new(ErrorCode::StoreUnavailable, error.to_string())
+            .hint("run `baton worker start` or any other baton command; it upgrades the database"),
+        StoreError::ForeignDatabase { .. } => Fault::new(ErrorCode::StoreUnavailable, error.to_string())
+            .hint("move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"),
         StoreError::CommitUnknown { .. } => Fault::new(
             ErrorCode::StoreUnavailable,
             "the connection to the database broke during commit; whether it was kept is not known",

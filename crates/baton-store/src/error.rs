@@ -42,6 +42,20 @@ pub enum StoreError {
         /// The newest version that this binary knows.
         known: i64,
     },
+    /// The database was written by an older version of Baton, and this process does not migrate.
+    #[error("the database has schema version {found} and must be upgraded to {known}")]
+    OlderSchema {
+        /// The version that was found.
+        found: i64,
+        /// The version that this binary needs.
+        known: i64,
+    },
+    /// The SQLite file has tables, but Baton did not create them.
+    #[error("the SQLite file belongs to another program: it has a table `{table}` and no Baton schema")]
+    ForeignDatabase {
+        /// One of its tables.
+        table: String,
+    },
     /// A stored row does not make sense.
     #[error("corrupt row in {table}: {problem}")]
     Corrupt {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
-use crate::store::{Durability, Engine, StoreConfig, Work, open_engine};
+use crate::store::{Durability, Engine, OpenMode, StoreConfig, Work, open_engine};
 
 /// How long to leave it alone after a try.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ impl Reopening {
         if let State::Closed { tried_at, .. } = &*state
             && tried_at.elapsed() >= PAUSE
         {
-            *state = match open_engine(&self.config) {
+            *state = match open_engine(&self.config, OpenMode::MIGRATE) {
                 Ok(engine) => State::Open(engine),
                 Err(error) => State::Closed { reason: told(&error), tried_at: Instant::now() },
             };

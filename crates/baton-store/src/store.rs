@@ -54,6 +54,38 @@ pub enum StoreConfig {
     },
 }
 
+/// What happens to a database whose schema is older than [`LATEST_VERSION`](crate::LATEST_VERSION).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OlderSchema {
+    /// It is backed up (SQLite) and migrated.
+    Migrate,
+    /// Opening fails with [`StoreError::OlderSchema`].
+    Refuse,
+}
+
+/// How long a SQLite statement waits for a lock that another process holds. PostgreSQL has timeouts of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockTimeout {
+    /// Ten seconds.
+    Long,
+    /// Two seconds.
+    Short,
+    /// A tenth of a second: enough for the commit of another process, not for an outage.
+    Minimal,
+}
+
+/// How a database is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenMode {
+    pub(crate) older_schema: OlderSchema,
+    pub(crate) lock_timeout: LockTimeout,
+}
+
+impl OpenMode {
+    pub(crate) const MIGRATE: Self =
+        Self { older_schema: OlderSchema::Migrate, lock_timeout: LockTimeout::Long };
+}
+
 /// How the store is, for `baton doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
@@ -98,9 +130,17 @@ impl fmt::Debug for Store {
 impl Store {
     /// Opens the database, making and migrating it as needed.
     ///
-    /// Blocks. An older schema is backed up before it is migrated; a newer one is refused.
+    /// Blocks. An older schema is backed up before it is migrated, by one process while others wait; a newer one is
+    /// refused.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
-        open_engine(config).map(|engine| Self { engine })
+        open_engine(config, OpenMode::MIGRATE).map(|engine| Self { engine })
+    }
+
+    /// Opens the database without migrating it, for processes that must finish soon. An older schema is refused with
+    /// [`StoreError::OlderSchema`]; a missing or empty database is created.
+    pub fn open_current(config: &StoreConfig, lock_timeout: LockTimeout) -> Result<Self, StoreError> {
+        let mode = OpenMode { older_schema: OlderSchema::Refuse, lock_timeout };
+        open_engine(config, mode).map(|engine| Self { engine })
     }
 
     /// Takes a store that could not be opened. Work on it fails, saying why, until it can be: it is tried again every few
@@ -155,11 +195,11 @@ impl Store {
     }
 }
 
-pub(crate) fn open_engine(config: &StoreConfig) -> Result<Arc<dyn Engine>, StoreError> {
+pub(crate) fn open_engine(config: &StoreConfig, mode: OpenMode) -> Result<Arc<dyn Engine>, StoreError> {
     Ok(match config {
-        StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads)?),
+        StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads, mode)?),
         StoreConfig::Postgres { url, threads, connections } => {
-            Arc::new(PostgresEngine::open(url, *threads, *connections)?)
+            Arc::new(PostgresEngine::open(url, *threads, *connections, mode.older_schema)?)
         }
     })
 }

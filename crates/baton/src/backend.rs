@@ -103,6 +103,12 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
         StoreError::NewerSchema { .. } => {
             "use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
         }
+        StoreError::OlderSchema { .. } => {
+            "run `baton worker start` or any other baton command; it upgrades the database"
+        }
+        StoreError::ForeignDatabase { .. } => {
+            "move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
+        }
         StoreError::Folder { .. } => "make it writable for you, or point BATON_DATA_DIR at a folder that is",
         StoreError::Full => "free some space, then try again",
         StoreError::Busy | StoreError::Overloaded => {

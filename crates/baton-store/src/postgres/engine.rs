@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::error::StoreError;
 use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
-use crate::store::{Durability, Engine, Threads, Work};
+use crate::store::{Durability, Engine, OlderSchema, Threads, Work};
 
 /// How much work may wait; more is refused rather than kept in memory.
 const WAITING: usize = 8_192;
@@ -24,11 +24,16 @@ enum Pool {
 }
 
 impl PostgresEngine {
-    pub(crate) fn open(url: &str, threads: Threads, connections: usize) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        url: &str,
+        threads: Threads,
+        connections: usize,
+        older_schema: OlderSchema,
+    ) -> Result<Self, StoreError> {
         let config = parse(url)?;
         // The synchronous client runs its own small runtime and may not be used on a thread of another one.
         let migrated = std::thread::scope(|scope| {
-            scope.spawn(|| super::migrate::migrate(&mut connect(&config)?)).join()
+            scope.spawn(|| super::migrate::migrate(&mut connect(&config)?, older_schema)).join()
         });
         migrated.map_err(|_| StoreError::Broken)??;
         let pool = match threads {

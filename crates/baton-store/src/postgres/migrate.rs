@@ -8,11 +8,16 @@ use postgres::{Client, IsolationLevel};
 use crate::error::StoreError;
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::postgres::sql::store_error;
+use crate::store::OlderSchema;
 
-/// Brings the schema to the latest version, one process at a time.
-pub(super) fn migrate(client: &mut Client) -> Result<(), StoreError> {
-    if gate(client)? == LATEST_VERSION {
+/// Creates the schema or brings it to the latest version, one process at a time: the others wait up to ten minutes.
+pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<(), StoreError> {
+    let found = gate(client)?;
+    if found == LATEST_VERSION {
         return Ok(());
+    }
+    if found > 0 && older_schema == OlderSchema::Refuse {
+        return Err(StoreError::OlderSchema { found, known: LATEST_VERSION });
     }
     // Spelt out, as a server may have another default: behind the lock, what others did must be seen.
     let mut transaction = client
@@ -22,7 +27,8 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), StoreError> {
         .map_err(store_error)?;
     transaction
         .batch_execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended('baton migrate', 0)); \
+            "SET LOCAL lock_timeout = '600s'; SET LOCAL statement_timeout = 0; \
+             SELECT pg_advisory_xact_lock(hashtextextended('baton migrate', 0)); \
              CREATE TABLE IF NOT EXISTS baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
              applied_at TIMESTAMPTZ NOT NULL DEFAULT now())",
         )

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::sqlite::open::{open_reader, open_writer, prepare_file, tune_for_service};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
-use crate::store::{Durability, Engine, Threads, Work};
+use crate::store::{Durability, Engine, OpenMode, Threads, Work};
 
 /// How much work may share a commit.
 const BATCH: usize = 256;
@@ -41,10 +41,10 @@ struct Background {
 }
 
 impl SqliteEngine {
-    pub(crate) fn open(path: &Path, threads: Threads) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, threads: Threads, mode: OpenMode) -> Result<Self, StoreError> {
         prepare_file(path)?;
-        let mut connection = open_writer(path)?;
-        super::migrate::migrate(&mut connection, path)?;
+        let mut connection = open_writer(path, mode.lock_timeout)?;
+        super::migrate::migrate(&mut connection, path, mode.older_schema)?;
         if threads == Threads::Background {
             tune_for_service(&connection)?;
         }

@@ -1,56 +1,187 @@
-//! The schema version gate: refuse what is newer, back up and bring on what is older.
+//! The schema version of a SQLite file: refuse a newer one, back up and migrate an older one, create a missing one.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::StoreError;
+use crate::files::file_error;
 use crate::migration::{LATEST_VERSION, Migration};
 use crate::sqlite::sql::store_error;
+use crate::store::{LockTimeout, OlderSchema};
 
-/// Brings the schema to the latest version. The usual case costs one read of the file's header.
-pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+/// How long a process waits for another one that upgrades the same file. A backup of several gigabytes takes minutes.
+const UPGRADE_TIMEOUT: Duration = Duration::from_secs(600);
+const UPGRADE_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Creates the schema or brings it to the latest version. The usual case costs one read of the file's header.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    older_schema: OlderSchema,
+) -> Result<(), StoreError> {
+    match gate(connection)? {
+        LATEST_VERSION => return Ok(()),
+        0 => return apply(connection, path),
+        found if older_schema == OlderSchema::Refuse => {
+            return Err(StoreError::OlderSchema { found, known: LATEST_VERSION });
+        }
+        _ => {}
+    }
+    // Taken before the write lock of SQLite, which others wait for a few seconds only.
+    let _lock = lock_for_upgrade(path)?;
     if gate(connection)? == LATEST_VERSION {
         return Ok(());
     }
+    remove_file(&temporary_name(path));
+    apply(connection, path)
+}
+
+/// Applies the missing migrations in one transaction. An older file is backed up after they succeeded and before they are
+/// committed, so a migration that fails costs no backup.
+fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Another process may have been first.
     let found = gate(&transaction)?;
-    if (1..LATEST_VERSION).contains(&found) {
-        // Nobody else can write now, so what is backed up is what will be migrated, and it is backed up once.
-        let backup = back_up(path, found)?;
-        // Worth a line at any usual log level: it happens once a release.
-        tracing::warn!(backup = %backup.display(), from = found, to = LATEST_VERSION, "backed up before migrating");
-    }
     for migration in Migration::after(found) {
         transaction.execute_batch(migration.sqlite).map_err(store_error)?;
         transaction.pragma_update(None, "user_version", migration.version).map_err(store_error)?;
     }
-    transaction.commit().map_err(store_error)
+    if !(1..LATEST_VERSION).contains(&found) {
+        return transaction.commit().map_err(store_error);
+    }
+    // This connection has the write lock: the committed state that is backed up is the one that was migrated.
+    let backup = back_up(path, found)?;
+    transaction.commit().map_err(store_error).inspect_err(|_| remove_file(&backup))?;
+    // Worth a line at any usual log level: it happens once a release.
+    tracing::warn!(backup = %backup.display(), from = found, to = LATEST_VERSION, "upgraded the database");
+    Ok(())
 }
 
-/// Reads the version and refuses one that this binary does not know.
+/// Reads the version. Refuses one that this binary does not know, and a file of another program.
 pub(super) fn gate(connection: &Connection) -> Result<i64, StoreError> {
     let found = connection
         .pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
         .map_err(store_error)?;
-    if found > LATEST_VERSION {
-        return Err(StoreError::NewerSchema { found, known: LATEST_VERSION });
+    match found {
+        LATEST_VERSION => Ok(found),
+        newer if newer > LATEST_VERSION => {
+            Err(StoreError::NewerSchema { found: newer, known: LATEST_VERSION })
+        }
+        _ => check_owner(connection),
     }
-    Ok(found)
 }
 
-/// Copies the file as it was last committed, through a connection of its own: `VACUUM` runs in no transaction.
+/// Gives the version of a file that has tables of Baton or no tables at all. One statement sees one state of the file,
+/// also while another process creates the schema.
+fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
+    let sql = "SELECT (SELECT user_version FROM pragma_user_version), \
+               EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'), \
+               (SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' \
+                ORDER BY rowid LIMIT 1)";
+    let (found, has_sessions, table) = connection
+        .query_row(sql, [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get::<_, Option<String>>(2)?))
+        })
+        .map_err(store_error)?;
+    match table {
+        Some(table) if found == 0 || !has_sessions => Err(StoreError::ForeignDatabase { table }),
+        _ => Ok(found),
+    }
+}
+
+/// Waits until no other process upgrades a file of this folder. The lock is released with the value, also by a crash.
+fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = File::open(folder).map_err(|source| file_error(folder, source))?;
+    let deadline = Instant::now() + UPGRADE_TIMEOUT;
+    let mut is_first = true;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            // Where folders cannot be locked, the write lock of SQLite still lets one process at a time migrate.
+            Err(TryLockError::Error(_)) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() > deadline => return Err(StoreError::Busy),
+            Err(TryLockError::WouldBlock) => {
+                if std::mem::take(&mut is_first) {
+                    tracing::warn!("waiting for another process that upgrades the database");
+                }
+                std::thread::sleep(UPGRADE_POLL_INTERVAL);
+            }
+        }
+    }
+}
+
+/// Copies the committed state of the file through a connection of its own, because `VACUUM` runs in no transaction. The copy
+/// has a temporary name until it is complete, checked and on disk, and replaces an earlier copy of the same version.
 fn back_up(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-v{version}-{stamp}.backup.db"));
-    let backup = path.with_file_name(name);
+    let backup = backup_name(path, version);
+    let temporary = Temporary(temporary_name(path));
     // VACUUM INTO fills an empty file that exists, which lets us choose its mode.
-    super::open::prepare_file(&backup)?;
-    let target = backup.to_string_lossy();
-    super::open::open_writer(path)?.execute("VACUUM INTO ?1", [&target]).map_err(store_error)?;
+    super::open::prepare_file(&temporary.0)?;
+    let target = temporary.0.to_string_lossy();
+    super::open::open_writer(path, LockTimeout::Long)?
+        .execute("VACUUM INTO ?1", [&target])
+        .map_err(store_error)?;
+    verify(&temporary.0, version)?;
+    let on_disk = |path: &Path| File::open(path).and_then(|file| file.sync_all());
+    on_disk(&temporary.0)
+        .and_then(|()| std::fs::rename(&temporary.0, &backup))
+        .and_then(|()| backup.parent().map_or(Ok(()), on_disk))
+        .map_err(|source| file_error(&backup, source))?;
     Ok(backup)
+}
+
+/// Checks that a copy is complete: it has the version of the original and no damaged page.
+fn verify(copy: &Path, version: i64) -> Result<(), StoreError> {
+    let connection =
+        Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;
+    let found: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(store_error)?;
+    let problem: String =
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(store_error)?;
+    if found == version && problem == "ok" {
+        return Ok(());
+    }
+    Err(StoreError::unavailable(format!(
+        "the backup before the upgrade is not a copy of the database (version {found}, {problem})"
+    )))
+}
+
+fn backup_name(path: &Path, version: i64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-v{version}.backup.db"));
+    path.with_file_name(name)
+}
+
+/// One name for every version: whoever upgrades next removes what a killed process left.
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("-upgrade.backup.db.tmp");
+    path.with_file_name(name)
+}
+
+/// A file that is removed with this value, unless it was renamed.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        remove_file(&self.0);
+    }
+}
+
+/// Removes a file and the journal that SQLite may have left beside it. What cannot be removed is removed by the next upgrade.
+fn remove_file(path: &Path) {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    for path in [path, Path::new(&journal)] {
+        if let Err(error) = std::fs::remove_file(path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, path = %path.display(), "cannot remove a temporary file");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::StoreError;
 use crate::sqlite::migrate::gate;
 use crate::sqlite::sql::store_error;
+use crate::store::LockTimeout;
 
 const STATEMENT_CACHE: usize = 128;
 
@@ -35,26 +36,28 @@ pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a connection that may write.
-pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+pub(super) fn open_writer(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {
+    connect(path, lock_timeout)
 }
 
 /// Opens a connection that only reads.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection = connect(path, LockTimeout::Long)?;
     connection.pragma_update(None, "query_only", true).map_err(store_error)?;
     Ok(connection)
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+fn connect(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
-    connection.busy_handler(Some(wait_for_other_process)).map_err(store_error)?;
+    let busy_handler = busy_handler(lock_timeout);
+    connection.busy_handler(Some(busy_handler)).map_err(store_error)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     // Plans never depend on bound values: SQLite would otherwise prepare some statements anew each time they are run.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
     // Before WAL is asked for, which would already change a file that a newer Baton keeps in another mode.
     gate(&connection)?;
-    use_wal(&connection)?;
+    use_wal(&connection, busy_handler)?;
     // FULL makes each commit an fsync.
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;").map_err(store_error)?;
     Ok(connection)
@@ -72,25 +75,35 @@ pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError
 /// Asks for WAL, which is a property of the file and costs nothing once it is set.
 ///
 /// Waits here: when several processes ask for it on a fresh file, SQLite turns all but one away without waiting.
-fn use_wal(connection: &Connection) -> Result<(), StoreError> {
+fn use_wal(connection: &Connection, wait: fn(i32) -> bool) -> Result<(), StoreError> {
     let mut times = 0;
     loop {
         match connection.execute_batch("PRAGMA journal_mode = WAL").map_err(store_error) {
-            Err(StoreError::Busy) if wait_for_other_process(times) => times += 1,
+            Err(StoreError::Busy) if wait(times) => times += 1,
             answer => return answer,
         }
     }
 }
 
-/// Waits a moment for another process to finish its write, for ten seconds in all.
-///
-/// SQLite's own handler backs off to 100 ms; writes here take about one, so short and steady is fairer.
-fn wait_for_other_process(times: i32) -> bool {
-    const STEP: Duration = Duration::from_micros(500);
-    const LIMIT: i32 = 20_000;
-    if times >= LIMIT {
+/// How often the busy handler looks again. SQLite's own handler backs off to 100 ms; writes here take about one, so short
+/// and steady is fairer.
+const BUSY_INTERVAL: Duration = Duration::from_micros(500);
+
+/// Gives the function that SQLite calls while another process holds a lock. It is a plain function without state, so
+/// each timeout has one of its own.
+fn busy_handler(lock_timeout: LockTimeout) -> fn(i32) -> bool {
+    match lock_timeout {
+        LockTimeout::Long => wait_up_to::<20_000>,
+        LockTimeout::Short => wait_up_to::<4_000>,
+        LockTimeout::Minimal => wait_up_to::<200>,
+    }
+}
+
+/// Sleeps for one interval, or answers false after so many of them.
+fn wait_up_to<const INTERVALS: i32>(times: i32) -> bool {
+    if times >= INTERVALS {
         return false;
     }
-    std::thread::sleep(STEP);
+    std::thread::sleep(BUSY_INTERVAL);
     true
 }

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use baton_store::{Store, StoreConfig, StoreError, Threads};
+use baton_store::{LockTimeout, Store, StoreConfig, StoreError, Threads};
 use baton_testkit::contract::fixture::{session, tuple};
-use baton_testkit::contract::migration::build_first_version;
+use baton_testkit::contract::migration::{build_first_version, open_at_once};
 use baton_testkit::contract::{Database, TestPlace, read, write};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -80,6 +80,7 @@ fn an_older_file_is_backed_up_before_it_is_migrated() {
     drop(place.open().unwrap());
 
     let [backup] = &backups(file.parent().unwrap())[..] else { panic!("one backup is made") };
+    assert_eq!(backup.file_name().unwrap(), "baton-v1.backup.db");
     assert_eq!(mode(backup), 0o600);
     assert_eq!(schema_version(backup), 1);
     let connection = Connection::open(backup).unwrap();
@@ -89,6 +90,103 @@ fn an_older_file_is_backed_up_before_it_is_migrated() {
 
     drop(place.open().unwrap());
     assert_eq!(backups(file.parent().unwrap()).len(), 1, "a current file needs no backup");
+}
+
+/// A file of the first version, opened by nobody yet.
+fn older_place() -> TestPlace {
+    let place = TestPlace::create(Database::Sqlite).unwrap();
+    build_first_version(&place);
+    place
+}
+
+/// The names of all files beside the database, without the side files of SQLite.
+fn beside(file: &Path) -> Vec<String> {
+    let entries = fs::read_dir(file.parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with("baton.db")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_migration_that_fails_leaves_no_backup() {
+    let place = older_place();
+    let file = place.file();
+    Connection::open(&file).unwrap().execute_batch("CREATE TABLE handoffs (in_the_way TEXT)").unwrap();
+    for _ in 0..3 {
+        let answer = place.open();
+        assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
+        assert_eq!((schema_version(&file), beside(&file)), (1, Vec::new()));
+    }
+    Connection::open(&file).unwrap().execute_batch("DROP TABLE handoffs").unwrap();
+    drop(place.open().unwrap());
+    assert_eq!(beside(&file), ["baton-v1.backup.db"]);
+}
+
+#[test]
+fn a_torn_backup_is_removed_and_an_earlier_one_of_the_version_is_replaced() {
+    let place = older_place();
+    let file = place.file();
+    let torn = file.with_file_name("baton-upgrade.backup.db.tmp");
+    fs::write(&torn, [0xA5; 100_000]).unwrap();
+    fs::write(file.with_file_name("baton-v1.backup.db"), "an earlier one").unwrap();
+    drop(place.open().unwrap());
+    assert_eq!(beside(&file), ["baton-v1.backup.db"]);
+    assert_eq!(schema_version(&file.with_file_name("baton-v1.backup.db")), 1);
+}
+
+#[test]
+fn a_torn_backup_is_removed_when_the_migration_fails_too() {
+    let place = older_place();
+    let file = place.file();
+    Connection::open(&file).unwrap().execute_batch("CREATE TABLE handoffs (in_the_way TEXT)").unwrap();
+    fs::write(file.with_file_name("baton-upgrade.backup.db.tmp"), [0xA5; 100_000]).unwrap();
+    assert!(place.open().is_err());
+    assert_eq!(beside(&file), [""; 0]);
+}
+
+#[test]
+fn an_upgrade_waits_for_another_process_and_opening_without_migrating_does_not() {
+    let place = older_place();
+    let file = place.file();
+    let upgrading = fs::File::open(file.parent().unwrap()).unwrap();
+    upgrading.lock().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| place.open());
+        let refused = Store::open_current(place.config(), LockTimeout::Minimal);
+        assert!(matches!(refused, Err(StoreError::OlderSchema { found: 1, .. })), "{refused:?}");
+        assert!(!waiting.is_finished());
+        assert_eq!((schema_version(&file), beside(&file)), (1, Vec::new()));
+        upgrading.unlock().unwrap();
+        assert!(waiting.join().unwrap().is_ok());
+    });
+    assert_eq!(beside(&file), ["baton-v1.backup.db"]);
+}
+
+#[test]
+fn many_that_open_an_older_file_make_one_backup() {
+    let place = older_place();
+    drop(open_at_once(&place, 8));
+    assert_eq!(beside(&place.file()), ["baton-v1.backup.db"]);
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_and_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("baton.db");
+    for sql in [
+        "CREATE TABLE notes (id TEXT)",
+        "CREATE TABLE sessions (id TEXT)",
+        "CREATE TABLE notes (id TEXT); PRAGMA user_version = 3",
+    ] {
+        Connection::open(&file).unwrap().execute_batch(sql).unwrap();
+        let before = fs::read(&file).unwrap();
+        let answer = open(&file);
+        assert!(matches!(answer, Err(StoreError::ForeignDatabase { .. })), "{sql}: {answer:?}");
+        assert!(fs::read(&file).unwrap() == before, "the file was changed");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
+        fs::remove_file(&file).unwrap();
+    }
 }
 
 #[test]

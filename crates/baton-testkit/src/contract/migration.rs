@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use baton_store::{LATEST_VERSION, Store, StoreError};
+use baton_store::{LATEST_VERSION, LockTimeout, Store, StoreError};
 
 use super::fixture::{session, tuple};
 use super::store::{TestPlace, TestStore, read, write};
@@ -124,4 +124,27 @@ pub fn many_can_open_an_older_database_at_once(store: &TestStore) {
     let stores = open_at_once(&place, 8);
     stores.iter().for_each(assert_has_old_session);
     assert_sound(&place);
+}
+
+/// Opening without migrating refuses an older database, by both versions' numbers, and leaves it as it was.
+pub fn opening_without_migrating_refuses_an_older_schema(store: &TestStore) {
+    let place = store.fresh_place();
+    build_first_version(&place);
+    let before = place.contents();
+    for _ in 0..2 {
+        match Store::open_current(place.config(), LockTimeout::Short) {
+            Err(StoreError::OlderSchema { found: 1, known }) => assert_eq!(known, LATEST_VERSION),
+            other => panic!("opening an older database without migrating it gave {other:?}"),
+        }
+    }
+    assert!(place.contents() == before, "the refused database was changed");
+}
+
+/// Opening without migrating creates a missing database and opens a current one.
+pub fn opening_without_migrating_creates_a_fresh_database(store: &TestStore) {
+    let place = store.fresh_place();
+    for _ in 0..2 {
+        drop(Store::open_current(place.config(), LockTimeout::Short).unwrap());
+        assert_sound(&place);
+    }
 }

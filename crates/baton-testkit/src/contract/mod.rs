@@ -199,6 +199,8 @@ macro_rules! store_contract {
                 an_older_schema_is_brought_on,
                 many_can_open_a_fresh_database_at_once,
                 many_can_open_an_older_database_at_once,
+                opening_without_migrating_refuses_an_older_schema,
+                opening_without_migrating_creates_a_fresh_database,
             }
         }
     };
