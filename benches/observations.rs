@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use baton_benches::{Timings, machine, release_binary, table};
 use baton_core::{SessionId, Timestamp, Ulid};
 use baton_store::{
-    Durability, NewQueueItem, RawOutput, Store, StoreConfig, StoreError, Threads, Tx, pack_raw,
+    Durability, NewQueueItem, PostgresTimeouts, RawOutput, Store, StoreConfig, StoreError, Threads, Tx,
+    pack_raw,
 };
 use baton_testkit::model_server::ModelServer;
 use baton_testkit::postgres::TestDatabase;
@@ -276,9 +277,12 @@ fn drain(name: &str, database_url: Option<&str>, compressor: &str, items: usize)
     let place = Place::new();
     let data = place.folder.path().join("data");
     let config = match database_url {
-        Some(url) => {
-            StoreConfig::Postgres { url: url.to_owned(), threads: Threads::Background, connections: 2 }
-        }
+        Some(url) => StoreConfig::Postgres {
+            url: url.to_owned(),
+            threads: Threads::Background,
+            connections: 2,
+            timeouts: PostgresTimeouts::default(),
+        },
         None => StoreConfig::Sqlite { path: data.join("baton.db"), threads: Threads::Background },
     };
     let store = Store::open(&config).expect("a store");

@@ -243,7 +243,7 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
             .hint("move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"),
         StoreError::CommitUnknown { .. } => Fault::new(
             ErrorCode::StoreUnavailable,
-            "the connection to the database broke during commit; whether it was kept is not known",
+            "the database connection failed during commit; the outcome is unknown",
         )
         .hint("send the request again with the same idempotency key: it is then done exactly once"),
         StoreError::Corrupt { .. } => Fault::new(ErrorCode::Internal, "a stored row does not make sense")

@@ -14,8 +14,8 @@ pub enum StoreError {
         /// What the engine said.
         source: Option<Box<dyn Error + Send + Sync>>,
     },
-    /// The connection broke during commit: the work was kept or it was not.
-    #[error("the connection to the database broke during commit; whether the work was kept is not known")]
+    /// The connection failed, or the server did not answer in time, during commit: the outcome is unknown.
+    #[error("the database connection failed during commit; the outcome is unknown")]
     CommitUnknown {
         /// What the engine said.
         source: Box<dyn Error + Send + Sync>,

@@ -44,6 +44,6 @@ pub use seal::{
     is_sealed, random_nonce, sealed_with,
 };
 pub use spill::{SpillFolder, Spilled};
-pub use store::{Durability, Health, LockTimeout, Pending, Store, StoreConfig, Threads};
+pub use store::{Durability, Health, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads};
 pub use tx::{Outcome, Tx};
 pub use watch::QueueWatch;

@@ -1,63 +1,94 @@
-//! A database that could not be opened, and may be mended while the process lives.
+//! A database that could not be opened when the process started, and may become usable while the process runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
 use crate::store::{Durability, Engine, OpenMode, StoreConfig, Work, open_engine};
 
-/// How long to leave it alone after a try.
+/// Pause between two attempts to open the database.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Tries to open the database every now and then; until then all work fails.
+/// Tries to open the database every now and then; until that succeeds, all work fails.
+///
+/// An attempt may take as long as a server takes to answer, so it runs on a thread of its own: submitting work never
+/// blocks. The work that started an attempt waits for its outcome, other work is refused at once.
 pub(crate) struct Reopening {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     config: StoreConfig,
     state: Mutex<State>,
 }
 
 enum State {
     Closed { reason: String, tried_at: Instant },
+    Opening { reason: String },
     Open(Arc<dyn Engine>),
 }
 
 impl Reopening {
     pub(crate) fn new(config: StoreConfig, reason: &StoreError) -> Self {
         let state = State::Closed { reason: told(reason), tried_at: Instant::now() };
-        Self { config, state: Mutex::new(state) }
+        Self { shared: Arc::new(Shared { config, state: Mutex::new(state) }) }
     }
 
-    fn engine(&self) -> Result<Arc<dyn Engine>, StoreError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Closed { tried_at, .. } = &*state
-            && tried_at.elapsed() >= PAUSE
-        {
-            *state = match open_engine(&self.config, OpenMode::MIGRATE) {
-                Ok(engine) => State::Open(engine),
-                Err(error) => State::Closed { reason: told(&error), tried_at: Instant::now() },
-            };
-        }
+    fn submit(&self, work: Box<dyn Work>, submit: impl FnOnce(&dyn Engine, Box<dyn Work>) + Send + 'static) {
+        let mut state = self.shared.state();
         match &*state {
-            State::Open(engine) => Ok(engine.clone()),
-            State::Closed { reason, .. } => {
-                Err(StoreError::Unavailable { message: reason.clone(), source: None })
+            State::Open(engine) => {
+                let engine = engine.clone();
+                drop(state);
+                submit(engine.as_ref(), work);
+            }
+            State::Closed { reason, tried_at } if tried_at.elapsed() >= PAUSE => {
+                let reason = reason.clone();
+                *state = State::Opening { reason: reason.clone() };
+                drop(state);
+                let shared = self.shared.clone();
+                let attempt = move || match shared.open() {
+                    Ok(engine) => submit(engine.as_ref(), work),
+                    Err(error) => work.finish(Err(error)),
+                };
+                // Work that is dropped with a thread that did not start is answered as closed.
+                if let Err(error) = Builder::new().name("baton-reopen".into()).spawn(attempt) {
+                    tracing::warn!(%error, "cannot start a thread to open the database");
+                    *self.shared.state() = State::Closed { reason, tried_at: Instant::now() };
+                }
+            }
+            State::Closed { reason, .. } | State::Opening { reason } => {
+                let error = StoreError::Unavailable { message: reason.clone(), source: None };
+                drop(state);
+                work.finish(Err(error));
             }
         }
     }
 }
 
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) -> Result<Arc<dyn Engine>, StoreError> {
+        let opened = open_engine(&self.config, OpenMode::MIGRATE);
+        *self.state() = match &opened {
+            Ok(engine) => State::Open(engine.clone()),
+            Err(error) => State::Closed { reason: told(error), tried_at: Instant::now() },
+        };
+        opened
+    }
+}
+
 impl Engine for Reopening {
     fn write(&self, durability: Durability, work: Box<dyn Work>) {
-        match self.engine() {
-            Ok(engine) => engine.write(durability, work),
-            Err(error) => work.finish(Err(error)),
-        }
+        self.submit(work, move |engine, work| engine.write(durability, work));
     }
 
     fn read(&self, work: Box<dyn Work>) {
-        match self.engine() {
-            Ok(engine) => engine.read(work),
-            Err(error) => work.finish(Err(error)),
-        }
+        self.submit(work, |engine, work| engine.read(work));
     }
 }
 

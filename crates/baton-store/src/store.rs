@@ -5,6 +5,7 @@ use std::future::{Future, IntoFuture};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -51,6 +52,8 @@ pub enum StoreConfig {
         threads: Threads,
         /// How many connections at the most, with background threads.
         connections: usize,
+        /// How long the server may take to answer.
+        timeouts: PostgresTimeouts,
     },
 }
 
@@ -84,6 +87,21 @@ pub(crate) struct OpenMode {
 impl OpenMode {
     pub(crate) const MIGRATE: Self =
         Self { older_schema: OlderSchema::Migrate, lock_timeout: LockTimeout::Long };
+}
+
+/// Time limits of a store on PostgreSQL. A server that exceeds them counts as unavailable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PostgresTimeouts {
+    /// Limit for opening a connection, including authentication.
+    pub connect: Duration,
+    /// Limit for one statement. Migration and maintenance have a larger one of their own.
+    pub statement: Duration,
+}
+
+impl Default for PostgresTimeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(5), statement: Duration::from_secs(10) }
+    }
 }
 
 /// How the store is, for `baton doctor`.
@@ -190,7 +208,7 @@ impl Store {
     pub fn inspect(config: &StoreConfig) -> Result<Health, StoreError> {
         match config {
             StoreConfig::Sqlite { path, .. } => crate::sqlite::inspect(path),
-            StoreConfig::Postgres { url, .. } => crate::postgres::inspect(url),
+            StoreConfig::Postgres { url, timeouts, .. } => crate::postgres::inspect(url, *timeouts),
         }
     }
 }
@@ -198,8 +216,8 @@ impl Store {
 pub(crate) fn open_engine(config: &StoreConfig, mode: OpenMode) -> Result<Arc<dyn Engine>, StoreError> {
     Ok(match config {
         StoreConfig::Sqlite { path, threads } => Arc::new(SqliteEngine::open(path, *threads, mode)?),
-        StoreConfig::Postgres { url, threads, connections } => {
-            Arc::new(PostgresEngine::open(url, *threads, *connections, mode.older_schema)?)
+        StoreConfig::Postgres { url, threads, connections, timeouts } => {
+            Arc::new(PostgresEngine::open(url, *timeouts, *threads, *connections, mode.older_schema)?)
         }
     })
 }

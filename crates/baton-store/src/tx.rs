@@ -34,6 +34,12 @@ pub trait Tx:
     + TaskRows
     + TurnRows
 {
+    /// Lifts the usual time limit of statements for the rest of this transaction, for maintenance of the whole store.
+    /// A store without such limits does nothing.
+    fn allow_long_statements(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Runs a part of the work that can be undone by itself while the rest is kept.
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError>;
 }

@@ -28,7 +28,9 @@ impl QueueWatch {
         let (config, seen_over) = (config.clone(), over.clone());
         let watch = move || match &config {
             StoreConfig::Sqlite { path, .. } => crate::sqlite::watch(path, &seen_over, &changed),
-            StoreConfig::Postgres { url, .. } => crate::postgres::watch(url, &seen_over, &changed),
+            StoreConfig::Postgres { url, timeouts, .. } => {
+                crate::postgres::watch(url, *timeouts, &seen_over, &changed);
+            }
         };
         let thread = Builder::new().name("baton-watch".into()).spawn(watch).map_err(|source| {
             StoreError::Unavailable {

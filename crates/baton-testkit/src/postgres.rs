@@ -1,18 +1,22 @@
-//! PostgreSQL for tests: a database of its own for every test.
+//! PostgreSQL for tests: a database of its own for every test, or a server of its own for those that stop it.
 //!
-//! Owns the databases, not the server: `scripts/test` starts one server for the whole run and names it in
-//! `BATON_TEST_POSTGRES_URL`. Without a server a test is left out, in plain sight; on CI it fails.
+//! `scripts/test` starts one server for the whole run and names it in `BATON_TEST_POSTGRES_URL`. Without a server a test
+//! is left out, in plain sight; on CI it fails.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test without its database must fail loudly")]
 
 use std::env;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::process;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use postgres::{Client, Config, NoTls};
+use tempfile::TempDir;
+
+use crate::processes::signal;
 
 /// Names the test server; the role in the URL must be allowed to create databases.
 const SERVER_URL_VARIABLE: &str = "BATON_TEST_POSTGRES_URL";
@@ -65,6 +69,17 @@ impl TestDatabase {
         Self::create_on_with(server_url, "")
     }
 
+    /// Runs statements in this database.
+    ///
+    /// # Panics
+    ///
+    /// When they fail.
+    pub fn execute(&self, statements: &str) {
+        if let Err(error) = run_on_server(&self.url, statements) {
+            panic!("cannot run {statements}: {error:?}");
+        }
+    }
+
     fn create_on_with(server_url: &str, options: &str) -> Self {
         let name = unique_name();
         // template0 lets nobody connect, so no connection can ever block the copy.
@@ -85,6 +100,99 @@ impl Drop for TestDatabase {
             say(&format!("cannot drop the test database {}: {error:?}", self.name));
         }
     }
+}
+
+/// A server of a test's own, which the test may freeze or kill. Stopped when this goes out of scope.
+#[derive(Debug)]
+pub struct TestServer {
+    folder: TempDir,
+    /// Where to connect.
+    pub url: String,
+}
+
+impl TestServer {
+    /// Starts a server, or returns `None` when no server binaries are installed.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not start, and on CI also when there are no binaries.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        if !Command::new(script()).arg("bin").output().is_ok_and(|output| output.status.success()) {
+            assert!(variable("CI").is_none(), "PostgreSQL is missing: run scripts/test");
+            report_skipped_test();
+            return None;
+        }
+        // A short path: the server's socket lies in it.
+        let folder = tempfile::Builder::new().prefix("bpg").tempdir_in("/tmp").expect("a temporary folder");
+        let url = run_script("start", folder.path());
+        Some(Self { folder, url })
+    }
+
+    /// Kills the server as a crash does, and starts it again.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come back at the same address.
+    pub fn crash_and_return(&self) {
+        assert!(signal(self.postmaster(), "KILL"), "the server runs");
+        assert_eq!(run_script("start", self.folder.path()), self.url);
+    }
+
+    /// Stops every process of the server without ending it: connections stay open and nothing is answered.
+    pub fn freeze(&self) {
+        let postmaster = self.postmaster();
+        signal(postmaster, "STOP");
+        // The stopped parent starts no further ones.
+        for child in children_of(postmaster) {
+            signal(child, "STOP");
+        }
+    }
+
+    /// Lets a frozen server run on.
+    pub fn thaw(&self) {
+        let postmaster = self.postmaster();
+        for child in children_of(postmaster) {
+            signal(child, "CONT");
+        }
+        signal(postmaster, "CONT");
+    }
+
+    fn postmaster(&self) -> u32 {
+        let file = self.folder.path().join("data/postmaster.pid");
+        let text = std::fs::read_to_string(file).expect("the server runs");
+        text.lines().next().and_then(|line| line.trim().parse().ok()).expect("a process id")
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        if self.folder.path().join("data/postmaster.pid").exists() {
+            self.thaw();
+        }
+        run_script("stop", self.folder.path());
+    }
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
+}
+
+fn run_script(verb: &str, folder: &Path) -> String {
+    let output = Command::new(script()).arg(verb).arg(folder).output().expect("the script runs");
+    assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The processes that a process started.
+fn children_of(parent: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent_of = |pid: u32| -> Option<u32> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    };
+    pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
 /// Reads an environment variable; an empty one counts as unset.

@@ -11,7 +11,7 @@ use baton_app::{
 };
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_server::{Route, Verb, routes};
-use baton_store::{Store, StoreConfig, StoreError, Threads};
+use baton_store::{PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
 use serde::Serialize;
 use serde_json::Value;
 use ureq::{Agent, SendBody};
@@ -67,6 +67,7 @@ pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
             url: url.expose().to_owned(),
             threads,
             connections: config.postgres_connections,
+            timeouts: config.postgres_timeouts,
         },
         None => StoreConfig::Sqlite { path: DataDir::at(&config.data_dir).database(), threads },
     }
@@ -128,6 +129,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a server may take to answer what is done on the side.
 const IN_PASSING: Duration = Duration::from_secs(2);
 
+/// Limit for PostgreSQL to accept a connection, and to answer each statement, in a hook.
+const HOOK_STORE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Where operations run.
 pub(crate) enum Backend {
     /// On the local store.
@@ -158,6 +162,16 @@ impl Backend {
             Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, IN_PASSING)))),
             None => Self::open(config),
         }
+    }
+
+    /// The same for a hook: a PostgreSQL server that does not answer is given up early, so that the report is spooled
+    /// before the time of the hook is over.
+    pub(crate) fn open_for_hook(config: &Config) -> Result<Self, Failure> {
+        let mut config = config.clone();
+        let PostgresTimeouts { connect, statement } = &mut config.postgres_timeouts;
+        *connect = HOOK_STORE_TIMEOUT.min(*connect);
+        *statement = HOOK_STORE_TIMEOUT.min(*statement);
+        Self::open(&config)
     }
 
     /// Takes the configured server, or opens the local store, going on without it when that cannot be done.

@@ -48,6 +48,17 @@ pub struct SaveCheckpointParams {
     /// Your own session (`sess_…`), to be noted with the checkpoint; saving is a sign of life for it.
     #[serde(default)]
     pub agent_session_id: Option<SessionId>,
+    /// Id of the new checkpoint, chosen before the transaction: when the outcome of a commit is unknown and the context
+    /// is also written to the spill folder, replaying that file finds the stored checkpoint instead of adding another.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) checkpoint_id: Option<CheckpointId>,
+}
+
+impl SaveCheckpointParams {
+    fn new_id(&self, context: &Context<'_>) -> Result<CheckpointId, Fault> {
+        self.checkpoint_id.map_or_else(|| context.checkpoint_id(), Ok)
+    }
 }
 
 /// Whether there was something to save.
@@ -105,12 +116,17 @@ impl Operation for SaveCheckpoint {
         params.metadata.as_ref().map_or(Ok(()), Labels::require_few)
     }
 
+    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
+        params.checkpoint_id = Some(context.checkpoint_id()?);
+        Ok(())
+    }
+
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let venture = venture_of(context, params.venture.as_ref())?;
         let agent = sign_of_life(context, tx, params.agent_session_id)?;
         let workflow_id = workflow_id(context, tx, &venture, params)?;
         let new = NewCheckpoint {
-            id: context.checkpoint_id()?,
+            id: params.new_id(context)?,
             venture,
             workflow_id,
             workflow_name: workflow_name(params).map(str::to_owned),
@@ -214,7 +230,7 @@ fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Checkpo
     waiting.add(
         context,
         NewCheckpoint {
-            id: context.checkpoint_id()?,
+            id: params.new_id(context)?,
             venture,
             workflow_id,
             workflow_name: name.map(str::to_owned),

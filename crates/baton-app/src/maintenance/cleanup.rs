@@ -58,6 +58,7 @@ impl Operation for Cleanup {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let now = context.now;
+        tx.allow_long_statements().map_err(store_fault)?;
         if let Some(seconds) = params.unless_within_seconds {
             let since = now.minus(Duration::from_secs(u64::from(seconds)));
             if !tx.take_turn(TURN, now, since).map_err(store_fault)? {

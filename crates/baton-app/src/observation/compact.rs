@@ -60,6 +60,7 @@ pub(super) fn checkpoint(
         venture: Some(session.tuple.venture.clone()),
         repo: Some(session.tuple.repo.clone()),
         agent_session_id: Some(session.id),
+        checkpoint_id: None,
     };
     SaveCheckpoint::validate(&save)?;
     SaveCheckpoint::run(context, tx, &save).map(|_| ())

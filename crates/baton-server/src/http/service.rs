@@ -1,6 +1,7 @@
 //! Pages about the server itself: is it alive, is it ready, what can it do, what has it done.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -9,7 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::get;
 use baton_app::RefusedCall;
-use baton_core::ErrorCode;
+use baton_core::{ErrorCode, Fault};
 use serde_json::json;
 
 use crate::api_page::api_page;
@@ -19,6 +20,8 @@ use crate::http::respond::respond;
 use crate::openapi::openapi;
 
 const JSON: &str = "application/json";
+/// Limit of the readiness check. Whoever probes it usually waits for two seconds.
+const READY_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Adds the pages. Those that tell of other people's work need a credential.
 pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
@@ -56,7 +59,7 @@ type Page = std::pin::Pin<Box<dyn Future<Output = Content> + Send>>;
 /// What a page answers, before it is named.
 enum Content {
     Page { status: u16, kind: &'static str, body: String },
-    Refused { shared: Arc<Shared>, fault: baton_core::Fault },
+    Refused { shared: Arc<Shared>, fault: Fault },
 }
 
 impl Content {
@@ -92,9 +95,15 @@ impl Content {
     }
 }
 
-/// Whether requests can be served: the store answers.
+/// Answers whether requests can be served: the store works, and says so in time.
 async fn ready(shared: Arc<Shared>) -> Content {
-    match shared.app.ready().await {
+    let checked = tokio::time::timeout(READY_TIMEOUT, shared.app.ready()).await;
+    let checked = checked.unwrap_or_else(|_| {
+        let message = format!("the database did not answer within {} ms", READY_TIMEOUT.as_millis());
+        Err(Fault::new(ErrorCode::StoreUnavailable, message)
+            .hint("run `baton doctor` to see what is wrong with it"))
+    });
+    match checked {
         Ok(()) => Content::json(200, &json!({ "status": "ready" })),
         Err(fault) => Content::Refused { shared, fault },
     }

@@ -1,14 +1,15 @@
 //! Who runs the work: the caller's own thread, or a bounded number of threads with a connection each.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::error::StoreError;
+use crate::postgres::availability::Availability;
 use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
-use crate::store::{Durability, Engine, OlderSchema, Threads, Work};
+use crate::store::{Durability, Engine, OlderSchema, PostgresTimeouts, Threads, Work};
 
 /// How much work may wait; more is refused rather than kept in memory.
 const WAITING: usize = 8_192;
@@ -26,18 +27,19 @@ enum Pool {
 impl PostgresEngine {
     pub(crate) fn open(
         url: &str,
+        timeouts: PostgresTimeouts,
         threads: Threads,
         connections: usize,
         older_schema: OlderSchema,
     ) -> Result<Self, StoreError> {
-        let config = parse(url)?;
+        let config = parse(url, timeouts)?;
         // The synchronous client runs its own small runtime and may not be used on a thread of another one.
         let migrated = std::thread::scope(|scope| {
             scope.spawn(|| super::migrate::migrate(&mut connect(&config)?, older_schema)).join()
         });
         migrated.map_err(|_| StoreError::Broken)??;
         let pool = match threads {
-            Threads::Caller => Pool::Caller(Mutex::new(Box::new(Runner::new(config.clone())))),
+            Threads::Caller => Pool::Caller(Mutex::new(Box::new(Runner::new(config, Arc::default())))),
             Threads::Background => background(&config, connections.max(1))?,
         };
         Ok(Self { pool })
@@ -85,9 +87,10 @@ impl Drop for Pool {
 
 fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> {
     let (work, waiting) = bounded(WAITING);
+    let availability = Arc::<Availability>::default();
     let threads = (0..connections)
         .map(|_| {
-            let (runner, waiting) = (Runner::new(config.clone()), waiting.clone());
+            let (runner, waiting) = (Runner::new(config.clone(), availability.clone()), waiting.clone());
             Builder::new().name("baton-postgres".into()).spawn(move || work_loop(runner, &waiting)).map_err(
                 |source| StoreError::Unavailable {
                     message: "a thread of the store could not be started".into(),

@@ -4,15 +4,18 @@ use crate::error::StoreError;
 use crate::postgres::migrate::gate;
 use crate::postgres::open::{connect, parse};
 use crate::postgres::sql::store_error;
-use crate::store::Health;
+use crate::store::{Health, PostgresTimeouts};
 
 /// Asks the server for its version and the schema's.
-pub(crate) fn inspect(url: &str) -> Result<Health, StoreError> {
-    let mut client = connect(&parse(url)?)?;
-    let row = client.query_one("SHOW server_version", &[]).map_err(store_error)?;
+pub(crate) fn inspect(url: &str, timeouts: PostgresTimeouts) -> Result<Health, StoreError> {
+    let mut client = connect(&parse(url, timeouts)?)?;
+    let show = client.prepare("SHOW server_version").map_err(store_error)?;
+    let rows = client.query(&show, &[]).map_err(store_error)?;
+    let version =
+        rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| store_error(error.into()))?;
     Ok(Health {
         engine: "postgres",
-        engine_version: row.try_get(0).map_err(store_error)?,
+        engine_version: version.unwrap_or_default(),
         schema_version: gate(&mut client)?,
         problems: Vec::new(),
     })

@@ -1,5 +1,7 @@
 //! The store on a PostgreSQL server: one connection a thread, explicit locks, retries of what the server undoes.
 
+mod availability;
+mod client;
 mod engine;
 mod inspect;
 mod migrate;

@@ -4,35 +4,41 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use postgres::config::{Host, SslMode};
-use postgres::{Client, Config, NoTls};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::StoreError;
+use crate::postgres::client::{Client, ClientError};
+use crate::store::PostgresTimeouts;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much longer the client waits than the server's own `statement_timeout`: a server that works cancels the
+/// statement and says so, which leaves the connection usable.
+const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// A server, and how its certificate is checked.
 #[derive(Clone)]
 pub(super) struct Address {
     config: Config,
     encryption: Encryption,
+    timeouts: PostgresTimeouts,
 }
 
 #[derive(Clone)]
 enum Encryption {
     None,
-    Verified(Arc<RootCertStore>),
+    Verified(MakeRustlsConnect),
 }
 
 /// Reads the address; the password in it never reaches a message.
 ///
 /// `sslmode` and `sslrootcert` mean what they mean to other PostgreSQL clients, except that a certificate is always
 /// checked when there is one to check. Without `sslmode`, a server on this machine is spoken to in the clear.
-pub(super) fn parse(url: &str) -> Result<Address, StoreError> {
+/// `connect_timeout` in the address takes precedence over the configured one.
+pub(super) fn parse(url: &str, mut timeouts: PostgresTimeouts) -> Result<Address, StoreError> {
     let (url, root_file) = take_parameter(url, "sslrootcert");
     let url =
         url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
@@ -40,8 +46,8 @@ pub(super) fn parse(url: &str) -> Result<Address, StoreError> {
         .parse()
         .map_err(|_| StoreError::unavailable("the database address is not a valid postgres:// URL"))?;
     config.application_name("baton");
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_TIMEOUT);
+    if let Some(timeout) = config.get_connect_timeout() {
+        timeouts.connect = *timeout;
     }
     let in_the_clear = match config.get_ssl_mode() {
         SslMode::Disable => true,
@@ -51,9 +57,9 @@ pub(super) fn parse(url: &str) -> Result<Address, StoreError> {
     let encryption = if in_the_clear {
         Encryption::None
     } else {
-        Encryption::Verified(Arc::new(roots(root_file.as_deref())?))
+        Encryption::Verified(tls(roots(root_file.as_deref())?)?)
     };
-    Ok(Address { config, encryption })
+    Ok(Address { config, encryption, timeouts })
 }
 
 fn is_this_machine(host: &Host) -> bool {
@@ -91,26 +97,65 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, StoreError> {
     if roots.is_empty() { Err(broken("holds no certificate".into())) } else { Ok(roots) }
 }
 
+impl Address {
+    pub(super) const fn timeouts(&self) -> PostgresTimeouts {
+        self.timeouts
+    }
+
+    /// The same server with another limit for connecting.
+    pub(super) fn with_connect_timeout(&self, timeout: Duration) -> Self {
+        Self { timeouts: PostgresTimeouts { connect: timeout, ..self.timeouts }, ..self.clone() }
+    }
+}
+
 /// Opens a connection.
 pub(super) fn connect(address: &Address) -> Result<Client, StoreError> {
-    let unreachable = |error: postgres::Error| StoreError::Unavailable {
-        message: "could not connect to the PostgreSQL server".into(),
+    try_connect(address).map_err(|error| StoreError::Unavailable {
+        message: "cannot connect to the PostgreSQL server".into(),
         source: Some(error.into()),
+    })
+}
+
+/// Opens a connection; the error says whether the server refused or did not answer.
+pub(super) fn try_connect(address: &Address) -> Result<Client, ClientError> {
+    let Address { config, encryption, timeouts } = address;
+    let mut client = match encryption {
+        Encryption::None => Client::connect(config, NoTls, timeouts.connect)?,
+        Encryption::Verified(connector) => Client::connect(config, connector.clone(), timeouts.connect)?,
     };
-    let mut client = match &address.encryption {
-        Encryption::None => address.config.connect(NoTls).map_err(unreachable)?,
-        Encryption::Verified(roots) => address.config.connect(tls(roots.clone())?).map_err(unreachable)?,
-    };
-    client
-        .batch_execute(
-            "SET synchronous_commit = on; SET lock_timeout = '10s'; \
-             SET idle_in_transaction_session_timeout = '60s'",
-        )
-        .map_err(super::sql::store_error)?;
+    client.set_statement_timeout(timeouts.connect);
+    client.batch_execute("SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '60s'")?;
+    limit_statements(&mut client, timeouts.statement, Scope::Session)?;
     Ok(client)
 }
 
-fn tls(roots: Arc<RootCertStore>) -> Result<MakeRustlsConnect, StoreError> {
+/// How long a limit holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Until the connection is closed.
+    Session,
+    /// Until the transaction ends.
+    Transaction,
+}
+
+/// Limits the time of statements at the server and, a little longer, at the client.
+pub(super) fn limit_statements(
+    client: &mut Client,
+    timeout: Duration,
+    scope: Scope,
+) -> Result<(), ClientError> {
+    let set = if scope == Scope::Session { "SET" } else { "SET LOCAL" };
+    let statement_ms = timeout.as_millis();
+    // A lock that is not granted is reported as such, before the statement as a whole times out.
+    let lock_ms = statement_ms * 4 / 5;
+    client.batch_execute(&format!(
+        "{set} statement_timeout = {statement_ms}; {set} lock_timeout = {lock_ms}"
+    ))?;
+    client.set_statement_timeout(timeout + ANSWER_GRACE);
+    Ok(())
+}
+
+fn tls(roots: RootCertStore) -> Result<MakeRustlsConnect, StoreError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -125,7 +170,7 @@ mod tests {
     use super::*;
 
     fn encrypted(url: &str) -> bool {
-        matches!(parse(url).unwrap().encryption, Encryption::Verified(_))
+        matches!(parse(url, PostgresTimeouts::default()).unwrap().encryption, Encryption::Verified(_))
     }
 
     #[test]
@@ -142,10 +187,15 @@ mod tests {
     #[test]
     fn a_root_certificate_that_cannot_be_read_is_named_and_the_password_is_not() {
         for url in ["postgres://u:pass@db/d?sslrootcert=/no/such.pem", "postgres://u:pass@db:nope/d"] {
-            let error = parse(url).err().unwrap().to_string();
+            let error = parse(url, PostgresTimeouts::default()).err().unwrap().to_string();
             assert!(!error.contains("pass@"), "{error}");
         }
-        let error = parse("postgres://u@db/d?sslrootcert=%2Fno%2Fsuch.pem&sslmode=require").err().unwrap();
+        let error = parse(
+            "postgres://u@db/d?sslrootcert=%2Fno%2Fsuch.pem&sslmode=require",
+            PostgresTimeouts::default(),
+        )
+        .err()
+        .unwrap();
         assert!(error.to_string().contains("/no/such.pem"), "{error}");
     }
 }

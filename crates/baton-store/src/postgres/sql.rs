@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::time::Duration;
 
-use postgres::error::SqlState;
-use postgres::types::private::BytesMut;
-use postgres::types::{IsNull, ToSql, Type};
-use postgres::{Client, Row, Statement};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type};
+use tokio_postgres::{Row, Statement};
 
 use crate::error::StoreError;
+use crate::postgres::client::{Client, ClientError};
+use crate::postgres::open::{Scope, limit_statements};
 use crate::sql::{Columns, Lock, Param, Sql};
 use crate::tx::{Outcome, Tx};
 
@@ -16,20 +19,33 @@ use crate::tx::{Outcome, Tx};
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: HashMap<String, Statement>,
+    /// The usual deadline of statements at the client.
+    statement_timeout: Duration,
 }
 
 /// Where it is told that there is something in the queue.
 pub(super) const QUEUE_CHANNEL: &str = "baton_queue";
+
+/// Limit of statements in transactions that maintain the whole store.
+const LONG_STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Prepared statements are kept up to this many; lists build theirs from a bounded set of conditions.
 const STATEMENT_CACHE: usize = 512;
 
 impl Connection {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, statements: HashMap::new() }
+        let statement_timeout = client.statement_timeout();
+        Self { client, statements: HashMap::new(), statement_timeout }
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, postgres::Error> {
+    /// Commits or rolls back, and restores the usual deadline of statements.
+    pub(super) fn end_transaction(&mut self, command: &str) -> Result<(), ClientError> {
+        let ended = self.client.batch_execute(command);
+        self.client.set_statement_timeout(self.statement_timeout);
+        ended
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, ClientError> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
@@ -50,11 +66,14 @@ pub(super) struct PostgresTx<'a> {
     /// Set while the server takes no further statement because one failed. A commit would then keep nothing and yet
     /// be answered like any other.
     pub(super) failed: bool,
+    /// Set when a statement missed its deadline at the client.
+    pub(super) timed_out: bool,
 }
 
 impl PostgresTx<'_> {
-    fn note(&mut self, error: postgres::Error) -> StoreError {
+    fn note(&mut self, error: ClientError) -> StoreError {
         self.retry |= is_transient(&error);
+        self.timed_out |= matches!(error, ClientError::TimedOut(_));
         self.failed = true;
         store_error(error)
     }
@@ -62,7 +81,8 @@ impl PostgresTx<'_> {
 
 /// Tells whether running the same transaction again may well succeed: a deadlock, a serialization failure, or a
 /// connection that broke before the commit was sent.
-pub(super) fn is_transient(error: &postgres::Error) -> bool {
+pub(super) fn is_transient(error: &ClientError) -> bool {
+    let ClientError::Database(error) = error else { return false };
     match error.code() {
         Some(code) => {
             [
@@ -79,7 +99,7 @@ pub(super) fn is_transient(error: &postgres::Error) -> bool {
     }
 }
 
-fn is_io(error: &postgres::Error) -> bool {
+fn is_io(error: &tokio_postgres::Error) -> bool {
     error.source().is_some_and(|source| source.is::<std::io::Error>())
 }
 
@@ -106,19 +126,19 @@ impl ToSql for Param<'_> {
 
 impl Columns for Row {
     fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        self.try_get(column).map_err(store_error)
+        self.try_get(column).map_err(|error| store_error(error.into()))
     }
 
     fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.try_get(column).map_err(store_error)
+        self.try_get(column).map_err(|error| store_error(error.into()))
     }
 
     fn bool(&self, column: usize) -> Result<bool, StoreError> {
-        self.try_get(column).map_err(store_error)
+        self.try_get(column).map_err(|error| store_error(error.into()))
     }
 
     fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        self.try_get(column).map_err(store_error)
+        self.try_get(column).map_err(|error| store_error(error.into()))
     }
 }
 
@@ -168,6 +188,11 @@ impl Sql for PostgresTx<'_> {
 }
 
 impl Tx for PostgresTx<'_> {
+    fn allow_long_statements(&mut self) -> Result<(), StoreError> {
+        limit_statements(&mut self.connection.client, LONG_STATEMENT_TIMEOUT, Scope::Transaction)
+            .map_err(|error| self.note(error))
+    }
+
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError> {
         self.execute("SAVEPOINT part", &[])?;
         if part(self) == Outcome::Undo {
@@ -180,15 +205,20 @@ impl Tx for PostgresTx<'_> {
 }
 
 /// Says what a PostgreSQL error means to a caller.
-pub(super) fn store_error(error: postgres::Error) -> StoreError {
+pub(super) fn store_error(error: ClientError) -> StoreError {
+    let unavailable = |message: &str, error: ClientError| StoreError::Unavailable {
+        message: message.into(),
+        source: Some(error.into()),
+    };
     match error.code() {
         Some(code) if *code == SqlState::DISK_FULL => StoreError::Full,
         Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy,
-        Some(_) if !is_transient(&error) => StoreError::Statement { source: error.into() },
-        None if !is_transient(&error) => StoreError::Statement { source: error.into() },
-        _ => StoreError::Unavailable {
-            message: "the PostgreSQL server went away".into(),
-            source: Some(error.into()),
-        },
+        Some(code) if *code == SqlState::QUERY_CANCELED => unavailable(
+            "PostgreSQL cancelled a statement that took longer than store.statement_timeout_seconds",
+            error,
+        ),
+        _ if matches!(error, ClientError::TimedOut(_)) => unavailable("PostgreSQL does not answer", error),
+        _ if !is_transient(&error) => StoreError::Statement { source: error.into() },
+        _ => unavailable("the PostgreSQL server went away", error),
     }
 }

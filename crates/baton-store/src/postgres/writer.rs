@@ -1,10 +1,13 @@
 //! Running a piece of work: begin, run, commit; again from the start when the server undid it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::StoreError;
-use crate::postgres::open::{Address, connect};
+use crate::postgres::availability::{Admission, Availability, PROBE_TIMEOUT};
+use crate::postgres::client::ClientError;
+use crate::postgres::open::{Address, try_connect};
 use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
 use crate::store::{Durability, Work};
 use crate::tx::Outcome;
@@ -23,6 +26,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 pub(super) struct Runner {
     address: Address,
     connection: Option<Connection>,
+    availability: Arc<Availability>,
 }
 
 /// Why an attempt did not get through.
@@ -31,11 +35,23 @@ enum Failed {
     Again(StoreError),
     /// Running it again would not help, or might do it twice.
     Final(StoreError),
+    /// The server did not answer in time. Running it again at once would wait as long again.
+    TimedOut(StoreError),
+}
+
+impl From<ClientError> for Failed {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::TimedOut(_) => Self::TimedOut(store_error(error)),
+            error if is_transient(&error) => Self::Again(store_error(error)),
+            error => Self::Final(store_error(error)),
+        }
+    }
 }
 
 impl Runner {
-    pub(super) const fn new(address: Address) -> Self {
-        Self { address, connection: None }
+    pub(super) const fn new(address: Address, availability: Arc<Availability>) -> Self {
+        Self { address, connection: None, availability }
     }
 
     /// Runs the work, with a bounded number of further attempts, and answers it.
@@ -45,6 +61,10 @@ impl Runner {
             match self.attempt(mode, work.as_mut()) {
                 Ok(()) => return work.finish(Ok(())),
                 Err(Failed::Final(error)) => return work.finish(Err(error)),
+                Err(Failed::TimedOut(error)) => {
+                    self.availability.timed_out();
+                    return work.finish(Err(error));
+                }
                 Err(Failed::Again(error)) if attempt == ATTEMPTS => return work.finish(Err(error)),
                 Err(Failed::Again(error)) => {
                     tracing::debug!(%error, attempt, "running a transaction again");
@@ -56,9 +76,14 @@ impl Runner {
     }
 
     fn attempt(&mut self, mode: Mode, work: &mut dyn Work) -> Result<(), Failed> {
-        let mut connection = match self.connection.take() {
-            Some(connection) if !connection.client.is_closed() => connection,
-            _ => Connection::new(connect(&self.address).map_err(Failed::Again)?),
+        let mut connection = match (self.availability.admit().map_err(Failed::Final)?, self.connection.take())
+        {
+            (Admission::Usual, Some(connection)) if !connection.client.is_closed() => connection,
+            (Admission::Usual, _) => self.connect(&self.address)?,
+            (Admission::Probe, _) => {
+                let timeout = PROBE_TIMEOUT.min(self.address.timeouts().connect);
+                self.connect(&self.address.with_connect_timeout(timeout))?
+            }
         };
         let result = transact(&mut connection, mode, work);
         if !connection.client.is_closed() {
@@ -66,34 +91,43 @@ impl Runner {
         }
         result
     }
+
+    fn connect(&self, address: &Address) -> Result<Connection, Failed> {
+        let connected = try_connect(address).map_err(|error| {
+            let timed_out = matches!(error, ClientError::TimedOut(_));
+            let error = StoreError::Unavailable {
+                message: "cannot connect to the PostgreSQL server".into(),
+                source: Some(error.into()),
+            };
+            if timed_out { Failed::TimedOut(error) } else { Failed::Again(error) }
+        });
+        let client = connected?;
+        self.availability.answered();
+        Ok(Connection::new(client))
+    }
 }
 
 fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Result<(), Failed> {
-    let again = |error: postgres::Error| {
-        if is_transient(&error) {
-            Failed::Again(store_error(error))
-        } else {
-            Failed::Final(store_error(error))
+    connection.client.batch_execute(match mode {
+        // The isolation level is explicit because a server may have another default: after a lock is granted, the newest
+        // state must be visible.
+        Mode::Write(Durability::Full) => "BEGIN ISOLATION LEVEL READ COMMITTED",
+        Mode::Write(Durability::Lazy) => {
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
         }
-    };
-    connection
-        .client
-        .batch_execute(match mode {
-            // Spelt out, as a server may have other defaults: behind a lock, the newest state must be seen.
-            Mode::Write(Durability::Full) => "BEGIN ISOLATION LEVEL READ COMMITTED",
-            Mode::Write(Durability::Lazy) => {
-                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
-            }
-            Mode::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        })
-        .map_err(again)?;
-    let mut tx = PostgresTx { connection, retry: false, failed: false };
+        Mode::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    })?;
+    let mut tx = PostgresTx { connection, retry: false, failed: false, timed_out: false };
     let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)));
-    let PostgresTx { retry, failed, .. } = tx;
+    let PostgresTx { retry, failed, timed_out, .. } = tx;
+    if timed_out {
+        // The connection is dropped, so the server rolls the transaction back once it runs again.
+        return Err(Failed::TimedOut(StoreError::unavailable("PostgreSQL does not answer")));
+    }
     let keep = matches!(outcome, Ok(Outcome::Keep));
     if !keep || retry || failed {
         // When the connection is gone so is the transaction.
-        let _ = connection.client.batch_execute("ROLLBACK");
+        let _ = connection.end_transaction("ROLLBACK");
         return match outcome {
             _ if retry => Err(Failed::Again(StoreError::unavailable("the server undid the transaction"))),
             Ok(Outcome::Undo) => Ok(()),
@@ -101,10 +135,13 @@ fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Res
             Ok(Outcome::Keep) | Err(_) => Err(Failed::Final(StoreError::Broken)),
         };
     }
-    connection.client.batch_execute("COMMIT").map_err(|error| match error.code() {
+    connection.end_transaction("COMMIT").map_err(|error| match error.code() {
         // The server answered: it was not kept.
-        Some(_) => again(error),
-        None if mode == Mode::Read => Failed::Again(store_error(error)),
+        Some(_) => error.into(),
+        None if mode == Mode::Read => match error {
+            ClientError::TimedOut(_) => error.into(),
+            error => Failed::Again(store_error(error)),
+        },
         None => Failed::Final(StoreError::CommitUnknown { source: error.into() }),
     })
 }

@@ -1,56 +1,14 @@
 //! A PostgreSQL server that goes down under load and comes back: nothing acknowledged is lost, and the store goes on.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use baton_core::{SessionId, Timestamp, Ulid};
-use baton_store::{Durability, NewQueueItem, QueueClaim, RawOutput, Store, StoreConfig, StoreError, Threads};
-use tempfile::TempDir;
-
-/// A server of this test's own, stopped with it.
-struct Server {
-    folder: TempDir,
-    url: String,
-}
-
-fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
-}
-
-fn run_script(verb: &str, folder: &Path) -> String {
-    let output = Command::new(script()).arg(verb).arg(folder).output().unwrap();
-    assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-impl Server {
-    fn start() -> Self {
-        // A short path: the server's socket lies in it.
-        let folder = tempfile::Builder::new().prefix("bpg").tempdir_in("/tmp").unwrap();
-        let url = run_script("start", folder.path());
-        Self { folder, url }
-    }
-
-    /// Goes down at once, as after a crash, and comes back.
-    fn crash_and_return(&self) {
-        let data = self.folder.path();
-        let pid_file = [data.join("postmaster.pid"), data.join("data/postmaster.pid")]
-            .into_iter()
-            .find(|path| path.exists())
-            .unwrap();
-        let pid = std::fs::read_to_string(pid_file).unwrap().lines().next().unwrap().to_owned();
-        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
-        assert_eq!(run_script("start", data), self.url);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        run_script("stop", self.folder.path());
-    }
-}
+use baton_store::{
+    Durability, NewQueueItem, PostgresTimeouts, QueueClaim, RawOutput, Store, StoreConfig, StoreError,
+    Threads,
+};
+use baton_testkit::postgres::TestServer;
 
 fn item(number: usize) -> NewQueueItem {
     NewQueueItem {
@@ -84,14 +42,13 @@ fn write_until(store: &Store, stop: &AtomicBool, counter: &AtomicUsize) -> Vec<S
 
 #[test]
 fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() {
-    if Command::new(script()).arg("bin").output().map_or(true, |output| !output.status.success()) {
-        assert!(std::env::var_os("CI").is_none(), "PostgreSQL is missing: run scripts/test");
-        eprintln!("skipped: no PostgreSQL server binaries");
-        return;
-    }
-    let server = Server::start();
-    let config =
-        StoreConfig::Postgres { url: server.url.clone(), threads: Threads::Background, connections: 4 };
+    let Some(server) = TestServer::start() else { return };
+    let config = StoreConfig::Postgres {
+        url: server.url.clone(),
+        threads: Threads::Background,
+        connections: 4,
+        timeouts: PostgresTimeouts::default(),
+    };
     let store = Store::open(&config).unwrap();
     let (stop, counter) = (AtomicBool::new(false), AtomicUsize::new(0));
     let mut acknowledged: Vec<String> = std::thread::scope(|scope| {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::thread;
 
-use baton_store::{Durability, Health, Store, StoreConfig, StoreError, Threads, Tx};
+use baton_store::{Durability, Health, PostgresTimeouts, Store, StoreConfig, StoreError, Threads, Tx};
 use postgres::{Client, NoTls};
 use tempfile::TempDir;
 
@@ -83,7 +83,12 @@ impl TestPlace {
     /// Takes a database that was made on a server.
     pub fn on_a_server(database: Database, server: TestDatabase) -> Self {
         let url = server.url.clone();
-        let config = StoreConfig::Postgres { url, threads: database.threads(), connections: CONNECTIONS };
+        let config = StoreConfig::Postgres {
+            url,
+            threads: database.threads(),
+            connections: CONNECTIONS,
+            timeouts: PostgresTimeouts::default(),
+        };
         Self { database, config, kept: Kept::Server(server) }
     }
 

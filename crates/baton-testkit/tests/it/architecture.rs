@@ -35,7 +35,8 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Libraries that only these crates may use.
 const FENCES: &[(&str, &[&str])] = &[
     ("rusqlite", &["baton-store", "baton-testkit", "baton-benches"]),
-    ("postgres", &["baton-store", "baton-testkit"]),
+    ("postgres", &["baton-testkit"]),
+    ("tokio-postgres", &["baton-store"]),
     ("axum", &["baton-server"]),
     ("rmcp", &["baton-server"]),
     ("clap", &["baton"]),

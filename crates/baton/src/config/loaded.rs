@@ -1,10 +1,11 @@
 //! The configuration, typed: what the rest of the binary goes by.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use baton_core::observation::Price;
 use baton_core::{Agent, Venture};
-use baton_store::Effort;
+use baton_store::{Effort, PostgresTimeouts};
 use serde::Serialize;
 
 use super::layers::Layers;
@@ -23,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) database_url: Option<SecretText>,
     /// `store.postgres_connections`
     pub(crate) postgres_connections: usize,
+    /// `store.connect_timeout_seconds` and `store.statement_timeout_seconds`
+    pub(crate) postgres_timeouts: PostgresTimeouts,
     /// `server.listen`
     pub(crate) listen: String,
     /// `server.allowed_hosts`
@@ -157,6 +160,14 @@ impl Config {
             data_dir: required(&layers, "data_dir", path)?,
             database_url: optional(&layers, "store.database_url", secret)?,
             postgres_connections: required(&layers, "store.postgres_connections", integer)?,
+            postgres_timeouts: PostgresTimeouts {
+                connect: Duration::from_secs(required(&layers, "store.connect_timeout_seconds", integer)?),
+                statement: Duration::from_secs(required(
+                    &layers,
+                    "store.statement_timeout_seconds",
+                    integer,
+                )?),
+            },
             listen: required(&layers, "server.listen", text)?,
             allowed_hosts: optional(&layers, "server.allowed_hosts", text)?.map_or_else(Vec::new, |names| {
                 names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()

@@ -45,6 +45,8 @@ fn every_value_reaches_its_field() {
         ("BATON_DATA_DIR", "/data"),
         ("BATON_DATABASE_URL", "postgres://u:p@h/db"),
         ("BATON_POSTGRES_CONNECTIONS", "9"),
+        ("BATON_STORE_CONNECT_TIMEOUT_SECONDS", "28"),
+        ("BATON_STORE_STATEMENT_TIMEOUT_SECONDS", "29"),
         ("BATON_LISTEN", "[::1]:1"),
         ("BATON_ALLOWED_HOSTS", "a.example, b.example,"),
         ("BATON_RELAY_KEY", "key"),
@@ -91,6 +93,8 @@ fn every_value_reaches_its_field() {
     assert_eq!(config.data_dir, PathBuf::from("/data"));
     assert_eq!(config.database_url.as_ref().map(SecretText::expose), Some("postgres://u:p@h/db"));
     assert_eq!((config.postgres_connections, config.listen.as_str()), (9, "[::1]:1"));
+    let timeouts = config.postgres_timeouts;
+    assert_eq!((timeouts.connect.as_secs(), timeouts.statement.as_secs()), (28, 29));
     assert_eq!(config.relay_key.as_ref().map(SecretText::expose), Some("key"));
     assert_eq!(config.allowed_hosts, ["a.example", "b.example"]);
     assert_eq!(config.server.as_deref(), Some("http://h"));

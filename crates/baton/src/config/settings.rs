@@ -100,6 +100,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "most connections that a server opens to PostgreSQL",
     },
     Setting {
+        key: "store.connect_timeout_seconds",
+        env: &["BATON_STORE_CONNECT_TIMEOUT_SECONDS"],
+        default: Preset::Text("5"),
+        kind: Kind::Integer { min: 1, max: 300 },
+        project_file: SHARED,
+        help: "seconds that PostgreSQL may take to accept a connection",
+    },
+    Setting {
+        key: "store.statement_timeout_seconds",
+        env: &["BATON_STORE_STATEMENT_TIMEOUT_SECONDS"],
+        default: Preset::Text("10"),
+        kind: Kind::Integer { min: 1, max: 3_600 },
+        project_file: SHARED,
+        help: "seconds that PostgreSQL may take to answer one statement",
+    },
+    Setting {
         key: "server.listen",
         env: &["BATON_LISTEN"],
         default: Preset::Text("127.0.0.1:7333"),

@@ -7,5 +7,5 @@ mod take_in;
 
 pub(crate) use journal::{Journal, Trouble};
 pub(crate) use place::describe_place;
-pub(crate) use spill::{Addressee, HookSpill, Taken};
+pub(crate) use spill::{Addressee, HookSpill, ReportId, Taken};
 pub(crate) use take_in::{take_in_now_and_then, take_in_reports};

@@ -127,19 +127,29 @@ impl HookSpill {
     /// Keeps a report, durably.
     pub(crate) fn put(
         &self,
+        id: &ReportId,
         addressee: Option<&Addressee>,
         report: &Report,
         intake: &Intake,
     ) -> std::io::Result<()> {
         make_folder(&self.folder)?;
-        let label = Label { addressee: addressee.cloned(), at: SystemClock.now() };
-        let name = format!("{:020}-{}.report", nanoseconds(), std::process::id());
+        let reported_at = report.fields.get("reported_at").and_then(Value::as_str);
+        let at = reported_at.and_then(|at| at.parse().ok()).unwrap_or_else(|| SystemClock.now());
+        let label = Label { addressee: addressee.cloned(), at };
+        let name = format!("{:020}-{}.report", self.next_position(), id.0);
         let mut document =
             intake.document(report).map_err(|fault| std::io::Error::other(fault.to_string()))?;
         let mut file = DurableFile::create(&self.folder.join(name))?;
         writeln!(file, "{}", serde_json::to_string(&label)?)?;
         std::io::copy(&mut document, &mut file)?;
         file.finish()
+    }
+
+    /// The position of a new file: the time, or one past the last file when the clock was set back. Files are replayed
+    /// in the order of their positions.
+    fn next_position(&self) -> u128 {
+        let last = self.names().iter().filter_map(|name| name.split_once('-')?.0.parse().ok()).max();
+        nanoseconds().max(last.map_or(0, |last: u128| last + 1))
     }
 
     /// Tells whether no report waits.
@@ -227,7 +237,7 @@ impl HookSpill {
                 }
             };
             let event = report.fields.get("event").and_then(Value::as_str).unwrap_or("spill").to_owned();
-            match store(&report, &format!("hook-{stem}")) {
+            match store(&report, &key_of(stem)) {
                 Taken::Stored => {
                     taken.stored += 1;
                     if let Err(error) = std::fs::remove_file(&path) {
@@ -258,6 +268,30 @@ impl HookSpill {
             Err(error) => format!("a report that waited cannot be stored: {why}; nor put aside: {error}"),
         };
         self.journal.record(event, &message);
+    }
+}
+
+/// Names one report, so that it is stored once even when it is sent directly and also spooled.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportId(String);
+
+impl ReportId {
+    pub(crate) fn new() -> Self {
+        Self(format!("{}-{}", nanoseconds(), std::process::id()))
+    }
+
+    /// The idempotency key of the report.
+    pub(crate) fn key(&self) -> String {
+        format!("hook-{}", self.0)
+    }
+}
+
+/// The idempotency key of a spooled report. `<position>-<time>-<pid>` carries the id of the report; earlier versions
+/// wrote `<time>-<pid>`, which is the id itself.
+fn key_of(stem: &str) -> String {
+    match stem.split_once('-') {
+        Some((_, id)) if id.contains('-') => format!("hook-{id}"),
+        _ => format!("hook-{stem}"),
     }
 }
 
@@ -316,7 +350,9 @@ mod tests {
     fn put(spill: &HookSpill, number: u32, addressee: Option<Addressee>) {
         let report = json!({ "event": "stop", "number": number, "prompt": "a <private>b</private>" });
         let fields = report.as_object().unwrap().clone();
-        spill.put(addressee.as_ref(), &Report { fields, output: None }, &Intake::default()).unwrap();
+        spill
+            .put(&ReportId::new(), addressee.as_ref(), &Report { fields, output: None }, &Intake::default())
+            .unwrap();
     }
 
     fn take_in(
@@ -349,6 +385,40 @@ mod tests {
         });
         assert_eq!((taken.stored, spill.len()), (3, 0));
         assert_eq!(seen, [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_report_spooled_after_the_clock_was_set_back_is_replayed_last() {
+        let home = tempfile::tempdir().unwrap();
+        let spill = HookSpill::of(home.path());
+        put(&spill, 1, Some(Addressee::Store));
+        let written = spill.names().pop().unwrap();
+        let an_hour_ahead = nanoseconds() + 3_600_000_000_000;
+        let renamed = format!("{an_hour_ahead:020}-{}", written.split_once('-').unwrap().1);
+        std::fs::rename(spill.folder().join(&written), spill.folder().join(renamed)).unwrap();
+        put(&spill, 2, Some(Addressee::Store));
+        let mut seen = Vec::new();
+        take_in(&spill, &Addressee::Store, |report, _| {
+            seen.push(report.fields["number"].as_u64().unwrap());
+            Taken::Stored
+        });
+        assert_eq!(seen, [1, 2]);
+    }
+
+    #[test]
+    fn a_spooled_report_has_the_key_under_which_it_was_sent() {
+        let home = tempfile::tempdir().unwrap();
+        let spill = HookSpill::of(home.path());
+        let id = ReportId::new();
+        let fields = json!({ "event": "stop" }).as_object().unwrap().clone();
+        spill.put(&id, None, &Report { fields, output: None }, &Intake::default()).unwrap();
+        let mut keys = Vec::new();
+        take_in(&spill, &Addressee::Store, |_, key| {
+            keys.push(key.to_owned());
+            Taken::Stored
+        });
+        assert_eq!(keys, [id.key()]);
+        assert_eq!(key_of("01700000000000000000-42"), "hook-01700000000000000000-42");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_app::observation::{Intake, Report};
+use baton_app::{Clock, SystemClock};
 use baton_core::observation::HookEvent;
 use baton_core::{Agent, Label};
 use baton_store::BlobFolder;
@@ -20,7 +21,7 @@ use crate::backend::Backend;
 use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::{Addressee, HookSpill, Journal, Taken, describe_place};
+use crate::hooks::{Addressee, HookSpill, Journal, ReportId, Taken, describe_place};
 use crate::logging;
 use crate::output::{Failure, warn};
 
@@ -194,6 +195,7 @@ struct Desk {
     args: HookArgs,
     journal: Journal,
     spill: HookSpill,
+    report_id: ReportId,
     /// Where reports go; none when that is not known.
     addressee: Option<Addressee>,
     /// How many bytes the agent has sent so far.
@@ -209,6 +211,7 @@ impl Desk {
             args,
             journal: Journal::of(data_dir),
             spill: HookSpill::of(data_dir),
+            report_id: ReportId::new(),
             addressee,
             received: AtomicUsize::new(0),
             intake,
@@ -232,20 +235,28 @@ impl Desk {
     fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.hear()?;
         self.check_names();
-        let backend = match Backend::open(config) {
+        let backend = match Backend::open_for_hook(config) {
             Ok(backend) => backend,
             Err(failure) => return Err(self.keep(report, &failure.message)),
         };
         if !self.spill.is_empty() && self.is_behind_others(&backend) {
             return Err(self.keep(report, "reports from before it wait to be stored"));
         }
-        match backend.report(report, None, &self.intake) {
+        match backend.report(report, self.key(config).as_deref(), &self.intake) {
             Ok(answer) => {
                 Ok(Some(answer).filter(|answer| answer.as_object().is_some_and(|fields| !fields.is_empty())))
             }
             Err(failure) if may_pass(&failure) => Err(self.keep(report, &failure.message)),
             Err(failure) => Err(failure),
         }
+    }
+
+    /// The idempotency key of a report whose storing may end without a known outcome: a server may store it although
+    /// its answer never arrives. The spooled file carries the same key, so the report is stored once. A local file needs
+    /// none, and is spared the cost.
+    fn key(&self, config: &Config) -> Option<String> {
+        let may_be_unknown = config.server.is_some() || config.database_url.is_some();
+        may_be_unknown.then(|| self.report_id.key())
     }
 
     /// Tells of names on the command line that are none; the report does not go by them.
@@ -287,12 +298,14 @@ impl Desk {
                 report.insert(field.into(), given.into());
             }
         }
+        // Part of the report, so that it is the same request when it is sent again from a file.
+        report.entry("reported_at").or_insert_with(|| SystemClock.now().to_string().into());
         describe_place(report);
     }
 
     /// Keeps a report as a file; says so, or that even this failed.
     fn keep(&self, report: &Report, trouble: &str) -> Failure {
-        let kept = self.spill.put(self.addressee.as_ref(), report, &self.intake);
+        let kept = self.spill.put(&self.report_id, self.addressee.as_ref(), report, &self.intake);
         let message = match kept {
             Ok(()) => format!("{trouble}; kept as a file until it can be stored"),
             Err(error) => format!("{trouble}; it could not be kept as a file either: {error}"),

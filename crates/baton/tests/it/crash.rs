@@ -1,6 +1,6 @@
 //! An acknowledged write survives `kill -9`, and a repeated one is done once.
 
-use baton_store::{StoreConfig, Threads};
+use baton_store::{PostgresTimeouts, StoreConfig, Threads};
 use baton_testkit::binary::Home;
 use baton_testkit::crash::{self, Tally};
 use baton_testkit::crash_saves::{self, Load};
@@ -17,7 +17,12 @@ fn crash_on_sqlite_loses_and_doubles_nothing() {
 fn crash_on_postgres_loses_and_doubles_nothing() {
     let Some(database) = TestDatabase::create() else { return };
     let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
-    let store = StoreConfig::Postgres { url: database.url.clone(), threads: Threads::Caller, connections: 1 };
+    let store = StoreConfig::Postgres {
+        url: database.url.clone(),
+        threads: Threads::Caller,
+        connections: 1,
+        timeouts: PostgresTimeouts::default(),
+    };
     went_on(crash::run(&home, &store, crash::cycles(100)));
 }
 

@@ -28,6 +28,7 @@ mod mcp_http;
 mod mcp_strict;
 mod mcp_versions;
 mod parity;
+mod postgres_hung;
 mod served;
 mod session_end_http;
 mod session_http;

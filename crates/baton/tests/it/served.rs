@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use baton_core::Timestamp;
-use baton_store::{Store, StoreConfig, Threads};
+use baton_store::{PostgresTimeouts, Store, StoreConfig, Threads};
 use baton_testkit::binary::{Answer, Home, ServerProcess};
 use baton_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
@@ -68,7 +68,12 @@ impl Served {
     pub(crate) fn store(&self) -> Store {
         let threads = Threads::Caller;
         let config = match &self.database {
-            Some(database) => StoreConfig::Postgres { url: database.url.clone(), threads, connections: 1 },
+            Some(database) => StoreConfig::Postgres {
+                url: database.url.clone(),
+                threads,
+                connections: 1,
+                timeouts: PostgresTimeouts::default(),
+            },
             None => StoreConfig::Sqlite { path: self.home.data_dir().join("baton.db"), threads },
         };
         Store::open(&config).unwrap()

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use baton_store::{StoreConfig, Threads};
+use baton_store::{PostgresTimeouts, StoreConfig, Threads};
 use baton_testkit::binary::Home;
 use baton_testkit::crash_jobs::{self, LEASE_SECONDS, Tally};
 use baton_testkit::model_server::{Behaviour, ModelServer};
@@ -66,7 +66,12 @@ fn crash_of_workers_on_postgres_loses_and_doubles_no_job() {
     let Some(database) = TestDatabase::create() else { return };
     let model = model();
     let homes: Vec<Home> = (0..WORKERS).map(|_| home(&model).on_postgres(&database.url)).collect();
-    let store = StoreConfig::Postgres { url: database.url.clone(), threads: Threads::Caller, connections: 1 };
+    let store = StoreConfig::Postgres {
+        url: database.url.clone(),
+        threads: Threads::Caller,
+        connections: 1,
+        timeouts: PostgresTimeouts::default(),
+    };
     let jobs = crash_jobs::jobs(JOBS);
     let tally = crash_jobs::run(&store, WORKERS, jobs, |number| worker(&homes[number]));
     went_on(tally, jobs);
