@@ -6,7 +6,7 @@ use baton_core::{
     Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId,
     Timestamp, UlidSequence, VentureScope, output_schema, params_schema,
 };
-use baton_store::{Store, StoreError, Tx};
+use baton_store::{SpillFolder, Store, StoreError, Tx};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -154,19 +154,33 @@ impl Context<'_> {
         self.entropy.bits()
     }
 
-    /// Makes the id of a new session.
-    pub fn session_id(&self) -> Result<SessionId, Fault> {
-        next_ulid(self.sequence, self.entropy, self.now).map(SessionId::new)
+    /// Makes the id of a new session. It sorts after the stored ones, also when the clock was set back or another server's
+    /// clock is ahead.
+    pub fn session_id(&self, tx: &mut dyn Tx) -> Result<SessionId, Fault> {
+        let newest = tx.newest_session_id().map_err(store_fault)?;
+        self.next_ulid_after(newest.map(SessionId::ulid)).map(SessionId::new)
     }
 
-    /// Makes the id of a new handoff.
-    pub fn handoff_id(&self) -> Result<HandoffId, Fault> {
-        next_ulid(self.sequence, self.entropy, self.now).map(HandoffId::new)
+    /// Makes the id of a new handoff. It sorts after the stored ones, like that of a session.
+    pub fn handoff_id(&self, tx: &mut dyn Tx) -> Result<HandoffId, Fault> {
+        let newest = tx.newest_handoff_id().map_err(store_fault)?;
+        self.next_ulid_after(newest.map(HandoffId::ulid)).map(HandoffId::new)
     }
 
-    /// Makes the id of a new checkpoint.
+    /// Makes the id of a new checkpoint. It sorts after those in the spill folder, which are replayed in the order of their
+    /// ids; stored ones are ordered by their place in the workflow.
     pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
-        next_ulid(self.sequence, self.entropy, self.now).map(CheckpointId::new)
+        let spilled = self.settings.checkpoints.vault.spill().and_then(SpillFolder::newest_id);
+        self.next_ulid_after(spilled.map(CheckpointId::ulid)).map(CheckpointId::new)
+    }
+
+    fn next_ulid_after(&self, newest: Option<baton_core::Ulid>) -> Result<baton_core::Ulid, Fault> {
+        let random = self.entropy.bits()?;
+        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(newest) = newest {
+            sequence.skip_past(newest);
+        }
+        Ok(sequence.next(self.now, random))
     }
 
     /// Finds a session that the caller reaches, and locks it. One out of reach is not there for the caller.

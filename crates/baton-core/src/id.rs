@@ -148,6 +148,11 @@ impl UlidSequence {
         Self { last: None }
     }
 
+    /// Makes the sequence go on after a ULID that was made elsewhere, by another process or before a restart.
+    pub fn skip_past(&mut self, ulid: Ulid) {
+        self.last = self.last.max(Some(ulid));
+    }
+
     /// Gives the next ULID for `now`.
     ///
     /// A later millisecond takes `random` (80 bits of it). The same or an earlier one takes the successor of the
@@ -208,6 +213,17 @@ mod tests {
         assert_eq!(second.timestamp_ms(), 1_001);
         assert!(second > first);
         assert!(sequence.next(now, 9) > second, "the clock is behind the sequence now");
+    }
+
+    #[test]
+    fn the_sequence_goes_on_after_a_ulid_that_was_made_elsewhere() {
+        let mut sequence = UlidSequence::new();
+        let elsewhere = Ulid::from_parts(5_000, 7);
+        sequence.skip_past(elsewhere);
+        let next = sequence.next(Timestamp::from_millis(1_000), 1);
+        assert!(next > elsewhere);
+        sequence.skip_past(elsewhere);
+        assert!(sequence.next(Timestamp::from_millis(1_000), 1) > next, "an older one changes nothing");
     }
 
     proptest! {

@@ -72,6 +72,12 @@ impl SpillFolder {
         self.names().is_ok_and(|names| names.is_empty())
     }
 
+    /// Returns the highest id of the checkpoints that wait here.
+    pub fn newest_id(&self) -> Option<CheckpointId> {
+        let names = self.names().ok()?;
+        names.iter().rev().find_map(|name| name.strip_suffix(ENDING)?.parse().ok())
+    }
+
     /// Writes a checkpoint durably.
     pub fn put(&self, spilled: &Spilled) -> Result<(), StoreError> {
         let FrameBody::Row(frame) = &spilled.frame.body else {

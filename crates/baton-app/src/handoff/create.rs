@@ -55,7 +55,7 @@ impl Operation for CreateHandoff {
         let mut session = context.lock_session(tx, params.session_id)?;
         session.beat(context.now)?;
         tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
-        let handoff = new_handoff(context, &session, draft, params.schema_version.as_deref())?;
+        let handoff = new_handoff(context, tx, &session, draft, params.schema_version.as_deref())?;
         tx.insert_handoff(&handoff).map_err(store_fault)?;
         Ok(CreateHandoffOutput {
             session_id: session.id,

@@ -83,7 +83,7 @@ pub(super) fn enqueue(
         raw: packed.raw.clone(),
         raw_bytes: packed.raw_bytes,
         run_at: context.now,
-        created_at: params.at(context),
+        created_at: params.at(context, session),
     };
     if tx.enqueue(&item).map_err(store_fault)?.is_none() {
         tracing::debug!(session = %session.id, "a tool use was reported again");

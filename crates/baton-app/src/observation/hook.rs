@@ -192,9 +192,11 @@ impl Operation for Hook {
 }
 
 impl HookParams {
-    /// When it happened: as it was said, but never later than now.
-    pub(super) fn at(&self, context: &Context<'_>) -> Timestamp {
-        self.reported_at.map_or(context.now, |at| at.min(context.now))
+    /// When the event happened: as reported, but never later than now. While the clock is behind the last heartbeat of the
+    /// session, because it was set back, events get the time of that heartbeat, so that they sort after earlier ones.
+    pub(super) fn at(&self, context: &Context<'_>, session: &Session) -> Timestamp {
+        let at = self.reported_at.map_or(context.now, |at| at.min(context.now));
+        if context.now < session.last_heartbeat_at { at.max(session.last_heartbeat_at) } else { at }
     }
 }
 
@@ -248,7 +250,7 @@ fn keep_prompt(
     if kept.trim().is_empty() {
         return Ok(());
     }
-    tx.insert_prompt(session.id, &kept, params.at(context)).map_err(store_fault)
+    tx.insert_prompt(session.id, &kept, params.at(context, session)).map_err(store_fault)
 }
 
 /// Says who works where, as a start would.

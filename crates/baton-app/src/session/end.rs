@@ -85,7 +85,7 @@ impl Operation for EndSession {
         let handoff = Handoff {
             ends_session: true,
             late,
-            ..new_handoff(context, &session, draft, params.schema_version.as_deref())?
+            ..new_handoff(context, tx, &session, draft, params.schema_version.as_deref())?
         };
         tx.insert_handoff(&handoff).map_err(store_fault)?;
         Ok(output(&session, &handoff))
@@ -153,13 +153,14 @@ fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
 /// Makes a handoff of a session, neither ending nor late.
 pub(crate) fn new_handoff(
     context: &Context<'_>,
+    tx: &mut dyn Tx,
     session: &Session,
     draft: HandoffDraft,
     schema_version: Option<&str>,
 ) -> Result<Handoff, Fault> {
     let payload_hash = draft.payload.hash();
     Ok(Handoff {
-        id: context.handoff_id()?,
+        id: context.handoff_id(tx)?,
         session_id: session.id,
         venture: session.tuple.venture.clone(),
         repo: session.tuple.repo.clone(),

@@ -194,7 +194,7 @@ pub(crate) fn find_or_make(
         return Ok((StartStatus::Resumed, session));
     }
     let session = Session {
-        id: context.session_id()?,
+        id: context.session_id(tx)?,
         tuple,
         facts: facts_of(params),
         status: SessionStatus::Active,

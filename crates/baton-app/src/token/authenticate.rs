@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use baton_core::{Actor, ErrorCode, Fault, PresentedToken, Sha256Hash, Timestamp, Token, TokenId};
+use baton_core::{Actor, ErrorCode, Fault, PresentedToken, Sha256Hash, Token, TokenId};
 use baton_store::StoreError;
 
 use crate::app::App;
@@ -21,7 +21,9 @@ pub struct Authenticator {
     app: App,
     shared: Sha256Hash,
     holder: Actor,
-    remembered: Mutex<HashMap<TokenId, (Token, Timestamp)>>,
+    /// Tokens that were looked up, and until when they are trusted. Monotonic time: setting the clock back must not
+    /// extend the trust in a token that was revoked.
+    remembered: Mutex<HashMap<TokenId, (Token, Instant)>>,
 }
 
 impl fmt::Debug for Authenticator {
@@ -49,7 +51,7 @@ impl Authenticator {
         };
         if let Some(presented) = PresentedToken::parse(credential) {
             let now = self.app.now();
-            let token = self.token(&presented.id, now).await?;
+            let token = self.token(&presented.id).await?;
             return token.ok_or_else(unknown)?.admit(&presented, now);
         }
         if Sha256Hash::of(credential.as_bytes()).fits(&self.shared) {
@@ -59,13 +61,13 @@ impl Authenticator {
         }
     }
 
-    async fn token(&self, id: &TokenId, now: Timestamp) -> Result<Option<Token>, Fault> {
+    async fn token(&self, id: &TokenId) -> Result<Option<Token>, Fault> {
         if let Some((token, until)) = self.remembered().get(id)
-            && now < *until
+            && Instant::now() < *until
         {
             return Ok(Some(token.clone()));
         }
-        let wanted = id.clone();
+        let (wanted, looked_up_at) = (id.clone(), Instant::now());
         let found = self.app.store().read(move |tx| tx.token(&wanted)).await;
         let found = found.map_err(|error: StoreError| store_fault(error))?;
         let mut remembered = self.remembered();
@@ -73,13 +75,13 @@ impl Authenticator {
             remembered.clear();
         }
         match &found {
-            Some(token) => _ = remembered.insert(id.clone(), (token.clone(), now.plus(TRUST))),
+            Some(token) => _ = remembered.insert(id.clone(), (token.clone(), looked_up_at + TRUST)),
             None => _ = remembered.remove(id),
         }
         Ok(found)
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<TokenId, (Token, Timestamp)>> {
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<TokenId, (Token, Instant)>> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

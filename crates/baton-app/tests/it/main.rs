@@ -8,6 +8,7 @@ mod checkpoint_names;
 mod checkpoint_room;
 mod checkpoint_view;
 mod cleanup;
+mod clock;
 mod idempotency;
 mod liveness;
 mod observation_end;

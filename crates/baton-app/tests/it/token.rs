@@ -1,10 +1,12 @@
 //! How a credential becomes an actor, as time goes on.
 
+use std::time::{Duration, Instant};
+
 use baton_app::token::Authenticator;
 use baton_core::{Access, ErrorCode, VentureScope};
 use serde_json::json;
 
-use crate::stage::{DAY, MILLISECOND, NOW, Stage, ok, wait};
+use crate::stage::{DAY, HOUR, MILLISECOND, NOW, Stage, ok, wait};
 
 #[test]
 fn a_token_works_until_it_expires() {
@@ -27,20 +29,28 @@ fn a_token_works_until_it_expires() {
 }
 
 #[test]
-fn a_revocation_is_noticed_within_two_seconds() {
+fn a_revocation_is_noticed_also_when_the_clock_was_set_back() {
     for stage in Stage::each() {
         let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
         let token = made["token"].as_str().unwrap();
         let authenticator = Authenticator::new(stage.app.clone(), "shared key");
         assert!(wait(authenticator.actor(Some(token))).is_ok());
         ok(&stage.call("token.revoke", json!({ "token_id": made["info"]["id"] })));
-        let two_seconds = std::time::Duration::from_secs(2);
-        stage.clock.set(NOW.plus(two_seconds));
-        let fault = wait(authenticator.actor(Some(token))).unwrap_err();
-        assert_eq!((fault.code, fault.message.as_str()), (ErrorCode::Unauthorized, "the token was revoked"));
         let fresh = Authenticator::new(stage.app.clone(), "shared key");
-        stage.clock.set(NOW);
-        assert!(wait(fresh.actor(Some(token))).is_err(), "whoever has not seen it knows at once");
+        assert!(
+            wait(fresh.actor(Some(token))).is_err(),
+            "a token that was not looked up before is refused at once"
+        );
+        stage.clock.set(NOW.minus(HOUR));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let fault = loop {
+            match wait(authenticator.actor(Some(token))) {
+                Err(fault) => break fault,
+                Ok(_) => assert!(Instant::now() < deadline, "the revoked token is still accepted"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!((fault.code, fault.message.as_str()), (ErrorCode::Unauthorized, "the token was revoked"));
     }
 }
 

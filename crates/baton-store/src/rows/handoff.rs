@@ -32,6 +32,9 @@ impl HandoffFilter {
 
 /// What a transaction can do with handoffs.
 pub trait HandoffRows {
+    /// Returns the highest id of all handoffs.
+    fn newest_handoff_id(&mut self) -> Result<Option<HandoffId>, StoreError>;
+
     /// Finds a handoff.
     fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError>;
 
@@ -91,6 +94,12 @@ fn read(columns: &dyn Columns) -> Result<Handoff, StoreError> {
 }
 
 impl<S: Sql> HandoffRows for S {
+    fn newest_handoff_id(&mut self) -> Result<Option<HandoffId>, StoreError> {
+        self.query_one("SELECT id FROM handoffs ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
+            RowReader { table: "handoffs", columns }.parsed(0)
+        })
+    }
+
     fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError> {
         self.query_one(select!("WHERE id = $1"), &[(&id.to_string()).into()], &mut read)
     }

@@ -35,6 +35,9 @@ pub trait SessionRows {
     /// Finds the latest session of a tuple, however it stands.
     fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError>;
 
+    /// Returns the highest id of all sessions.
+    fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError>;
+
     /// Finds a session.
     fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
@@ -147,12 +150,18 @@ impl<S: Sql> SessionRows for S {
         )
     }
 
+    fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError> {
+        self.query_one("SELECT id FROM sessions ORDER BY id DESC LIMIT 1", &[], &mut |columns| {
+            RowReader { table: "sessions", columns }.parsed(0)
+        })
+    }
+
     fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError> {
         let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
         self.query_one(
             select!(
                 "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
-                 AND coalesce(client_session_id, '') = $5 ORDER BY created_at DESC, id DESC LIMIT 1"
+                 AND coalesce(client_session_id, '') = $5 ORDER BY id DESC LIMIT 1"
             ),
             &[
                 agent.as_str().into(),

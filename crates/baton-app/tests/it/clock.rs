@@ -1,0 +1,98 @@
+//! A clock that is set back, with a restart in between: what is stored later still counts as newer.
+
+use baton_app::{App, RequestLog};
+use baton_store::{SpillFolder, Store, StoreConfig, StoreError, Threads};
+use serde_json::{Value, json};
+
+use crate::observing::{bash, report};
+use crate::stage::{FixedEntropy, HOUR, NOW, Stage, ok, operation, who};
+
+/// Sets the clock back and gives a process that was started afterwards.
+fn restart_an_hour_earlier(stage: &Stage) -> App {
+    stage.clock.set(NOW.minus(HOUR));
+    stage.another()
+}
+
+fn call(stage: &Stage, app: &App, name: &str, params: Value) -> Value {
+    ok(&app.call_blocking(operation(name), stage.envelope(None), params))
+}
+
+#[test]
+fn the_last_handoff_is_the_latest_one() {
+    for stage in Stage::each() {
+        let handoff = |session: &Value, summary: &str| json!({ "session_id": session["session_id"], "handoff": { "summary": summary, "status_label": "done" } });
+        let first = ok(&stage.call("session.start", who("a")));
+        ok(&stage.call("handoff.create", handoff(&first, "older")));
+        let restarted = restart_an_hour_earlier(&stage);
+        let second = call(&stage, &restarted, "session.start", who("b"));
+        call(&stage, &restarted, "session.end", handoff(&second, "newer"));
+        let latest = call(&stage, &restarted, "handoff.latest", json!({ "venture": "v", "repo": "o/r" }));
+        assert_eq!(latest["handoff"]["summary"], "newer");
+        let next = call(&stage, &restarted, "session.start", who("c"));
+        assert_eq!(next["last_handoff"]["summary"], "newer");
+    }
+}
+
+#[test]
+fn the_last_session_is_listed_first() {
+    for stage in Stage::each() {
+        ok(&stage.call("session.start", who("older")));
+        let restarted = restart_an_hour_earlier(&stage);
+        call(&stage, &restarted, "session.start", who("newer"));
+        let listed = call(&stage, &restarted, "session.list", json!({ "venture": "v" }));
+        let agents: Vec<&Value> =
+            listed["sessions"].as_array().unwrap().iter().map(|one| &one["agent"]).collect();
+        assert_eq!(agents, ["newer", "older"]);
+    }
+}
+
+#[test]
+fn the_last_observation_is_listed_first() {
+    for stage in Stage::each() {
+        stage.hooked("post-tool-use", bash("older", "done"));
+        let restarted = restart_an_hour_earlier(&stage);
+        call(&stage, &restarted, "hook.report", report("post-tool-use", bash("newer", "done")));
+        stage.clock.set(NOW);
+        assert_eq!(stage.work(), 2);
+        let titles: Vec<String> =
+            stage.observations().iter().map(|one| one["title"].as_str().unwrap().to_owned()).collect();
+        assert!(titles[0].contains("newer") && titles[1].contains("older"), "{titles:?}");
+    }
+}
+
+#[test]
+fn the_last_checkpoint_is_the_latest_one() {
+    for stage in Stage::each() {
+        let save = |step: u32| json!({ "sessionId": "s", "context": { "step": step } });
+        ok(&stage.call("checkpoint.save", save(1)));
+        let restarted = restart_an_hour_earlier(&stage);
+        call(&stage, &restarted, "checkpoint.save", save(2));
+        let latest = call(&stage, &restarted, "checkpoint.load", json!({ "sessionId": "s" }));
+        assert_eq!(latest["context"]["step"], 2);
+    }
+}
+
+#[test]
+fn spilled_checkpoints_are_replayed_in_the_order_in_which_they_were_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Stage::sqlite();
+    let with_spill = |settings: &mut baton_app::Settings| {
+        let vault = settings.checkpoints.vault.clone();
+        settings.checkpoints.vault = vault.with_spill(SpillFolder::at(folder.path().join("spill")));
+    };
+    let without_database = || {
+        // A folder cannot be opened as a database.
+        let config = StoreConfig::Sqlite { path: folder.path().to_owned(), threads: Threads::Caller };
+        let store = Store::open_later(&config, &StoreError::Closed);
+        let mut settings = stage.app.settings().clone();
+        with_spill(&mut settings);
+        App::new(store, settings, stage.clock.clone(), FixedEntropy::default(), RequestLog::at_end())
+    };
+    let save = |step: u32| json!({ "sessionId": "s", "context": { "step": step } });
+    assert_eq!(call(&stage, &without_database(), "checkpoint.save", save(1))["degraded"], true);
+    stage.clock.set(NOW.minus(HOUR));
+    assert_eq!(call(&stage, &without_database(), "checkpoint.save", save(2))["degraded"], true);
+    let recovered = stage.beside(with_spill);
+    let latest = call(&stage, &recovered, "checkpoint.load", json!({ "sessionId": "s" }));
+    assert_eq!((&latest["context"]["step"], &latest["degraded"]), (&2.into(), &false.into()));
+}
