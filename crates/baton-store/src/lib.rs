@@ -44,6 +44,8 @@ pub use seal::{
     is_sealed, random_nonce, sealed_with,
 };
 pub use spill::{SpillFolder, Spilled};
-pub use store::{Durability, Health, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads};
+pub use store::{
+    Durability, Health, Inspection, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads,
+};
 pub use tx::{Outcome, Tx};
 pub use watch::QueueWatch;

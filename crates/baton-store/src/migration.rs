@@ -35,6 +35,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(10, "0010_observations"),
     migration!(11, "0011_tasks"),
     migration!(12, "0012_summed_up"),
+    migration!(13, "0013_listing_indexes"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -104,6 +104,15 @@ impl Default for PostgresTimeouts {
     }
 }
 
+/// How thoroughly a database is inspected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inspection {
+    /// Its version and schema; the time does not depend on its size.
+    Quick,
+    /// Every page of a SQLite file too, which takes half a minute for a gigabyte.
+    Full,
+}
+
 /// How the store is, for `baton doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
@@ -203,11 +212,10 @@ impl Store {
         pending
     }
 
-    /// Looks a whole database over without changing it: nothing is made, nothing is migrated. Blocks, and takes long on
-    /// a large one.
-    pub fn inspect(config: &StoreConfig) -> Result<Health, StoreError> {
+    /// Inspects a database without changing it: nothing is created, nothing is migrated. Blocks.
+    pub fn inspect(config: &StoreConfig, inspection: Inspection) -> Result<Health, StoreError> {
         match config {
-            StoreConfig::Sqlite { path, .. } => crate::sqlite::inspect(path),
+            StoreConfig::Sqlite { path, .. } => crate::sqlite::inspect(path, inspection),
             StoreConfig::Postgres { url, timeouts, .. } => crate::postgres::inspect(url, *timeouts),
         }
     }

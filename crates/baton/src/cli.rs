@@ -85,7 +85,7 @@ enum Command {
     /// Say how things stand
     Status,
     /// Check the installation and say how to mend what is wrong
-    Doctor,
+    Doctor(verbs::doctor::DoctorArgs),
     /// Show the configuration
     #[command(subcommand)]
     Config(verbs::config::ConfigCommand),
@@ -163,7 +163,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Mcp => verbs::mcp::run(&config),
         Command::Demo => verbs::demo::run(),
         Command::Status => verbs::status::run(&config),
-        Command::Doctor => verbs::doctor::run(&config),
+        Command::Doctor(args) => verbs::doctor::run(args, &config),
         Command::Config(command) => verbs::config::run(&command, &config),
         Command::Completions(args) => Ok(verbs::completions::run(&args, Cli::command())),
     }

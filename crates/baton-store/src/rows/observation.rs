@@ -1,5 +1,6 @@
 //! Rows of observations.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
@@ -103,8 +104,8 @@ struct Leading {
 }
 
 impl Leading {
-    /// SQLite, which knows nothing of the values, is told by a plus which columns not to go by: a file leads before a session,
-    /// that before a single venture; several ventures are met going down by id. PostgreSQL knows better.
+    /// SQLite has no statistics of the values, so a plus tells it which columns not to use for its index: a file leads before a
+    /// session, a session before a single venture. PostgreSQL decides by its statistics.
     fn of(filter: &ObservationFilter, pick: impl Fn(&'static str, &'static str) -> &'static str) -> Self {
         let single = filter.ventures.as_ref().is_some_and(|ventures| ventures.len() == 1);
         let by_session = filter.file.is_none();
@@ -182,6 +183,77 @@ fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize
     Ok(added.len())
 }
 
+/// Lists observations with one statement. Conditions on a repository or a tool need a single venture, a session or a file
+/// beside them to be found by an index.
+fn select<S: Sql>(
+    tx: &mut S,
+    filter: &ObservationFilter,
+    page: Page,
+) -> Result<Vec<Observation>, StoreError> {
+    let below = page.below(ObservationId::PREFIX);
+    let session = filter.session_id.map(|id| id.to_string());
+    let ending = filter.file.as_ref().map(|file| format!("/{file}"));
+    let columns = Leading::of(filter, |sqlite, postgres| tx.pick(sqlite, postgres));
+    let mut query = QueryBuilder::new("SELECT ");
+    query.text(COLUMNS).with(" FROM observations WHERE id < $?", &below);
+    if let Some(ventures) = &filter.ventures {
+        of_ventures(&mut query, columns.venture, ventures);
+    }
+    if let Some(repo) = &filter.repo {
+        query.text(" AND ").text(columns.repo).with(" = $?", repo.as_str());
+    }
+    if let Some(session) = &session {
+        query.text(" AND ").text(columns.session).with(" = $?", session);
+    }
+    if let Some(tool) = &filter.tool_name {
+        query.text(" AND ").text(columns.tool).with(" = $?", tool);
+    }
+    if let (Some(file), Some(ending)) = (&filter.file, &ending) {
+        query
+            .with(" AND id IN (SELECT observation_id FROM observation_files WHERE name = $?", name_of(file))
+            .with(" AND (path = $?", file)
+            .with(" OR substr(path, length(path) - length($?) + 1)", ending)
+            .with(" = $?)", ending);
+        if let Some(ventures) = &filter.ventures {
+            of_ventures(&mut query, "venture", ventures);
+        }
+        query.text(")");
+    }
+    query.with(" ORDER BY id DESC LIMIT $?", page.limit);
+    tx.query(query.sql(), query.params(), &mut read)
+}
+
+/// Lists the observations of each venture by itself and merges the lists. Every index on a repository or a tool begins with
+/// the venture: one statement over several ventures would read down the whole table until enough rows match.
+fn select_by_venture<S: Sql>(
+    tx: &mut S,
+    filter: &ObservationFilter,
+    ventures: &[Venture],
+    page: Page,
+) -> Result<Vec<Observation>, StoreError> {
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    let mut newest = Vec::new();
+    for venture in ventures {
+        let of_one = ObservationFilter { ventures: Some(vec![venture.clone()]), ..filter.clone() };
+        newest.extend(select(tx, &of_one, page)?);
+        newest.sort_unstable_by_key(|observation: &Observation| Reverse(observation.id));
+        newest.dedup_by_key(|observation| observation.id);
+        newest.truncate(limit);
+    }
+    Ok(newest)
+}
+
+/// Lists the ventures that have observations, with one look-up in the index for each.
+fn known_ventures<S: Sql>(tx: &mut S) -> Result<Vec<Venture>, StoreError> {
+    tx.query(
+        "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM observations UNION ALL \
+         SELECT (SELECT min(venture) FROM observations WHERE venture > known.venture) FROM known \
+         WHERE known.venture IS NOT NULL) SELECT venture FROM known WHERE venture IS NOT NULL",
+        &[],
+        &mut |columns| RowReader { table: "observations", columns }.parsed(0),
+    )
+}
+
 impl<S: Sql> ObservationRows for S {
     fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError> {
         let mut added = 0;
@@ -201,40 +273,17 @@ impl<S: Sql> ObservationRows for S {
         filter: &ObservationFilter,
         page: Page,
     ) -> Result<Vec<Observation>, StoreError> {
-        let below = page.below(ObservationId::PREFIX);
-        let session = filter.session_id.map(|id| id.to_string());
-        let ending = filter.file.as_ref().map(|file| format!("/{file}"));
-        let columns = Leading::of(filter, |sqlite, postgres| self.pick(sqlite, postgres));
-        let mut query = QueryBuilder::new("SELECT ");
-        query.text(COLUMNS).with(" FROM observations WHERE id < $?", &below);
-        if let Some(ventures) = &filter.ventures {
-            of_ventures(&mut query, columns.venture, ventures);
-        }
-        if let Some(repo) = &filter.repo {
-            query.text(" AND ").text(columns.repo).with(" = $?", repo.as_str());
-        }
-        if let Some(session) = &session {
-            query.text(" AND ").text(columns.session).with(" = $?", session);
-        }
-        if let Some(tool) = &filter.tool_name {
-            query.text(" AND ").text(columns.tool).with(" = $?", tool);
-        }
-        if let (Some(file), Some(ending)) = (&filter.file, &ending) {
-            query
-                .with(
-                    " AND id IN (SELECT observation_id FROM observation_files WHERE name = $?",
-                    name_of(file),
-                )
-                .with(" AND (path = $?", file)
-                .with(" OR substr(path, length(path) - length($?) + 1)", ending)
-                .with(" = $?)", ending);
-            if let Some(ventures) = &filter.ventures {
-                of_ventures(&mut query, "venture", ventures);
+        let narrowed = filter.file.is_some() || filter.session_id.is_some();
+        let of_part = filter.repo.is_some() || filter.tool_name.is_some();
+        match &filter.ventures {
+            _ if narrowed => select(self, filter, page),
+            None if of_part => {
+                let ventures = known_ventures(self)?;
+                select_by_venture(self, filter, &ventures, page)
             }
-            query.text(")");
+            Some(ventures) if ventures.len() > 1 => select_by_venture(self, filter, ventures, page),
+            _ => select(self, filter, page),
         }
-        query.with(" ORDER BY id DESC LIMIT $?", page.limit);
-        self.query(query.sql(), query.params(), &mut read)
     }
 
     fn observations_to_sum_up(

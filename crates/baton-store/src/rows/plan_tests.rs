@@ -2,6 +2,7 @@
 
 use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
 use baton_core::observation::QueueStatus;
+use baton_core::task::TaskStatus;
 use baton_core::{
     CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp, Ulid, Venture,
 };
@@ -62,7 +63,6 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
 /// Asks for everything that a call may ask for.
 pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRows + RequestRows)) {
     let now = Timestamp::from_millis(1_760_000_000_000);
-    let (venture, repo, agent) = ("v".parse().unwrap(), "o/r".parse().unwrap(), "a".parse().unwrap());
     let tuple = SessionTuple {
         agent: "a".parse().unwrap(),
         venture: "v".parse().unwrap(),
@@ -71,44 +71,15 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
         client_session_id: None,
     };
     rows.lock_active_sessions(&tuple).unwrap();
+    rows.newest_session_id().unwrap();
+    rows.newest_handoff_id().unwrap();
     rows.session(SessionId::new(Ulid(1))).unwrap();
     rows.lock_session(SessionId::new(Ulid(1))).unwrap();
     rows.beat_session(SessionId::new(Ulid(1)), now).unwrap();
     rows.lock_silent_sessions(now, 10).unwrap();
-    let every = SessionFilter {
-        venture: Some(venture),
-        ventures: None,
-        repo: Some(repo),
-        track: None,
-        agent: Some(agent),
-        alive_since: Some(now),
-    };
-    let page = Page::first(100);
-    for filter in [
-        every.clone(),
-        SessionFilter { repo: None, agent: None, ..every.clone() },
-        SessionFilter { venture: None, agent: None, ..every.clone() },
-        SessionFilter { venture: None, repo: None, ..every.clone() },
-        SessionFilter { agent: None, track: Some(1.try_into().unwrap()), ..every },
-    ] {
-        rows.active_sessions(&filter, page).unwrap();
-    }
     rows.handoff(HandoffId::new(Ulid(1))).unwrap();
     rows.ending_handoff(SessionId::new(Ulid(1))).unwrap();
     rows.acknowledge_handoff(HandoffId::new(Ulid(1)), &"a".parse().unwrap(), now).unwrap();
-    let of_venture = HandoffFilter::of("v".parse().unwrap());
-    let of_repo = HandoffFilter { repo: Some("o/r".parse().unwrap()), ..of_venture.clone() };
-    for filter in [
-        HandoffFilter { track: Some(None), ..of_repo.clone() },
-        HandoffFilter { track: Some(Some(1.try_into().unwrap())), ..of_repo.clone() },
-        HandoffFilter { issue_number: Some(1), ..of_repo.clone() },
-        HandoffFilter { from_agent: Some("a".parse().unwrap()), ..of_venture.clone() },
-        HandoffFilter { to_agent: Some("a".parse().unwrap()), ..of_venture.clone() },
-        of_repo,
-        of_venture,
-    ] {
-        rows.handoffs(&filter, page).unwrap();
-    }
     rows.delete_expired_keys(now, 10).unwrap();
     rows.delete_requests(now, 10).unwrap();
 }
@@ -124,16 +95,6 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
     rows.touch_workflow(&venture, &workflow, now).unwrap();
     rows.recent_workflow(&venture, "n", None, now).unwrap();
     rows.recent_workflow(&venture, "n", Some(&"o/r".parse().unwrap()), now).unwrap();
-    let all = WorkflowFilter { venture: venture.clone(), repo: None, name: None, offset: 2, limit: 10 };
-    let repo = Some("o/r".parse().unwrap());
-    for filter in [
-        WorkflowFilter { repo: repo.clone(), ..all.clone() },
-        WorkflowFilter { name: Some("n".into()), ..all.clone() },
-        WorkflowFilter { name: Some("n".into()), repo, ..all.clone() },
-        all,
-    ] {
-        rows.workflows(&filter).unwrap();
-    }
     rows.checkpoint(id).unwrap();
     rows.checkpoints(&venture, &workflow, 2, 10).unwrap();
     rows.latest_checkpoint(&venture, &workflow).unwrap();
@@ -177,28 +138,7 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     rows.purge_queue(QueueStatus::Error, now, 10).unwrap();
 
     rows.observation(ObservationId::new(Ulid(1))).unwrap();
-    let all = ObservationFilter::default();
-    let of_venture = ObservationFilter { ventures: Some(vec!["v".parse().unwrap()]), ..all.clone() };
-    let of_two =
-        ObservationFilter { ventures: Some(vec!["v".parse().unwrap(), "w".parse().unwrap()]), ..all.clone() };
-    let (repo, tool, file) = (Some("o/r".parse().unwrap()), Some("t".into()), Some("a/f".into()));
-    for filter in [
-        ObservationFilter { session_id: Some(session), ..all.clone() },
-        ObservationFilter { session_id: Some(session), ..of_venture.clone() },
-        ObservationFilter { repo: repo.clone(), ..of_venture.clone() },
-        ObservationFilter { tool_name: tool.clone(), ..of_venture.clone() },
-        ObservationFilter { file: file.clone(), ..of_venture.clone() },
-        ObservationFilter { file: file.clone(), repo: repo.clone(), ..of_venture.clone() },
-        ObservationFilter { file: file.clone(), ..of_two.clone() },
-        ObservationFilter { file, ..all.clone() },
-        ObservationFilter { repo, ..all.clone() },
-        ObservationFilter { tool_name: tool, ..all.clone() },
-        of_two,
-        of_venture,
-        all,
-    ] {
-        rows.observations(&filter, Page::first(50)).unwrap();
-    }
+    rows.observations(&ObservationFilter::default(), Page::first(50)).unwrap();
     rows.observations_to_sum_up(session, 10).unwrap();
     rows.count_observations_since(now).unwrap();
 
@@ -213,11 +153,75 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     rows.spent_on("2026-01-17").unwrap();
 }
 
+/// Every combination of conditions, each given or left out.
+fn combinations<const N: usize>() -> impl Iterator<Item = [bool; N]> {
+    (0..1_u32 << N).map(|bits| std::array::from_fn(|index| bits >> index & 1 == 1))
+}
+
+/// Asks for every list with every combination of filters that a call may give. A list of all observations has no condition
+/// and is asked for elsewhere.
+pub(crate) fn ask_for_lists(
+    rows: &mut (impl SessionRows + HandoffRows + WorkflowRows + ObservationRows + TaskRows),
+) {
+    let now = Timestamp::from_millis(1_760_000_000_000);
+    let page = Page::first(50);
+    let venture: Venture = "v".parse().unwrap();
+    let ventures = vec![venture.clone(), "w".parse().unwrap()];
+    let repo = || "o/r".parse().unwrap();
+    let agent = || "a".parse().unwrap();
+    for [of_venture, scoped, of_repo, of_track, of_agent, alive] in combinations() {
+        let filter = SessionFilter {
+            venture: of_venture.then(|| venture.clone()),
+            ventures: scoped.then(|| ventures.clone()),
+            repo: of_repo.then(repo),
+            track: of_track.then(|| 1.try_into().unwrap()),
+            agent: of_agent.then(agent),
+            alive_since: alive.then_some(now),
+        };
+        // Calls must name at least one of them.
+        if of_venture || of_repo || of_agent {
+            rows.active_sessions(&filter, page).unwrap();
+        }
+    }
+    for [of_repo, of_track, with_track, of_issue, from, to] in combinations() {
+        let filter = HandoffFilter {
+            repo: of_repo.then(repo),
+            track: of_track.then(|| with_track.then(|| 1.try_into().unwrap())),
+            issue_number: of_issue.then_some(1),
+            from_agent: from.then(agent),
+            to_agent: to.then(agent),
+            ..HandoffFilter::of(venture.clone())
+        };
+        rows.handoffs(&filter, page).unwrap();
+    }
+    for [of_repo, named] in combinations() {
+        let (repo, name) = (of_repo.then(repo), named.then(|| "n".to_owned()));
+        rows.workflows(&WorkflowFilter { venture: venture.clone(), repo, name, offset: 2, limit: 10 })
+            .unwrap();
+    }
+    for [scoped, of_one, of_repo, of_session, of_tool, of_file] in combinations() {
+        let filter = ObservationFilter {
+            ventures: scoped.then(|| if of_one { vec![venture.clone()] } else { ventures.clone() }),
+            repo: of_repo.then(repo),
+            session_id: of_session.then(|| SessionId::new(Ulid(1))),
+            tool_name: of_tool.then(|| "t".to_owned()),
+            file: of_file.then(|| "a/f".to_owned()),
+        };
+        if filter != ObservationFilter::default() {
+            rows.observations(&filter, page).unwrap();
+        }
+    }
+    for [of_repo, of_status] in combinations() {
+        let (repo, status) = (of_repo.then(repo), of_status.then_some(TaskStatus::Completed));
+        rows.tasks(&TaskFilter { venture: venture.clone(), repo, status, offset: 2, limit: 10 }).unwrap();
+    }
+}
+
 /// The active sessions of one agent in all ventures, and those that fell silent, are few: sorting them costs less than an
 /// index that every start and every heartbeat would have to write. So are items of the queue that are not done.
 fn may_sort(sql: &str) -> bool {
-    let of_agent_alone = sql.contains("AND agent = $2") && !sql.contains("venture = $");
-    let of_few_sessions = of_agent_alone || sql.contains("ORDER BY last_heartbeat_at");
+    let of_agent = sql.contains("AND agent = $");
+    let of_few_sessions = of_agent || sql.contains("ORDER BY last_heartbeat_at");
     let of_open_items = sql.contains("FROM pending_queue") && sql.contains("ORDER BY id + 0");
     sql.contains("FROM sessions") && of_few_sessions || of_open_items
 }
@@ -226,10 +230,6 @@ fn may_sort(sql: &str) -> bool {
 pub(crate) fn ask_for_tasks(rows: &mut impl TaskRows) {
     let venture: Venture = "v".parse().unwrap();
     rows.delete_task(&venture, "h", "/c", &"TASK-1".parse().unwrap()).unwrap();
-    let all = TaskFilter { venture, repo: None, status: None, offset: 2, limit: 10 };
-    let repo = Some("o/r".parse().unwrap());
-    rows.tasks(&TaskFilter { repo, ..all.clone() }).unwrap();
-    rows.tasks(&all).unwrap();
 }
 
 mod sqlite {
@@ -270,6 +270,28 @@ mod sqlite {
         }
     }
 
+    /// Going down by id until enough rows match reads the whole table when none does.
+    #[test]
+    fn every_list_finds_its_rows_by_a_condition() {
+        for (sql, plan) in plans(|planner| ask_for_lists(planner)) {
+            // The list of ventures reads its own rows.
+            let scans = plan.iter().any(|line| line.starts_with("SCAN") && line != "SCAN known");
+            let goes_down = plan.iter().any(|line| line.starts_with("SEARCH") && line.ends_with("(id<?)"));
+            assert!(!plan.is_empty() && !scans && !goes_down, "{sql}\n{plan:#?}");
+            let sorts = plan.iter().any(|line| line.contains("TEMP B-TREE"));
+            assert!(!sorts || may_sort(&sql), "{sql}\n{plan:#?}");
+        }
+    }
+
+    #[test]
+    fn workflows_of_a_repository_are_found_by_it() {
+        let (venture, repo) = ("v".parse().unwrap(), Some("o/r".parse().unwrap()));
+        let filter = WorkflowFilter { venture, repo, name: None, offset: 0, limit: 10 };
+        let asked = plans(|planner| drop(planner.workflows(&filter).unwrap()));
+        let expected = "SEARCH workflows USING INDEX workflows_by_repo (venture=? AND repo=?)";
+        assert_eq!(asked[0].1, [expected]);
+    }
+
     /// An index is no help when it is one that most rows are in.
     #[test]
     fn observations_are_found_by_the_narrowest_condition() {
@@ -284,13 +306,18 @@ mod sqlite {
         let of_session = ObservationFilter { file: None, ..every.clone() };
         let of_repo = ObservationFilter { session_id: None, ..of_session.clone() };
         let of_tool = ObservationFilter { repo: None, tool_name: Some("t".into()), ..of_repo.clone() };
+        let of_repo_and_tool = ObservationFilter { repo: of_repo.repo.clone(), ..of_tool.clone() };
         let of_two = ObservationFilter { ventures: Some(vec![venture.clone(), venture]), ..of_tool.clone() };
         for (filter, expected) in [
             (every, "sqlite_autoindex_observations_1 (id=?)"),
             (of_session, "observations_by_session (session_id=? AND id<?)"),
             (of_repo, "observations_by_repo (venture=? AND repo=? AND id<?)"),
             (of_tool, "observations_by_tool (venture=? AND tool_name=? AND id<?)"),
-            (of_two, "sqlite_autoindex_observations_1 (id<?)"),
+            (
+                of_repo_and_tool,
+                "observations_by_repo_and_tool (venture=? AND repo=? AND tool_name=? AND id<?)",
+            ),
+            (of_two, "observations_by_tool (venture=? AND tool_name=? AND id<?)"),
         ] {
             let asked = plans(|planner| drop(planner.observations(&filter, Page::first(50)).unwrap()));
             let plan = &asked[0].1;
@@ -326,6 +353,7 @@ mod postgres {
         ask_for_checkpoints(&mut planner);
         ask_for_observations(&mut planner);
         ask_for_tasks(&mut planner);
+        ask_for_lists(&mut planner);
         for (sql, plan) in planner.plans {
             assert!(!plan.iter().any(|line| line.contains("Seq Scan")), "{sql}\n{plan:#?}");
         }

@@ -7,20 +7,23 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::StoreError;
 use crate::sqlite::migrate::gate;
 use crate::sqlite::sql::store_error;
-use crate::store::Health;
+use crate::store::{Health, Inspection};
 
-/// Checks the whole file.
-pub(crate) fn inspect(path: &Path) -> Result<Health, StoreError> {
+/// Reads the version of the schema and, for a full inspection, checks every page.
+pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, StoreError> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;
     let schema_version = gate(&connection)?;
+    let problems = match inspection {
+        Inspection::Quick => Vec::new(),
+        Inspection::Full => integrity_problems(&connection)?,
+    };
+    Ok(Health { engine: "sqlite", engine_version: rusqlite::version().to_owned(), schema_version, problems })
+}
+
+fn integrity_problems(connection: &Connection) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare("PRAGMA integrity_check(10)").map_err(store_error)?;
     let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(store_error)?;
-    let problems = rows.collect::<Result<Vec<_>, _>>().map_err(store_error)?;
-    Ok(Health {
-        engine: "sqlite",
-        engine_version: rusqlite::version().to_owned(),
-        schema_version,
-        problems: problems.into_iter().filter(|line| line != "ok").collect(),
-    })
+    let lines = rows.collect::<Result<Vec<_>, _>>().map_err(store_error)?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }

@@ -6,7 +6,9 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::thread;
 
-use baton_store::{Durability, Health, PostgresTimeouts, Store, StoreConfig, StoreError, Threads, Tx};
+use baton_store::{
+    Durability, Health, Inspection, PostgresTimeouts, Store, StoreConfig, StoreError, Threads, Tx,
+};
 use postgres::{Client, NoTls};
 use tempfile::TempDir;
 
@@ -104,7 +106,7 @@ impl TestPlace {
 
     /// Looks the database over, without opening a store.
     pub fn inspect(&self) -> Result<Health, StoreError> {
-        Store::inspect(&self.config)
+        Store::inspect(&self.config, Inspection::Full)
     }
 
     /// Runs SQL past the store, spelt for each database.

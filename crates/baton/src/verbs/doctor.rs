@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use baton_app::observation::ReadQueueStats;
-use baton_store::{Health, LATEST_VERSION, SpillFolder, Store, StoreConfig, Threads};
+use baton_store::{Health, Inspection, LATEST_VERSION, SpillFolder, Store, StoreConfig, Threads};
+use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
@@ -49,10 +50,18 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct DoctorArgs {
+    /// Also check every page of the SQLite file, which takes about half a minute for a gigabyte
+    #[arg(long)]
+    pub(crate) deep: bool,
+}
+
+pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> {
+    let inspection = if args.deep { Inspection::Full } else { Inspection::Quick };
     let mut findings = folder(&config.data_dir);
     findings.push(free_space(&config.data_dir));
-    findings.push(database(config));
+    findings.push(database(config, inspection));
     findings.push(worker(&config.data_dir));
     findings.push(observations(config));
     findings.push(hooks(&config.data_dir));
@@ -168,7 +177,7 @@ fn free_space(data_dir: &Path) -> Finding {
 }
 
 /// Looks into the database without making one.
-fn database(config: &Config) -> Finding {
+fn database(config: &Config, inspection: Inspection) -> Finding {
     const CHECK: &str = "database";
     let place = store_config(config, Threads::Caller);
     if let StoreConfig::Sqlite { path, .. } = &place
@@ -176,7 +185,7 @@ fn database(config: &Config) -> Finding {
     {
         return Finding::ok(CHECK, "none yet; it is made at the first use");
     }
-    let health = Store::inspect(&place).map_err(|error| store_failure(&error));
+    let health = Store::inspect(&place, inspection).map_err(|error| store_failure(&error));
     match health {
         Ok(health) if health.problems.is_empty() => {
             let age =
@@ -235,7 +244,8 @@ fn observations(config: &Config) -> Finding {
         return Finding::ok(CHECK, "nothing was captured yet");
     }
     // A look must not migrate anything.
-    let is_current = Store::inspect(&place).is_ok_and(|health| health.schema_version == LATEST_VERSION);
+    let is_current =
+        Store::inspect(&place, Inspection::Quick).is_ok_and(|health| health.schema_version == LATEST_VERSION);
     let stats = if is_current {
         Backend::local(config, "looking after the queue")
             .and_then(|backend| backend.call::<ReadQueueStats>(&json!({}), None))

@@ -107,6 +107,26 @@ fn doctor_and_verbs_refuse_a_damaged_or_newer_database() {
 }
 
 #[test]
+fn doctor_reads_every_page_only_when_asked_to() {
+    let home = home();
+    home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
+    let path = home.data_dir().join("baton.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let page = u16::from_be_bytes([bytes[16], bytes[17]]) as usize;
+    // The last page is read by no verb that checks versions alone.
+    let last = bytes.len() - page;
+    bytes[last..].fill(0x55);
+    std::fs::write(&path, bytes).unwrap();
+    let found = |arguments: &[&str]| {
+        let told = home.run(&[arguments, &["--format", "json"]].concat()).json();
+        let findings = told["data"]["findings"].as_array().unwrap().clone();
+        let database = findings.into_iter().find(|finding| finding["check"] == "database").unwrap();
+        database["level"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((found(&["doctor"]), found(&["doctor", "--deep"])), ("ok".into(), "error".into()));
+}
+
+#[test]
 fn a_data_folder_that_cannot_be_made_fails_before_any_work() {
     let home = home();
     std::fs::write(home.data_dir(), b"a file").unwrap();
