@@ -1,15 +1,38 @@
 //! Writing files so that a crash leaves the old one or the new one, and never a part.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 
-/// Makes a folder (0700), with those above it, when it is missing.
+/// Creates a folder (0700) and its missing parents, and returns when their names are on disk.
+///
+/// # Errors
+///
+/// When a folder cannot be created or synced, or something else has its name.
 pub fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A working folder that was removed is its own parent.
+    if parent != path {
+        make_folder(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        // Another process created it first and may not have synced its name yet.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::NotADirectory.into()),
+        created => created?,
+    }
+    match File::open(parent) {
+        Ok(parent) => parent.sync_all(),
+        // A folder can be writable without being readable, and then it cannot be synced.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Writes a file (0600) and returns when it is on disk under its name.

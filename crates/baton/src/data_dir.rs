@@ -1,11 +1,12 @@
 //! The data folder: made with the right modes, and what lies in it.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_core::Sha256Hash;
+use baton_store::make_folder;
 
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -32,7 +33,7 @@ impl DataDir {
             )
             .hint("make it writable for you, or point BATON_DATA_DIR at a folder that is")
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        make_folder(path).map_err(failed)?;
         rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
             .map_err(|error| failed(error.into()))?;
         Ok(Self { path: path.to_owned() })

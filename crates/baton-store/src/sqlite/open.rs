@@ -1,7 +1,7 @@
 //! Opening the file: folder and modes, pragmas, waiting for other processes.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,20 +9,22 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
+use crate::files::make_folder;
 use crate::sqlite::migrate::gate;
 use crate::sqlite::sql::store_error;
 use crate::store::LockTimeout;
 
 const STATEMENT_CACHE: usize = 128;
 
-/// Makes the folder (0700) and the file (0600) when they are missing; SQLite gives its side files the file's mode.
+/// Makes the folder (0700) and the file (0600) when they are missing; SQLite gives its side files the file's mode, and
+/// syncs the folder when it creates its log.
 pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| StoreError::Folder { path, source }
     };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at(folder))?;
+        make_folder(folder).map_err(at(folder))?;
     }
     OpenOptions::new()
         .create(true)
