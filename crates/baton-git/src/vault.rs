@@ -137,14 +137,22 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
         let part = folder.join(part);
         DirBuilder::new().recursive(true).mode(0o700).create(&part).map_err(GitError::folder(part))?;
     }
+    sync_folder(&folder.join("objects"))?;
     for (name, content) in [("HEAD", "ref: refs/heads/none\n"), ("config", settings.as_str())] {
         let path = folder.join(name);
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(content.as_bytes())?;
+            file.as_file().sync_all()?;
             file.persist(&path).map(|_| ()).map_err(|error| error.error)
         };
         write().map_err(GitError::folder(&path))?;
+        // What a pack is synced for would be lost with the name of any folder above it.
+        sync_folder(folder)?;
     }
-    Ok(())
+    folder.parent().map_or(Ok(()), sync_folder)
+}
+
+fn sync_folder(path: &Path) -> Result<(), GitError> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(GitError::folder(path))
 }
