@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use ureq::Agent;
 
 /// The relay key of servers that tests start.
-pub const RELAY_KEY: &str = "test-relay-key";
+pub const RELAY_KEY: &str = "test-relay-key-0123456789";
 
 /// A home folder with nothing in it, and the binary to run there.
 #[derive(Debug)]

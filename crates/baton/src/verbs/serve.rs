@@ -19,6 +19,9 @@ use crate::output::{Answer, Failure, note, warn};
 use crate::stop_signal::StopSignal;
 use crate::verbs::worker::spawn_beside;
 
+/// Minimum length of a relay key.
+const MIN_RELAY_KEY_CHARS: usize = 16;
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Listen here
@@ -29,10 +32,27 @@ pub(crate) struct ServeArgs {
     pub(crate) no_worker: bool,
 }
 
+/// Rejects a relay key that is easy to guess, and one of the form of a token: such a credential is looked up as a token and
+/// never compared with the relay key, so no client could use it.
+fn check_relay_key(key: &str) -> Result<(), Failure> {
+    let problem = if key.starts_with("bt_") {
+        "it is a token"
+    } else if key.chars().count() < MIN_RELAY_KEY_CHARS {
+        "it has fewer than 16 characters"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(Exit::Usage, "invalid_config", format!("cannot use server.relay_key: {problem}"))
+        .hint("set a random key, for example from openssl rand -hex 32, or none to have one created"))
+}
+
 pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     let key = match &config.relay_key {
-        Some(key) => key.expose().to_owned(),
+        Some(key) => {
+            check_relay_key(key.expose())?;
+            key.expose().to_owned()
+        }
         None => {
             let (key, new) = folder.relay_key_or_new()?;
             if new {

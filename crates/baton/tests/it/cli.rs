@@ -176,3 +176,18 @@ fn verbs_reach_a_server() {
     let gone = here.run(&start);
     assert_eq!((gone.code, &gone.json()["error"]["code"]), (9, &"server_unreachable".into()));
 }
+
+#[test]
+fn serve_rejects_a_relay_key_that_is_short_or_a_token() {
+    for (key, why) in
+        [("fifteen-letters", "fewer than 16 characters"), ("bt_0123456789abcdef_0123", "it is a token")]
+    {
+        let home = home().with("BATON_RELAY_KEY", key);
+        let failed = home.run(&["serve", "--listen", "127.0.0.1:0", "--format", "json"]);
+        assert_eq!(failed.code, 2, "{failed:?}");
+        let error = failed.json()["error"].clone();
+        let message = error["message"].as_str().unwrap();
+        assert!(error["code"] == "invalid_config" && message.contains(why), "{error}");
+        assert!(!failed.stdout.contains(key) && !failed.stderr.contains(key), "{failed:?}");
+    }
+}

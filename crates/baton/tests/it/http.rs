@@ -76,7 +76,7 @@ fn without_the_key_nothing_is_answered() {
         let answer = server.send("POST", "/sod", &[("x-relay-key", key)], sod().to_string().as_bytes());
         assert_eq!((answer.status, &answer.json()["error"]), (401, &"unauthorized".into()));
     }
-    let bearer = [("x-relay-key", ""), ("authorization", "Bearer test-relay-key")];
+    let bearer = [("x-relay-key", ""), ("authorization", "Bearer test-relay-key-0123456789")];
     assert_eq!(server.send("POST", "/sod", &bearer[..1], b"{}").status, 401);
 }
 
@@ -170,16 +170,19 @@ fn a_refused_request_leaves_the_connection_usable() {
     let body = "x".repeat(300_000);
     for (refused, status) in [
         ("POST /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: wrong", "401"),
-        ("POST /sod HTTP/1.1\r\nHost: evil.example\r\nX-Relay-Key: test-relay-key", "403"),
+        ("POST /sod HTTP/1.1\r\nHost: evil.example\r\nX-Relay-Key: test-relay-key-0123456789", "403"),
         (
-            "POST /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key\r\nIdempotency-Key: a b",
+            "POST /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key-0123456789\r\nIdempotency-Key: a b",
             "400",
         ),
-        ("POST /nothing HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "404"),
-        ("PUT /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "405"),
-        ("POST /healthz HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "405"),
+        ("POST /nothing HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key-0123456789", "404"),
+        ("PUT /sod HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key-0123456789", "405"),
+        ("POST /healthz HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key-0123456789", "405"),
         ("GET /healthz HTTP/1.1\r\nHost: localhost", "200"),
-        ("GET /active?venture=v HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key", "200"),
+        (
+            "GET /active?venture=v HTTP/1.1\r\nHost: localhost\r\nX-Relay-Key: test-relay-key-0123456789",
+            "200",
+        ),
     ] {
         let mut stream = TcpStream::connect(address).unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());
