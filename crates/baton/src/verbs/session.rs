@@ -124,7 +124,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HandoffArgs {
     /// What the next agent has to know
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     summary: String,
     /// How things stand: blocked, in-progress, ready, or a word of your own
     #[arg(long = "status", value_name = "LABEL")]
@@ -133,13 +133,13 @@ pub(crate) struct HandoffArgs {
     #[arg(long, value_name = "AGENT")]
     to_agent: Option<String>,
     /// Something that was done; give it as often as needed
-    #[arg(long = "done", value_name = "TEXT")]
+    #[arg(long = "done", value_name = "TEXT", allow_hyphen_values = true)]
     work_completed: Vec<String>,
     /// Something that stands in the way; give it as often as needed
-    #[arg(long = "blocker", value_name = "TEXT")]
+    #[arg(long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
     blockers: Vec<String>,
     /// Something to do next; give it as often as needed
-    #[arg(long = "next", value_name = "TEXT")]
+    #[arg(long = "next", value_name = "TEXT", allow_hyphen_values = true)]
     next_actions: Vec<String>,
     /// Anything else to hand over, as a JSON object
     #[arg(long, value_name = "JSON")]

@@ -191,3 +191,30 @@ fn serve_rejects_a_relay_key_that_is_short_or_a_token() {
         assert!(!failed.stdout.contains(key) && !failed.stderr.contains(key), "{failed:?}");
     }
 }
+
+#[test]
+fn free_text_may_start_with_a_hyphen() {
+    let home = home();
+    let started = home.run(&["session", "start", "--agent", "a", "--repo", "o/r", "--format", "json"]).json();
+    let session = started["data"]["session_id"].as_str().unwrap().to_owned();
+    let ended = home.run(&[
+        "session",
+        "end",
+        &session,
+        "--summary",
+        "- a list",
+        "--done",
+        "-x works",
+        "--next",
+        "--help is next",
+        "--blocker",
+        "- none",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let id = ended.json()["data"]["handoff_id"].as_str().unwrap().to_owned();
+    let shown = home.run(&["handoff", "show", &id, "--format", "json"]).json()["data"]["handoff"].clone();
+    assert_eq!(shown["summary"], "- a list");
+    assert_eq!(shown["payload"]["next_actions"][0], "--help is next");
+}

@@ -107,7 +107,7 @@ pub(crate) struct BlockArgs {
     #[arg(long, value_name = "ROLE")]
     pub(super) agent: String,
     /// What must be dealt with
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) finding: String,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
@@ -210,7 +210,7 @@ pub(crate) struct ResolveArgs {
     /// The task, like TASK-0824
     pub(super) task: String,
     /// Why it is right to go on from the tree as it is
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) note: String,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
