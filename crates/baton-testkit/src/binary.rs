@@ -372,6 +372,20 @@ pub fn initialize_params(version: &str) -> Value {
     })
 }
 
+/// Returns the answer of a tool: its structured content, or the body of an error, which is sent as text only.
+///
+/// # Panics
+///
+/// When an error has structured content, or no text that is JSON.
+pub fn tool_answer(result: &Value) -> Value {
+    if result["isError"] != true {
+        return result["structuredContent"].clone();
+    }
+    assert!(result.get("structuredContent").is_none(), "an error does not match the output schema: {result}");
+    let text = result["content"][0]["text"].as_str().expect("the text of an error");
+    serde_json::from_str(text).expect("an error is JSON")
+}
+
 /// A client of a running `baton mcp`, which ends with it.
 #[derive(Debug)]
 pub struct McpClient {

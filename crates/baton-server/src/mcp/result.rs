@@ -6,13 +6,13 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-/// Writes a reply as a tool result. Failures are results too. `text_from` names the field that is shown as text in
-/// place of the whole.
+/// Converts a reply to a tool result. `text_from` names the field that is shown as text in place of the whole answer.
+///
+/// An error is sent as text only: clients check structured content against the output schema of the tool, which an
+/// error does not match, and would report that instead of the error.
 pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolResult {
     if let Some(error) = error_of(reply) {
-        let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
-        result.structured_content = Some(error);
-        return result;
+        return CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
     }
     let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let text = match text_from.and_then(|field| body.get(field)) {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_one_shape_and_their_own_spelling() {
+    fn errors_are_text_of_one_shape_without_structured_content() {
         for (code, spelling) in [
             (ErrorCode::SessionNotFound, "SESSION_NOT_FOUND"),
             (ErrorCode::StoreUnavailable, "STORAGE_UNAVAILABLE"),
@@ -130,13 +130,12 @@ mod tests {
             let fault = Fault::new(code, "no").hint("do that");
             let result = tool_result(&Reply::fault(&fault, "corr_1".parse().unwrap()), Some("x"));
             assert_eq!(result.is_error, Some(true));
-            let body = result.structured_content.clone().unwrap();
-            assert_eq!(text_of(&result), body);
+            assert_eq!(result.structured_content, None);
             let expected = json!({
                 "code": spelling, "message": "no", "suggestion": "do that", "retry": retry(code), "details": null,
                 "correlation_id": "corr_1",
             });
-            assert_eq!(body, expected);
+            assert_eq!(text_of(&result), expected);
         }
     }
 

@@ -1,6 +1,6 @@
 //! A database that cannot be used: checkpoints are kept beside it and taken in later; everything else is refused.
 
-use baton_testkit::binary::{Finished, Home};
+use baton_testkit::binary::{Finished, Home, tool_answer};
 use serde_json::{Value, json};
 
 fn home() -> Home {
@@ -101,7 +101,7 @@ fn everything_else_is_refused_with_the_way_forward() {
     }
     let mut client = home.mcp();
     let refused = client.call("session_start", &json!({ "agent": "a", "repo": "o/r" }));
-    assert_eq!(refused["structuredContent"]["code"], "STORAGE_UNAVAILABLE", "{refused}");
+    assert_eq!(tool_answer(&refused)["code"], "STORAGE_UNAVAILABLE", "{refused}");
     let saved =
         client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": { "step": 2 } }));
     assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");

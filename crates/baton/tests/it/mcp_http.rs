@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use baton_store::StoreError;
-use baton_testkit::binary::{Answer, Home, ServerProcess};
+use baton_testkit::binary::{Answer, Home, ServerProcess, tool_answer};
 use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn calls_are_made_in_the_name_of_the_credential() {
             let params = json!({ "name": tool, "arguments": arguments });
             let headers = [("x-relay-key", token), ("x-correlation-id", "call-1")];
             let result = ask(&served, &headers, "tools/call", &params)["result"].clone();
-            (result["isError"] == true, result["structuredContent"].clone())
+            (result["isError"] == true, tool_answer(&result))
         };
         let listed = call(&reader, "active_sessions", &json!({ "venture": "v" }));
         assert_eq!(listed.1["sessions"].as_array().unwrap().len(), 2);

@@ -1,6 +1,6 @@
 //! The tasks of a checkout as tools of `baton mcp`, and only there.
 
-use baton_testkit::binary::Home;
+use baton_testkit::binary::{Home, tool_answer};
 use serde_json::{Value, json};
 
 use crate::checkout::{Checkout, TASK};
@@ -53,7 +53,7 @@ fn a_task_is_worked_on_by_tools() {
     let mut call = |tool: &str, arguments: Value| {
         let result = client.call(tool, &arguments);
         let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-        assert_eq!(text, result["structuredContent"]);
+        assert_eq!(text, tool_answer(&result));
         (result["isError"] == json!(true), text)
     };
     let role = |agent: &str, status: &str| json!({ "task_id": TASK, "agent": agent, "status": status });
