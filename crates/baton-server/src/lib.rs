@@ -13,8 +13,8 @@ mod routes;
 
 pub use http::{LocalServer, ServeError, Server, ServerConfig};
 pub use mcp::{
-    LocalCall, LocalHints, LocalTool, McpError, PromptBinding, ResourceBinding, ToolBinding, prompts,
-    resources, serve_stdio, tools,
+    FindRepo, LocalCall, LocalCheckout, LocalHints, LocalTool, McpError, PromptBinding, ResourceBinding,
+    ToolBinding, prompts, resources, serve_stdio, tools,
 };
 pub use openapi::openapi;
 pub use routes::{Route, Verb, routes};

@@ -1,10 +1,10 @@
-//! Tools of the machine that the client is on: whoever serves standard streams brings them. They are no operations of
-//! the application, since a server could not do them: it sees no checkout.
+//! The checkout that the client of `baton mcp` works in: its tools, and its repository. Both are passed in by the binary
+//! and do not exist over HTTP, since a server sees no checkout.
 
 use std::sync::Arc;
 
 use baton_app::Reply;
-use baton_core::{CorrelationId, ErrorCode, Fault};
+use baton_core::{CorrelationId, ErrorCode, Fault, Repo};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
@@ -12,6 +12,18 @@ use crate::mcp::result::tool_result;
 
 /// What a local tool does: it may block, and is called from a thread that may.
 pub type LocalCall = Arc<dyn Fn(Map<String, Value>) -> Result<Value, Fault> + Send + Sync>;
+
+/// Returns the repository of the checkout, or none if it has no name. It may block.
+pub type FindRepo = Arc<dyn Fn() -> Option<Repo> + Send + Sync>;
+
+/// The checkout that a client works in. Outside a checkout it is empty.
+#[derive(Clone, Default)]
+pub struct LocalCheckout {
+    /// Tools that work on the checkout.
+    pub tools: Vec<LocalTool>,
+    /// Default of `repo` for tools that store something under a repository.
+    pub find_repo: Option<FindRepo>,
+}
 
 /// A tool that is done where the client is.
 #[derive(Clone)]

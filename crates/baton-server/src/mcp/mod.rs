@@ -10,7 +10,7 @@ mod server;
 mod stdio;
 mod tools;
 
-pub use local::{LocalCall, LocalHints, LocalTool};
+pub use local::{FindRepo, LocalCall, LocalCheckout, LocalHints, LocalTool};
 pub(crate) use message::{MAX_MESSAGE_BYTES, Refusal, read_message};
 pub use prompts::{PromptBinding, prompts};
 pub use resources::{ResourceBinding, resources};

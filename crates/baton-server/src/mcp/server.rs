@@ -17,11 +17,11 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
-use crate::mcp::local::LocalTool;
+use crate::mcp::local::{FindRepo, LocalCheckout, LocalTool};
 use crate::mcp::prompts::{Desk, PromptBinding, prompts};
 use crate::mcp::resources::{ResourceBinding, find_resource, resources};
 use crate::mcp::result::{error_of, resource_error, tool_result};
-use crate::mcp::tools::{IDEMPOTENCY_KEY, ToolBinding, tools};
+use crate::mcp::tools::{IDEMPOTENCY_KEY, REPO, ToolBinding, tools};
 
 const INSTRUCTIONS: &str = "Baton keeps the context of coding agents alive across chats, agents, crashes and \
     machines. Call session_start when you begin: it tells you what the last agent handed over and who else is at \
@@ -61,16 +61,23 @@ pub(crate) struct McpServer {
     bindings: Arc<[ToolBinding]>,
     /// What is done where the client is; nothing over HTTP.
     local: Arc<[LocalTool]>,
+    /// Finds the repository of the checkout that the only client works in.
+    find_repo: Option<FindRepo>,
     descriptions: Arc<[Tool]>,
 }
 
 impl McpServer {
     /// Serves one client on this machine, whose every request is by the same actor.
-    pub(crate) fn for_one(app: App, actor: Actor, version: &str, local: Vec<LocalTool>) -> Self {
+    pub(crate) fn for_one(app: App, actor: Actor, version: &str, checkout: LocalCheckout) -> Self {
         let server = Self::for_callers(app, version);
-        let described = local.iter().map(LocalTool::describe);
-        let descriptions = server.descriptions.iter().cloned().chain(described).collect();
-        Self { sole_actor: Some(actor), local: local.into(), descriptions, ..server }
+        let LocalCheckout { tools, find_repo } = checkout;
+        let describe = |binding: &ToolBinding| match &find_repo {
+            Some(_) if binding.stores_repo => binding.describe_in_checkout(),
+            _ => binding.describe(),
+        };
+        let described = server.bindings.iter().map(describe);
+        let descriptions = described.chain(tools.iter().map(LocalTool::describe)).collect();
+        Self { sole_actor: Some(actor), local: tools.into(), find_repo, descriptions, ..server }
     }
 
     /// Serves requests that each bring their [`Caller`]; one without is refused.
@@ -83,6 +90,7 @@ impl McpServer {
             version: version.into(),
             bindings: bindings.into(),
             local: Arc::new([]),
+            find_repo: None,
             descriptions,
         }
     }
@@ -114,6 +122,23 @@ impl McpServer {
             }
             Err(fault) => Reply::fault(&fault, correlation_id),
         }
+    }
+
+    /// Fills in the repository of the checkout where a tool that stores it got none.
+    async fn with_repo(
+        &self,
+        binding: &ToolBinding,
+        mut arguments: Map<String, Value>,
+    ) -> Map<String, Value> {
+        let is_given = arguments.get(REPO).is_some_and(|repo| !repo.is_null());
+        if let Some(find_repo) = self.find_repo.clone()
+            && binding.stores_repo
+            && !is_given
+            && let Ok(Some(repo)) = tokio::task::spawn_blocking(move || find_repo()).await
+        {
+            arguments.insert(REPO.into(), repo.as_str().into());
+        }
+        arguments
     }
 
     /// The client's own key; a fresh one where the operation cannot do without.
@@ -173,6 +198,7 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
         let caller = self.caller(&context)?;
+        let arguments = self.with_repo(binding, arguments).await;
         let reply = self.call(caller, binding.operation, arguments).await;
         Ok(tool_result(&reply, binding.text).into())
     }

@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::mcp::local::LocalTool;
+use crate::mcp::local::LocalCheckout;
 use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
 use crate::mcp::server::McpServer;
 
@@ -29,10 +29,10 @@ const BUFFER_BYTES: usize = 64 * 1024;
 #[error("the MCP connection broke off: {0}")]
 pub struct McpError(String);
 
-/// Serves one client on standard input and output until it goes away, with `local` tools beside those of every server.
-pub async fn serve_stdio(app: App, version: &str, local: Vec<LocalTool>) -> Result<(), McpError> {
+/// Serves one client on standard input and output until it closes them. `checkout` is the one that the client works in.
+pub async fn serve_stdio(app: App, version: &str, checkout: LocalCheckout) -> Result<(), McpError> {
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    let server = McpServer::for_one(app, Actor::local(), version, local);
+    let server = McpServer::for_one(app, Actor::local(), version, checkout);
     let running = match server.serve(Lines::new(input, output)).await {
         Ok(running) => running,
         // A client that closes its end before it asks for anything just changed its mind.

@@ -23,13 +23,15 @@ pub struct ToolBinding {
     pub operation: &'static dyn AnyOperation,
     /// The field of the answer that is shown as text, when it is not the whole.
     pub text: Option<&'static str>,
+    /// The tool stores something under a repository, which in a checkout defaults to that of the checkout.
+    pub stores_repo: bool,
 }
 
 /// Gives every tool.
 pub fn tools() -> Vec<ToolBinding> {
-    let tool = |tool, operation| ToolBinding { tool, operation, text: None };
+    let tool = |tool, operation| ToolBinding { tool, operation, text: None, stores_repo: false };
     vec![
-        tool("session_start", operation::<StartSession>()),
+        tool("session_start", operation::<StartSession>()).storing_repo(),
         tool("session_heartbeat", operation::<Heartbeat>()),
         tool("session_update", operation::<UpdateSession>()),
         tool("session_end", operation::<EndSession>()),
@@ -40,7 +42,7 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("handoff_show", operation::<ShowHandoff>()),
         tool("handoff_create", operation::<CreateHandoff>()),
         tool("handoff_ack", operation::<AckHandoff>()),
-        tool("workflow_checkpoint_save", operation::<SaveCheckpoint>()),
+        tool("workflow_checkpoint_save", operation::<SaveCheckpoint>()).storing_repo(),
         tool("workflow_checkpoint_load", operation::<LoadCheckpoint>()),
         tool("workflow_checkpoint_list", operation::<ListCheckpoints>()).text_from("checkpoints"),
         tool("workflow_mark_critical", operation::<MarkCritical>()),
@@ -58,11 +60,36 @@ pub fn tools() -> Vec<ToolBinding> {
 /// The argument that names a request, which every tool that writes takes beside its operation's parameters.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
+/// The argument that names a repository.
+pub(super) const REPO: &str = "repo";
+
 impl ToolBinding {
     /// Shows one field of the answer as text; the structured answer stays whole.
     #[must_use]
     pub const fn text_from(self, field: &'static str) -> Self {
         Self { text: Some(field), ..self }
+    }
+
+    /// Uses the repository of the checkout when `repo` is not given.
+    #[must_use]
+    pub const fn storing_repo(self) -> Self {
+        Self { stores_repo: true, ..self }
+    }
+
+    /// Describes the tool to a client that works in a checkout: `repo` can be left out.
+    pub(super) fn describe_in_checkout(&self) -> Tool {
+        let mut tool = self.describe();
+        let input = Arc::make_mut(&mut tool.input_schema);
+        if let Some(Value::Array(required)) = input.get_mut("required") {
+            required.retain(|name| name != REPO);
+        }
+        if let Some(repo) = input.get_mut("properties").and_then(|properties| properties.get_mut(REPO)) {
+            repo["description"] =
+                "Repository as owner/name, for example acme/webshop. Defaults to the repository of the current \
+                 checkout."
+                    .into();
+        }
+        tool
     }
 
     /// Describes the tool to a client.

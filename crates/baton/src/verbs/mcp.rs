@@ -1,8 +1,12 @@
 //! `baton mcp`
 
+use std::sync::Arc;
+
+use baton_server::{FindRepo, LocalCheckout};
 use baton_store::Threads;
 
 use crate::backend::open_app_or_degrade;
+use crate::checkout::{find_root, repository_at};
 use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
@@ -19,8 +23,23 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         .build()
         .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}")))?;
     runtime
-        .block_on(baton_server::serve_stdio(app, VERSION, local_tools(config)))
+        .block_on(baton_server::serve_stdio(app, VERSION, local_checkout(config)))
         .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
     // Standard output was the wire; nothing more may go there.
     Ok(Answer::silent())
+}
+
+/// The checkout around the working folder: tasks are kept there, and what is saved belongs to its repository.
+fn local_checkout(config: &Config) -> LocalCheckout {
+    let root = std::env::current_dir().ok().as_deref().and_then(find_root);
+    let find_repo = root.map(|root| -> FindRepo {
+        // Each call asks git again: a remote can be added while the server runs.
+        Arc::new(move || {
+            repository_at(&root).unwrap_or_else(|fault| {
+                tracing::warn!(error = %fault.message, "cannot name the repository of the checkout");
+                None
+            })
+        })
+    });
+    LocalCheckout { tools: local_tools(config), find_repo }
 }

@@ -23,6 +23,7 @@ mod hook_unstored;
 mod hooked;
 mod http;
 mod idempotency_http;
+mod mcp_checkout;
 mod mcp_context;
 mod mcp_http;
 mod mcp_strict;
