@@ -3,10 +3,14 @@
 //! A blob is written before the row that names it is committed, and is removed some time after the last row that named
 //! it is gone: a crash leaves a file that nobody names, never a row without its file.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::StoreError;
 use crate::files::{DurableFile, file_error, make_folder, write_durably};
@@ -81,13 +85,48 @@ impl BlobFolder {
         Ok(names)
     }
 
-    /// Removes a blob; one that is gone already is fine.
+    /// Removes a blob; one that is gone already is fine. While an archive is written it stays, and is removed by a later
+    /// cleanup. To be called when the row that named it is gone for good.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.file(name)?;
+        let lock = self.lock_path();
+        // Without a file no archive is being written. One that begins now does not see the row any more.
+        let _lock = match File::open(&lock) {
+            Ok(file) => match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => Some(file),
+                Err(Errno::WOULDBLOCK) => return Ok(()),
+                Err(error) => return Err(file_error(&lock, error.into())),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(file_error(&lock, source)),
+        };
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path, error)),
             _ => Ok(()),
         }
+    }
+
+    /// Keeps every process from removing blobs until the lock is dropped: what a snapshot of the database refers to stays.
+    /// None when there is no folder yet.
+    pub(crate) fn hold(&self) -> Result<Option<File>, StoreError> {
+        let path = self.lock_path();
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = match file {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(file_error(&path, source)),
+        };
+        flock(&file, FlockOperation::LockShared).map_err(|error| file_error(&path, error.into()))?;
+        Ok(Some(file))
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.path.with_extension("lock")
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn file(&self, name: &str) -> Result<PathBuf, StoreError> {
@@ -121,6 +160,21 @@ mod tests {
         blobs.remove("a-1").unwrap();
         blobs.remove("a-1").unwrap();
         assert_eq!(blobs.get("a-1").unwrap(), None);
+    }
+
+    #[test]
+    fn blobs_are_not_removed_while_an_archive_is_written() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = BlobFolder::at(home.path().join("blobs"));
+        blobs.put("a", b"1").unwrap();
+        let (one, two) = (blobs.hold().unwrap(), blobs.hold().unwrap());
+        blobs.remove("a").unwrap();
+        drop(one);
+        blobs.remove("a").unwrap();
+        assert!(blobs.get("a").unwrap().is_some(), "another one is still being written");
+        drop(two);
+        blobs.remove("a").unwrap();
+        assert_eq!(blobs.get("a").unwrap(), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
@@ -42,6 +42,16 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.finish()
 }
 
+/// Makes a file (0600), or empties the one that is there.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// Puts the names in a folder on disk.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
 /// A file (0600) that is written little by little and gets its name when it is complete: temporary file, fsync, rename, fsync
 /// of the folder. One that is dropped before that is gone; one of a process that was killed is swept with the orphans.
 #[derive(Debug)]
@@ -60,8 +70,37 @@ impl DurableFile {
         // The process id keeps two writers of the same name apart.
         temporary.push(format!(".{}.tmp", std::process::id()));
         let temporary = path.with_file_name(temporary);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        let file = private_file(&temporary)?;
         Ok(Self { file, temporary, path: path.to_owned(), is_named: false })
+    }
+
+    /// Begins a large file whose temporary name, `<name>.partial`, does not depend on the process, so that the next
+    /// attempt overwrites what a killed one left. Fails with [`io::ErrorKind::WouldBlock`] while another process writes it.
+    pub fn create_exclusively(path: &Path) -> io::Result<Self> {
+        let mut temporary =
+            path.file_name().ok_or_else(|| io::Error::other("the file has no name"))?.to_owned();
+        temporary.push(".partial");
+        let temporary = path.with_file_name(temporary);
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&temporary)?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        // Between opening and locking another process may have finished the file under its own name.
+        let (locked, named) = (file.metadata()?, std::fs::metadata(&temporary));
+        if !named.is_ok_and(|named| named.ino() == locked.ino() && named.dev() == locked.dev()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        file.set_len(0)?;
+        Ok(Self { file, temporary, path: path.to_owned(), is_named: false })
+    }
+
+    /// Puts on disk what was written so far.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// The name that the file has until it is finished.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
     }
 
     /// Gives the file its name, once everything is on disk.
@@ -70,7 +109,8 @@ impl DurableFile {
         std::fs::rename(&self.temporary, &self.path)?;
         self.is_named = true;
         let folder = self.path.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
-        File::open(folder)?.sync_all()
+        // A plain name is in the current folder.
+        sync_folder(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     }
 }
 

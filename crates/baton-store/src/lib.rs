@@ -5,8 +5,10 @@
 //!
 //! - `store` is what callers hold, `tx` is what their work sees.
 //! - `rows` has one file per entity: its trait, and its SQL written once for both databases.
+//! - `archive` copies every record of a database into a backup or export and back.
 //! - `sqlite` and `postgres` run transactions and statements, with the same file names.
 
+mod archive;
 mod blobs;
 mod error;
 mod files;
@@ -25,9 +27,14 @@ mod store;
 mod tx;
 mod watch;
 
+pub use archive::{
+    ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Conflict, Exported, FolderReader,
+    FolderWriter, Header, ImportReport, Imported, Record, Replace, StreamReader, StreamWriter, Totals, Value,
+    export, import, replace, verify,
+};
 pub use blobs::BlobFolder;
 pub use error::StoreError;
-pub use files::{DurableFile, make_folder, write_durably};
+pub use files::{DurableFile, make_folder, sync_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;

@@ -42,9 +42,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 pub const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
 
 impl Migration {
-    /// Gives the changes that lead on from a version.
-    pub(crate) fn after(version: i64) -> impl Iterator<Item = &'static Self> {
-        MIGRATIONS.iter().filter(move |migration| migration.version > version)
+    /// Gives the changes that lead from one version to another.
+    pub(crate) fn between(from: i64, to: i64) -> impl Iterator<Item = &'static Self> {
+        MIGRATIONS.iter().filter(move |migration| from < migration.version && migration.version <= to)
     }
 }
 

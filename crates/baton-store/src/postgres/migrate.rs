@@ -28,25 +28,44 @@ pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<
     }
     // The isolation level is explicit because a server may have another default: after the lock is granted, the changes
     // of the process that held it must be visible. A failure closes the connection and so rolls everything back.
+    begin_migration(client)?;
+    let found = newest(client)?;
+    run_migrations(client, found, LATEST_VERSION)?;
+    client.batch_execute("COMMIT").map_err(store_error)
+}
+
+/// Begins a transaction that changes the schema: one at a time, and with time for it.
+pub(super) fn begin_migration(client: &mut Client) -> Result<(), StoreError> {
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").map_err(store_error)?;
     limit_statements(client, STATEMENT_TIMEOUT, Scope::Transaction).map_err(store_error)?;
     client
         .batch_execute(
             "SET LOCAL lock_timeout = '600s'; \
-             SELECT pg_advisory_xact_lock(hashtextextended('baton migrate', 0)); \
-             CREATE TABLE IF NOT EXISTS baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
-             applied_at TIMESTAMPTZ NOT NULL DEFAULT now())",
+             SELECT pg_advisory_xact_lock(hashtextextended('baton migrate', 0))",
         )
         .map_err(store_error)?;
-    let found = newest(client)?;
-    for migration in Migration::after(found) {
+    create_version_table(client)
+}
+
+pub(super) fn create_version_table(client: &mut Client) -> Result<(), StoreError> {
+    client
+        .batch_execute(
+            "CREATE TABLE IF NOT EXISTS baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
+             applied_at TIMESTAMPTZ NOT NULL DEFAULT now())",
+        )
+        .map_err(store_error)
+}
+
+/// Brings the schema from one version to another, inside a transaction.
+pub(super) fn run_migrations(client: &mut Client, from: i64, to: i64) -> Result<(), StoreError> {
+    for migration in Migration::between(from, to) {
         client.batch_execute(migration.postgres).map_err(store_error)?;
         let insert = client
             .prepare("INSERT INTO baton_schema (version, name) VALUES ($1, $2)")
             .map_err(store_error)?;
         client.execute(&insert, &[&migration.version, &migration.name]).map_err(store_error)?;
     }
-    client.batch_execute("COMMIT").map_err(store_error)
+    Ok(())
 }
 
 /// Reads the version and refuses one that this binary does not know. Zero when there is no schema yet.

@@ -1,5 +1,6 @@
 //! The store on a PostgreSQL server: one connection a thread, explicit locks, retries of what the server undoes.
 
+mod archive;
 mod availability;
 mod client;
 mod engine;
@@ -10,6 +11,7 @@ mod sql;
 mod watch;
 mod writer;
 
+pub(crate) use archive::{open_replacement, open_source, open_target};
 pub(crate) use engine::PostgresEngine;
 pub(crate) use inspect::inspect;
 pub(crate) use watch::watch;

@@ -46,10 +46,7 @@ fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Another process may have been first.
     let found = gate(&transaction)?;
-    for migration in Migration::after(found) {
-        transaction.execute_batch(migration.sqlite).map_err(store_error)?;
-        transaction.pragma_update(None, "user_version", migration.version).map_err(store_error)?;
-    }
+    run_migrations(&transaction, found, LATEST_VERSION)?;
     if !(1..LATEST_VERSION).contains(&found) {
         return transaction.commit().map_err(store_error);
     }
@@ -58,6 +55,15 @@ fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(store_error).inspect_err(|_| remove_file(&backup))?;
     // Worth a line at any usual log level: it happens once a release.
     tracing::warn!(backup = %backup.display(), from = found, to = LATEST_VERSION, "upgraded the database");
+    Ok(())
+}
+
+/// Brings the schema from one version to another, inside a transaction.
+pub(super) fn run_migrations(connection: &Connection, from: i64, to: i64) -> Result<(), StoreError> {
+    for migration in Migration::between(from, to) {
+        connection.execute_batch(migration.sqlite).map_err(store_error)?;
+        connection.pragma_update(None, "user_version", migration.version).map_err(store_error)?;
+    }
     Ok(())
 }
 

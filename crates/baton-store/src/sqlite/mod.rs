@@ -1,5 +1,6 @@
 //! The store in one SQLite file: WAL, every acknowledged write on disk, one writer with group commit.
 
+mod archive;
 mod engine;
 mod inspect;
 mod migrate;
@@ -8,6 +9,7 @@ mod sql;
 mod watch;
 mod writer;
 
+pub(crate) use archive::{open_replacement, open_source, open_target};
 pub(crate) use engine::SqliteEngine;
 pub(crate) use inspect::inspect;
 pub(crate) use watch::watch;

@@ -1,0 +1,83 @@
+//! Copying every record of a database into an archive, from one consistent view and while others write.
+
+use std::sync::Arc;
+
+use baton_core::Timestamp;
+
+use super::{
+    ArchiveError, ArchiveTable, ArchiveWriter, Header, Record, SEQUENCES, Schema, Table, Totals, Value,
+};
+use crate::blobs::BlobFolder;
+use crate::store::StoreConfig;
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// How much it was.
+    pub totals: Totals,
+    /// The schema version of the store.
+    pub schema: i64,
+    /// Files of blobs that records refer to and that are missing.
+    pub missing_blobs: Vec<String>,
+}
+
+/// A database that is read in one transaction.
+pub(crate) trait Source {
+    /// The name of the engine.
+    fn engine(&self) -> &'static str;
+    /// The schema version, 0 where there is no schema.
+    fn version(&self) -> i64;
+    /// Calls `each` with every row: its fields, then the name of its blob where the table has them.
+    fn rows(
+        &mut self,
+        table: &Table,
+        each: &mut dyn FnMut(Record, Option<String>) -> Result<(), ArchiveError>,
+    ) -> Result<(), ArchiveError>;
+    /// The number that was last given by the sequence of a table.
+    fn sequence(&mut self, table: &Table) -> Result<i64, ArchiveError>;
+}
+
+/// Writes every record of a store into an archive. Blocks; never waits for writers, nor they for it.
+pub fn export(
+    config: &StoreConfig,
+    blobs: Option<&BlobFolder>,
+    writer: &mut dyn ArchiveWriter,
+    at: Timestamp,
+) -> Result<Exported, ArchiveError> {
+    // Before the snapshot: what is deleted after it keeps its file until the lock is dropped.
+    let _lock = blobs.map(BlobFolder::hold).transpose()?;
+    let mut source: Box<dyn Source> = match config {
+        StoreConfig::Sqlite { path, .. } => Box::new(crate::sqlite::open_source(path)?),
+        StoreConfig::Postgres { url, timeouts, .. } => {
+            Box::new(crate::postgres::open_source(url, *timeouts)?)
+        }
+    };
+    let version = source.version();
+    let schema = Schema::at(version)?;
+    writer.begin(&Header::new(version, source.engine(), at))?;
+    let mut missing_blobs = Vec::new();
+    for table in &schema.tables {
+        writer.table(&ArchiveTable(Arc::clone(table)))?;
+        source.rows(table, &mut |mut record, blob| {
+            if let (Some(content), Some(name)) = (&table.content, blob) {
+                let bytes = blobs.map_or(Ok(None), |blobs| blobs.get(&name))?;
+                record[content.field] = bytes.map_or_else(
+                    || {
+                        missing_blobs.push(name.clone());
+                        Value::Missing(name.clone())
+                    },
+                    Value::Bytes,
+                );
+            }
+            writer.record(&record)
+        })?;
+    }
+    if let Some(sequences) = schema.table(SEQUENCES) {
+        writer.table(&ArchiveTable(sequences))?;
+        for table in schema.tables.iter().filter(|table| table.has_sequence) {
+            let last = source.sequence(table)?;
+            writer.record(&vec![Value::Text(table.name.clone()), Value::Int(last)])?;
+        }
+    }
+    Ok(Exported { totals: writer.finish()?, schema: version, missing_blobs })
+}

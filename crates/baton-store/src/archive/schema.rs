@@ -1,0 +1,209 @@
+//! Which tables and columns a schema version has, read from the migrations themselves.
+//!
+//! The SQLite migrations are run on a database in memory and looked at; PostgreSQL has the same tables and columns, which
+//! a test holds.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+use crate::migration::Migration;
+
+/// The name under which an archive has the numbers that automatic ids go on from. It is not a table of a database.
+pub(crate) const SEQUENCES: &str = "sequences";
+
+/// Tables whose rows come back by themselves, so that a store that holds nothing else counts as empty.
+const BOOKKEEPING: [&str; 2] = ["request_log", "turns"];
+
+/// Columns that name a file in the blob folder, and the column beside it that holds the same bytes when they are in the
+/// row. An archive has the bytes; in which of the two places they are is a matter of each store.
+const BLOB_COLUMN: &str = "blob";
+const CONTENTS: [(&str, &str); 2] = [("checkpoints", "frame"), ("pending_queue", "raw_output")];
+
+/// The tables of a schema version.
+#[derive(Debug, Clone)]
+pub(crate) struct Schema {
+    pub(crate) tables: Vec<Arc<Table>>,
+}
+
+/// A table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    /// The columns that are part of a record.
+    pub(crate) fields: Vec<Field>,
+    /// Which field may be in a blob instead of the row.
+    pub(crate) content: Option<Content>,
+    /// Whether ids are given automatically and never twice.
+    pub(crate) has_sequence: bool,
+}
+
+/// A column that is part of a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// Whether it is part of the primary key.
+    pub(crate) is_key: bool,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Whole numbers; yes and no are 1 and 0.
+    Int,
+    Text,
+    Bytes,
+}
+
+/// A field that may be in a blob.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// The position of the field.
+    pub(crate) field: usize,
+    /// Whether the column must have a value when the bytes are in a blob.
+    pub(crate) is_required: bool,
+}
+
+impl Schema {
+    /// The tables after the first `version` migrations.
+    pub(crate) fn at(version: i64) -> Result<Self, StoreError> {
+        let failed = |error: rusqlite::Error| StoreError::Statement { source: error.into() };
+        let database = Connection::open_in_memory().map_err(failed)?;
+        for migration in Migration::between(0, version) {
+            database.execute_batch(migration.sqlite).map_err(failed)?;
+        }
+        let mut statement = database
+            .prepare(
+                "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_schema \
+                 WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name",
+            )
+            .map_err(failed)?;
+        let names = statement
+            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(failed)?;
+        let tables = names.into_iter().map(|(name, has_sequence)| table(&database, name, has_sequence));
+        Ok(Self { tables: tables.map(|table| table.map(Arc::new)).collect::<Result<_, _>>()? })
+    }
+
+    /// Finds a table, or the sequences.
+    pub(crate) fn table(&self, name: &str) -> Option<Arc<Table>> {
+        if name == SEQUENCES {
+            return Some(Arc::new(sequences()));
+        }
+        self.tables.iter().find(|table| table.name == name).cloned()
+    }
+}
+
+impl Table {
+    /// Whether a store with rows here has something to lose.
+    pub(crate) fn is_data(&self) -> bool {
+        !BOOKKEEPING.contains(&self.name.as_str())
+    }
+
+    /// The columns of a record, for a statement; the name of the blob comes last where there is one.
+    pub(crate) fn columns(&self) -> String {
+        let mut names: Vec<String> = self.fields.iter().map(|field| quoted(&field.name)).collect();
+        names.extend(self.content.as_ref().map(|_| quoted(BLOB_COLUMN)));
+        names.join(", ")
+    }
+
+    /// How many columns that are.
+    pub(crate) fn width(&self) -> usize {
+        self.fields.len() + usize::from(self.content.is_some())
+    }
+
+    /// The positions of the fields that identify a record.
+    pub(crate) fn key(&self) -> impl Iterator<Item = usize> {
+        self.fields.iter().enumerate().filter(|(_, field)| field.is_key).map(|(index, _)| index)
+    }
+
+    /// A condition on the key, with parameters in the order of [`Table::key`].
+    pub(crate) fn key_condition(&self) -> String {
+        let equal = |(number, index): (usize, usize)| {
+            format!("{} = ${}", quoted(&self.fields[index].name), number + 1)
+        };
+        self.key().enumerate().map(equal).collect::<Vec<_>>().join(" AND ")
+    }
+}
+
+/// A name as it stands in a statement.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
+}
+
+fn sequences() -> Table {
+    let field = |name: &str, kind, is_key| Field { name: name.to_owned(), kind, is_key };
+    Table {
+        name: SEQUENCES.to_owned(),
+        fields: vec![field("name", Kind::Text, true), field("value", Kind::Int, false)],
+        content: None,
+        has_sequence: false,
+    }
+}
+
+fn table(database: &Connection, name: String, has_sequence: bool) -> Result<Table, StoreError> {
+    let failed = |error: rusqlite::Error| StoreError::Statement { source: error.into() };
+    let mut statement = database
+        .prepare("SELECT name, type, pk > 0, \"notnull\" FROM pragma_table_info(?1) ORDER BY cid")
+        .map_err(failed)?;
+    let mut rows = statement.query([&name]).map_err(failed)?;
+    let content_name = CONTENTS.iter().find(|(table, _)| *table == name).map(|(_, column)| *column);
+    let (mut fields, mut content, mut has_blob) = (Vec::new(), None, false);
+    while let Some(row) = rows.next().map_err(failed)? {
+        let column: String = row.get(0).map_err(failed)?;
+        let kind: String = row.get(1).map_err(failed)?;
+        if column == BLOB_COLUMN && content_name.is_some() {
+            has_blob = true;
+            continue;
+        }
+        let kind = match kind.as_str() {
+            "INTEGER" => Kind::Int,
+            "TEXT" => Kind::Text,
+            "BLOB" => Kind::Bytes,
+            other => {
+                return Err(StoreError::unavailable(format!(
+                    "archives cannot hold {name}.{column}: type {other}"
+                )));
+            }
+        };
+        if content_name == Some(column.as_str()) {
+            content = Some(Content { field: fields.len(), is_required: row.get(3).map_err(failed)? });
+        }
+        fields.push(Field { name: column, kind, is_key: row.get(2).map_err(failed)? });
+    }
+    // Before there were blobs, the column was an ordinary one.
+    Ok(Table { name, fields, content: content.filter(|_| has_blob), has_sequence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::migration::LATEST_VERSION;
+
+    #[test]
+    fn every_version_can_be_archived() {
+        for version in 0..=LATEST_VERSION {
+            let schema = Schema::at(version).unwrap();
+            for table in &schema.tables {
+                assert!(table.key().next().is_some(), "{} has no primary key", table.name);
+            }
+        }
+        assert!(Schema::at(LATEST_VERSION).unwrap().tables.len() >= 15);
+    }
+
+    /// A column that names blobs must be listed, or archives would hold the names without the bytes.
+    #[test]
+    fn tables_that_name_blobs_are_archived_with_their_bytes() {
+        let schema = Schema::at(LATEST_VERSION).unwrap();
+        for table in &schema.tables {
+            let names_blobs = table.fields.iter().any(|field| field.name.contains("blob"));
+            assert!(!names_blobs, "{} has a column that names blobs: list it in CONTENTS", table.name);
+        }
+        for (name, _) in CONTENTS {
+            assert!(schema.table(name).unwrap().content.is_some(), "{name}");
+        }
+    }
+}

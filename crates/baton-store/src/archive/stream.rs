@@ -1,0 +1,434 @@
+//! An archive as one stream of JSON lines, plain or compressed.
+//!
+//! ```text
+//! {"header":{"format":"baton archive","version":1,"schema":12,…}}
+//! {"table":"checkpoints"}
+//! {"data":"<base64>"}                        long bytes of the next record, in parts
+//! {"record":{"id":"ckpt_…","frame":{"blob":{"bytes":…,"sha256":"…"}},…}}
+//! {"end":{"records":{"checkpoints":1,…},"sha256":"<of all lines before>"}}
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+
+use baton_core::{Sha256Hash, Timestamp};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::value::{RecordSeed, Reference, Value, Written, decode, encode, long_bytes, write_record};
+use super::{ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Record, Schema, Table};
+use crate::migration::LATEST_VERSION;
+
+pub(crate) const FORMAT: &str = "baton archive";
+pub(crate) const FORMAT_VERSION: i64 = 1;
+/// Long bytes are written in parts of this size.
+const PART_BYTES: usize = 768 * 1024;
+/// No line is longer: the largest text of a record is far below it.
+const MAX_LINE_BYTES: u64 = 256 * 1024 * 1024;
+/// No content of a record is longer.
+const MAX_CONTENT_BYTES: usize = 1024 * 1024 * 1024;
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const ZSTD_LEVEL: i32 = 3;
+
+/// What an archive says about itself first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Always `baton archive`.
+    pub format: String,
+    /// The version of the format.
+    pub version: i64,
+    /// The schema version of the store.
+    pub schema: i64,
+    /// The kind of database, `sqlite` or `postgres`.
+    pub engine: String,
+    /// When the archive was begun.
+    pub created_at: Timestamp,
+}
+
+impl Header {
+    pub(crate) fn new(schema: i64, engine: &str, created_at: Timestamp) -> Self {
+        Self { format: FORMAT.into(), version: FORMAT_VERSION, schema, engine: engine.into(), created_at }
+    }
+
+    /// Checks that this binary can read the archive.
+    pub(crate) fn check(&self) -> Result<(), ArchiveError> {
+        if self.format != FORMAT {
+            return Err(ArchiveError::damaged(format!("unknown format {:?}", self.format)));
+        }
+        let newer = |what, found, known| Err(ArchiveError::Newer { what, found, known });
+        if self.version > FORMAT_VERSION {
+            return newer("format version", self.version, FORMAT_VERSION);
+        }
+        if self.schema > LATEST_VERSION {
+            return newer("schema version", self.schema, LATEST_VERSION);
+        }
+        Ok(())
+    }
+}
+
+/// How much an archive holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Totals {
+    /// The number of records of each table.
+    pub records: BTreeMap<String, u64>,
+    /// The hash of all lines before the last one; none in a folder, which has one for each file.
+    pub sha256: Option<Sha256Hash>,
+}
+
+impl Totals {
+    /// The number of records of all tables.
+    pub fn all(&self) -> u64 {
+        self.records.values().sum()
+    }
+
+    pub(crate) fn count(&mut self, table: &str) {
+        match self.records.get_mut(table) {
+            Some(count) => *count += 1,
+            None => {
+                self.records.insert(table.to_owned(), 1);
+            }
+        }
+    }
+}
+
+/// Where lines go: plain, or compressed.
+enum Lines<W: Write> {
+    Plain(W),
+    Compressed(zstd::stream::write::Encoder<'static, W>),
+}
+
+/// Writes an archive as a stream.
+pub struct StreamWriter<W: Write> {
+    lines: Option<Lines<W>>,
+    hasher: Sha256,
+    table: Option<ArchiveTable>,
+    totals: Totals,
+    line: Vec<u8>,
+}
+
+impl<W: Write> fmt::Debug for StreamWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StreamWriter")
+    }
+}
+
+impl<W: Write> StreamWriter<W> {
+    /// Writes plain JSON lines.
+    pub fn plain(output: W) -> Self {
+        Self::to(Lines::Plain(output))
+    }
+
+    /// Writes compressed JSON lines.
+    pub fn compressed(output: W) -> Result<Self, ArchiveError> {
+        let mut encoder =
+            zstd::stream::write::Encoder::new(output, ZSTD_LEVEL).map_err(ArchiveError::Write)?;
+        encoder.include_checksum(true).map_err(ArchiveError::Write)?;
+        Ok(Self::to(Lines::Compressed(encoder)))
+    }
+
+    fn to(lines: Lines<W>) -> Self {
+        Self {
+            lines: Some(lines),
+            hasher: Sha256::new(),
+            table: None,
+            totals: Totals::default(),
+            line: Vec::with_capacity(4_096),
+        }
+    }
+
+    fn put(&mut self) -> Result<(), ArchiveError> {
+        self.line.push(b'\n');
+        self.hasher.update(&self.line);
+        let written = match &mut self.lines {
+            Some(Lines::Plain(output)) => output.write_all(&self.line),
+            Some(Lines::Compressed(output)) => output.write_all(&self.line),
+            None => Err(std::io::Error::other("the archive is finished")),
+        };
+        self.line.clear();
+        written.map_err(ArchiveError::Write)
+    }
+
+    fn put_value(&mut self, name: &str, value: &impl Serialize) -> Result<(), ArchiveError> {
+        self.line.extend_from_slice(format!("{{\"{name}\":").as_bytes());
+        serde_json::to_writer(&mut self.line, value).map_err(unwritable)?;
+        self.line.push(b'}');
+        self.put()
+    }
+}
+
+fn unwritable(error: serde_json::Error) -> ArchiveError {
+    ArchiveError::Write(error.into())
+}
+
+impl<W: Write> ArchiveWriter for StreamWriter<W> {
+    fn begin(&mut self, header: &Header) -> Result<(), ArchiveError> {
+        self.put_value("header", header)
+    }
+
+    fn table(&mut self, table: &ArchiveTable) -> Result<(), ArchiveError> {
+        self.table = Some(table.clone());
+        self.totals.records.insert(table.name().to_owned(), 0);
+        self.put_value("table", &table.name())
+    }
+
+    fn record(&mut self, record: &Record) -> Result<(), ArchiveError> {
+        let Some(ArchiveTable(table)) = self.table.clone() else {
+            return Err(ArchiveError::damaged("a record stands before its table"));
+        };
+        let mut reference = None;
+        if let Some(bytes) = long_bytes(record) {
+            reference = Some(Reference::of(bytes));
+            for part in bytes.chunks(PART_BYTES) {
+                self.line.extend_from_slice(b"{\"data\":\"");
+                encode(part, &mut self.line);
+                self.line.extend_from_slice(b"\"}");
+                self.put()?;
+            }
+        }
+        self.line.extend_from_slice(b"{\"record\":");
+        write_record(&mut self.line, &table, record, reference).map_err(unwritable)?;
+        self.line.push(b'}');
+        self.put()?;
+        self.totals.count(&table.name);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Totals, ArchiveError> {
+        self.totals.sha256 = Some(Sha256Hash::from_bytes(self.hasher.clone().finalize().into()));
+        let totals = self.totals.clone();
+        self.put_value("end", &totals)?;
+        match self.lines.take() {
+            Some(Lines::Plain(mut output)) => output.flush().map_err(ArchiveError::Write)?,
+            Some(Lines::Compressed(output)) => {
+                output.finish().and_then(|mut output| output.flush()).map_err(ArchiveError::Write)?;
+            }
+            None => {}
+        }
+        Ok(totals)
+    }
+}
+
+/// Reads an archive from a stream, plain or compressed.
+pub struct StreamReader<'a> {
+    input: Box<dyn BufRead + 'a>,
+    hasher: Sha256,
+    header: Header,
+    schema: Schema,
+    table: Option<Arc<Table>>,
+    totals: Totals,
+    line: Vec<u8>,
+    number: u64,
+    is_over: bool,
+}
+
+impl fmt::Debug for StreamReader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamReader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+/// What a line says.
+enum Line {
+    Header(Header),
+    Table(String),
+    Data(String),
+    Record(Vec<Written>),
+    End(Totals),
+}
+
+impl<'a> StreamReader<'a> {
+    /// Reads the header.
+    pub fn new(input: impl Read + 'a) -> Result<Self, ArchiveError> {
+        let mut input = BufReader::with_capacity(256 * 1024, input);
+        let is_compressed = input.fill_buf().map_err(ArchiveError::Read)?.starts_with(&ZSTD_MAGIC);
+        let input: Box<dyn BufRead + 'a> = if is_compressed {
+            let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(ArchiveError::Read)?;
+            Box::new(BufReader::with_capacity(256 * 1024, decoder))
+        } else {
+            Box::new(input)
+        };
+        let mut reader = Self {
+            input,
+            hasher: Sha256::new(),
+            header: Header::new(0, "", Timestamp::from_millis(0)),
+            schema: Schema { tables: Vec::new() },
+            table: None,
+            totals: Totals::default(),
+            line: Vec::new(),
+            number: 0,
+            is_over: false,
+        };
+        match reader.read_line() {
+            Ok(Some(Line::Header(header))) => {
+                header.check()?;
+                reader.schema = Schema::at(header.schema)?;
+                reader.header = header;
+                Ok(reader)
+            }
+            Err(ArchiveError::Read(error)) => Err(ArchiveError::Read(error)),
+            _ => Err(ArchiveError::damaged("it does not begin with the header of a Baton archive")),
+        }
+    }
+
+    fn at(&self, problem: impl fmt::Display) -> ArchiveError {
+        ArchiveError::damaged(format!("line {}: {problem}", self.number))
+    }
+
+    /// Reads a line; none at the end of the stream.
+    fn read_line(&mut self) -> Result<Option<Line>, ArchiveError> {
+        self.line.clear();
+        self.number += 1;
+        let read = (&mut self.input).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.line);
+        read.map_err(|error| match error.kind() {
+            // The decoder says so of a frame that is cut off or changed.
+            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::Other => self.at(error),
+            _ => ArchiveError::Read(error),
+        })?;
+        if self.line.is_empty() {
+            return Ok(None);
+        }
+        if self.line.pop() != Some(b'\n') {
+            return Err(self.at("it is cut off"));
+        }
+        let mut deserializer = serde_json::Deserializer::from_slice(&self.line);
+        let seed = LineSeed { table: self.table.as_deref() };
+        let line = seed
+            .deserialize(&mut deserializer)
+            .and_then(|line| deserializer.end().map(|()| line))
+            .map_err(|error| self.at(error))?;
+        if !matches!(line, Line::End(_)) {
+            self.line.push(b'\n');
+            self.hasher.update(&self.line);
+        }
+        Ok(Some(line))
+    }
+
+    fn end(&mut self, recorded: &Totals) -> Result<(), ArchiveError> {
+        self.totals.sha256 = Some(Sha256Hash::from_bytes(self.hasher.clone().finalize().into()));
+        if self.totals != *recorded {
+            return Err(self.at("the counts or the hash of what was read are not the recorded ones"));
+        }
+        if self.read_line()?.is_some() {
+            return Err(self.at("there is something after the end"));
+        }
+        self.is_over = true;
+        Ok(())
+    }
+}
+
+impl ArchiveReader for StreamReader<'_> {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    fn next(&mut self) -> Result<Option<ArchivePart>, ArchiveError> {
+        let mut content: Option<Vec<u8>> = None;
+        while !self.is_over {
+            let line = self.read_line()?.ok_or_else(|| self.at("the archive is cut off"))?;
+            match line {
+                Line::Data(text) => {
+                    let part = decode(&text).map_err(|problem| self.at(problem))?;
+                    let content = content.get_or_insert_default();
+                    if content.len() + part.len() > MAX_CONTENT_BYTES {
+                        return Err(self.at("the bytes of one record are too long"));
+                    }
+                    content.extend_from_slice(&part);
+                }
+                Line::Record(record) => {
+                    let Some(table) = self.table.clone() else {
+                        return Err(self.at("a record stands before its table"));
+                    };
+                    let record = resolve(record, |reference| {
+                        let bytes = content.take().ok_or("its bytes do not stand before it")?;
+                        check_bytes(bytes, reference)
+                    });
+                    let record = record.map_err(|problem| self.at(problem))?;
+                    if content.is_some() {
+                        return Err(self.at("the bytes before it belong to no record"));
+                    }
+                    self.totals.count(&table.name);
+                    return Ok(Some(ArchivePart::Record(record)));
+                }
+                _ if content.is_some() => return Err(self.at("the bytes before it belong to no record")),
+                Line::Table(name) => {
+                    let table = self.schema.table(&name);
+                    let table = table.ok_or_else(|| self.at(format!("there is no table {name}")))?;
+                    self.table = Some(table.clone());
+                    self.totals.records.entry(name).or_insert(0);
+                    return Ok(Some(ArchivePart::Table(ArchiveTable(table))));
+                }
+                Line::End(recorded) => self.end(&recorded)?,
+                Line::Header(_) => return Err(self.at("there is a second header")),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Puts bytes that are elsewhere into a record.
+pub(super) fn resolve(
+    record: Vec<Written>,
+    mut find: impl FnMut(&Reference) -> Result<Vec<u8>, String>,
+) -> Result<Record, String> {
+    let value = |written| match written {
+        Written::Here(value) => Ok(value),
+        Written::Elsewhere(reference) => find(&reference).map(Value::Bytes),
+    };
+    record.into_iter().map(value).collect()
+}
+
+/// Checks that bytes are the ones that are meant.
+pub(super) fn check_bytes(bytes: Vec<u8>, reference: &Reference) -> Result<Vec<u8>, String> {
+    if Reference::of(&bytes) == *reference {
+        Ok(bytes)
+    } else {
+        Err("its bytes do not have their hash".into())
+    }
+}
+
+/// Reads a line, which may be a record of this table.
+struct LineSeed<'a> {
+    table: Option<&'a Table>,
+}
+
+impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
+    type Value = Line;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Line, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for LineSeed<'_> {
+    type Value = Line;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a line of a Baton archive")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
+        let kind: Option<String> = map.next_key()?;
+        let line = match (kind.as_deref(), self.table) {
+            (Some("record"), Some(table)) => Line::Record(map.next_value_seed(RecordSeed(table))?),
+            (Some("record"), None) => return Err(A::Error::custom("a record stands before its table")),
+            (Some("data"), _) => Line::Data(map.next_value()?),
+            (Some("table"), _) => Line::Table(map.next_value()?),
+            (Some("header"), _) => Line::Header(map.next_value()?),
+            (Some("end"), _) => Line::End(map.next_value()?),
+            _ => return Err(A::Error::custom("unknown kind of line")),
+        };
+        if map.next_key::<String>()?.is_some() {
+            return Err(A::Error::custom("a line has one kind"));
+        }
+        Ok(line)
+    }
+}
