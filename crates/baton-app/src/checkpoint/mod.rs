@@ -2,6 +2,7 @@
 //!
 //! On the wire a workflow's id is called `sessionId`, as the tools' specification has it; everywhere else it is a workflow.
 
+mod check;
 mod delete;
 mod diff;
 mod explain;
@@ -20,6 +21,7 @@ mod view;
 mod waiting;
 mod workflows;
 
+pub(crate) use check::{Checked, check};
 pub use delete::{DeleteCheckpoint, DeleteCheckpointOutput, DeleteCheckpointParams};
 pub use diff::{DiffCheckpoints, DiffCheckpointsOutput, DiffCheckpointsParams};
 pub use explain::{ExplainContext, ExplainContextOutput, ExplainContextParams};

@@ -1,5 +1,7 @@
 //! Operations that keep the store in order.
 
+mod check;
 mod cleanup;
 
+pub use check::{Damage, StoreCheck, check_store};
 pub use cleanup::{Cleanup, CleanupOutput, CleanupParams};

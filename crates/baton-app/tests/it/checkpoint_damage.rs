@@ -5,6 +5,7 @@ use std::path::Path;
 
 use baton_app::Settings;
 use baton_app::checkpoint::Vault;
+use baton_app::maintenance::check_store;
 use baton_core::checkpoint::CheckpointStatus;
 use baton_store::{BlobFolder, Effort, Frame, FrameBody, Packing};
 use baton_testkit::contract::fixture::Dice;
@@ -231,6 +232,27 @@ fn a_dropped_one_that_is_damaged_stays_dropped() {
         stage.save("w", &json!({ "s": prose(&mut Dice::new(3), 9_000) }));
         assert!(!stage.ids("w").contains(&late[0].0));
         stage.check_sums("w");
+    }
+}
+
+#[test]
+fn a_check_of_the_store_names_each_damaged_item() {
+    for stage in Stage::each_with(as_usual) {
+        let Scene { early, late, other } = scene(&stage);
+        let sound = check_store(&stage.app).unwrap();
+        let all = (early.len() + late.len() + other.len()) as u64;
+        assert_eq!((sound.checkpoints, sound.damaged), (all, 0), "{sound:?}");
+        // Position 4 of the second series: 5 is the difference to it.
+        change(&stage, &late[4].0, |bytes| bytes[9] ^= 4);
+        let sql = "UPDATE workflows SET stored_bytes = stored_bytes + 1 WHERE id = 'other'";
+        stage.store.place().execute(sql, sql);
+        let found = check_store(&stage.app).unwrap();
+        assert_eq!((found.checkpoints, found.damaged), (all - 2, 3));
+        let named: Vec<(&str, &str)> = found.damage.iter().map(|one| (one.kind, one.id.as_str())).collect();
+        assert!(named.contains(&("checkpoint", &late[4].0)), "{named:?}");
+        assert!(named.contains(&("checkpoint", &late[5].0)), "{named:?}");
+        assert!(named.iter().any(|(kind, id)| *kind == "workflow" && id.ends_with("/other")), "{named:?}");
+        assert_eq!(stage.row(&late[4].0).unwrap().status, CheckpointStatus::Active, "it only reads");
     }
 }
 

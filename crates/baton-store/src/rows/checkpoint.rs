@@ -121,6 +121,9 @@ pub trait CheckpointRows {
         positions: &[u32],
     ) -> Result<(), StoreError>;
 
+    /// Lists the ids of all checkpoints after one of them, dropped ones included, as they are stored.
+    fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError>;
+
     /// Tells which of these blobs no checkpoint refers to.
     fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError>;
 
@@ -377,6 +380,14 @@ impl<S: Sql> CheckpointRows for S {
         query.among(" AND position", positions.iter().copied());
         self.execute(query.sql(), query.params())?;
         Ok(())
+    }
+
+    fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.query(
+            "SELECT id FROM checkpoints WHERE id > $1 ORDER BY id LIMIT $2",
+            &[after.into(), limit.into()],
+            &mut |columns| RowReader { table: "checkpoints", columns }.text(0),
+        )
     }
 
     fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError> {

@@ -116,6 +116,9 @@ pub trait QueueRows {
     /// Finds an item.
     fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError>;
 
+    /// Lists the ids of items of any status after one of them.
+    fn queue_ids(&mut self, after: i64, limit: u32) -> Result<Vec<i64>, StoreError>;
+
     /// Finds where the raw output of an item is.
     fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError>;
 
@@ -291,6 +294,14 @@ impl<S: Sql> QueueRows for S {
     fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM pending_queue WHERE id = $1");
         self.query_one(sql, &[id.into()], &mut read)
+    }
+
+    fn queue_ids(&mut self, after: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.query(
+            "SELECT id FROM pending_queue WHERE id > $1 ORDER BY id LIMIT $2",
+            &[after.into(), limit.into()],
+            &mut |columns| RowReader { table: "pending_queue", columns }.int(0),
+        )
     }
 
     fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError> {

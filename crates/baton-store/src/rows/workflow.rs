@@ -59,6 +59,10 @@ pub trait WorkflowRows {
     /// Adds up the bytes that all checkpoints of all workflows take.
     fn stored_bytes(&mut self) -> Result<u64, StoreError>;
 
+    /// Lists workflows whose counts are not those of their checkpoints, and checkpoints without a workflow: the venture, the
+    /// id of the workflow, and what is wrong.
+    fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError>;
+
     /// Lists workflows of every venture that have several checkpoints without a name and were not used since then, those
     /// unused for longest first.
     fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError>;
@@ -213,6 +217,42 @@ impl<S: Sql> WorkflowRows for S {
         let total =
             self.query_one(sql, &[], &mut |columns| RowReader { table: "workflows", columns }.unsigned(0))?;
         Ok(total.unwrap_or(0))
+    }
+
+    fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError> {
+        let mut found = self.query(
+            "SELECT w.venture, w.id, w.checkpoint_count, w.unnamed_count, w.stored_bytes, \
+             coalesce(c.listed, 0), coalesce(c.unnamed, 0), coalesce(c.bytes, 0) FROM workflows w LEFT JOIN ( \
+             SELECT venture, workflow_id, sum(CASE WHEN status <> 'archived' THEN 1 ELSE 0 END) AS listed, \
+             sum(CASE WHEN status <> 'archived' AND name IS NULL THEN 1 ELSE 0 END) AS unnamed, \
+             CAST(sum(frame_bytes) AS BIGINT) AS bytes FROM checkpoints GROUP BY venture, workflow_id \
+             ) c ON c.venture = w.venture AND c.workflow_id = w.id \
+             WHERE w.checkpoint_count <> coalesce(c.listed, 0) OR w.unnamed_count <> coalesce(c.unnamed, 0) \
+             OR w.stored_bytes <> coalesce(c.bytes, 0) LIMIT $1",
+            &[limit.into()],
+            &mut |columns| {
+                let row = RowReader { table: "workflows", columns };
+                let numbers = (2..8).map(|column| row.int(column)).collect::<Result<Vec<_>, _>>()?;
+                let problem = match numbers.as_slice() {
+                    [count, unnamed, bytes, listed, nameless, stored] => format!(
+                        "it records {count} checkpoints ({unnamed} unnamed, {bytes} bytes) and has {listed} \
+                         ({nameless} unnamed, {stored} bytes)"
+                    ),
+                    _ => String::new(),
+                };
+                Ok((row.text(0)?, row.text(1)?, problem))
+            },
+        )?;
+        found.extend(self.query(
+            "SELECT DISTINCT c.venture, c.workflow_id FROM checkpoints c WHERE NOT EXISTS \
+             (SELECT 1 FROM workflows w WHERE w.venture = c.venture AND w.id = c.workflow_id) LIMIT $1",
+            &[limit.into()],
+            &mut |columns| {
+                let row = RowReader { table: "checkpoints", columns };
+                Ok((row.text(0)?, row.text(1)?, "its checkpoints are there, the workflow is not".to_owned()))
+            },
+        )?);
+        Ok(found)
     }
 
     fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError> {

@@ -4,13 +4,14 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use baton_app::maintenance::{Damage, StoreCheck, check_store};
 use baton_app::observation::ReadQueueStats;
 use baton_store::{Health, Inspection, LATEST_VERSION, SpillFolder, Store, StoreConfig, Threads};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::backend::{Backend, store_config, store_failure};
+use crate::backend::{Backend, open_app, store_config, store_failure};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
@@ -52,7 +53,7 @@ impl Finding {
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also check every page of the SQLite file, which takes about half a minute for a gigabyte
+    /// Read and verify the whole database, every blob and every checkpoint
     #[arg(long)]
     pub(crate) deep: bool,
 }
@@ -67,6 +68,9 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     findings.push(hooks(&config.data_dir));
     findings.push(keys(config));
     findings.push(waiting(config));
+    if args.deep {
+        findings.extend(content(config));
+    }
     let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
     let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
     let exit = if worst == Some(Level::Error) { Exit::Failure } else { Exit::Ok };
@@ -197,7 +201,7 @@ fn database(config: &Config, inspection: Inspection) -> Finding {
             CHECK,
             Level::Error,
             health.problems.join("; "),
-            "stop baton, keep a copy of the data folder, and restore the newest *.backup.db",
+            "stop baton, then restore a backup: baton restore FILE --force keeps the damaged file",
         ),
         Err(failure) => Finding::bad(
             CHECK,
@@ -206,6 +210,51 @@ fn database(config: &Config, inspection: Inspection) -> Finding {
             failure.hint.unwrap_or_else(|| "check the configuration with baton config show".into()),
         ),
     }
+}
+
+/// Every checkpoint, blob and raw output, each damaged one with its id.
+fn content(config: &Config) -> Vec<Finding> {
+    const CHECK: &str = "content";
+    let place = store_config(config, Threads::Caller);
+    // A look must not migrate anything, nor make a database.
+    match &place {
+        StoreConfig::Sqlite { path, .. } if !path.exists() => {
+            return vec![Finding::ok(CHECK, "nothing is stored yet")];
+        }
+        _ if Store::inspect(&place, Inspection::Quick)
+            .is_ok_and(|health| health.schema_version == LATEST_VERSION) => {}
+        _ => return vec![Finding::ok(CHECK, "not checked: see the database")],
+    }
+    let checked = open_app(config, Threads::Caller).and_then(|app| check_store(&app).map_err(Failure::from));
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_else(|| "restore a backup with baton restore".into());
+            return vec![Finding::bad(CHECK, Level::Error, failure.message, fix)];
+        }
+    };
+    let StoreCheck { checkpoints, raw_outputs, without_key, damaged, damage } = checked;
+    let mut findings: Vec<Finding> = damage
+        .into_iter()
+        .map(|Damage { kind, id, problem, next }| {
+            Finding::bad(CHECK, Level::Error, format!("{kind} {id} is damaged: {problem}"), next)
+        })
+        .collect();
+    let unnamed = damaged.saturating_sub(findings.len() as u64);
+    if unnamed > 0 {
+        let fix = "restore a backup with baton restore";
+        findings.push(Finding::bad(CHECK, Level::Error, format!("{unnamed} more items are damaged"), fix));
+    }
+    findings.extend(without_key.into_iter().map(|(key, count)| {
+        let message = format!(
+            "{count} checkpoints are encrypted with key {key}, which is not available: their stored bytes are \
+             intact, their contexts were not checked"
+        );
+        Finding::bad(CHECK, Level::Warning, message, "put the key in place, then run baton doctor --deep again")
+    }));
+    let sound = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are sound");
+    findings.push(Finding::ok(CHECK, sound));
+    findings
 }
 
 /// The background worker, by its process id.

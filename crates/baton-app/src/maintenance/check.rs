@@ -1,0 +1,126 @@
+//! Checks everything that is stored, for `baton doctor --deep`. Reads only.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use baton_core::Fault;
+use baton_store::{RawReader, StoreError, Tx};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::checkpoint::{Checked, check};
+use crate::operation::store_fault;
+
+/// Ids are listed in portions of so many.
+const PORTION: u32 = 500;
+/// So many damaged items are named; the others are counted.
+const NAMED: usize = 100;
+
+/// Something that cannot be read, or does not agree with the rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// `checkpoint`, `captured tool use` or `workflow`.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub next: String,
+}
+
+/// What a check of everything that is stored found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct StoreCheck {
+    /// Checkpoints whose context was read and has the recorded hash.
+    pub checkpoints: u64,
+    /// Captured tool uses whose raw output was read.
+    pub raw_outputs: u64,
+    /// Checkpoints whose stored bytes are sound but whose key is not available, by key.
+    pub without_key: BTreeMap<String, u64>,
+    /// The number of damaged items.
+    pub damaged: u64,
+    /// The first of them.
+    pub damage: Vec<Damage>,
+}
+
+impl StoreCheck {
+    fn note(&mut self, kind: &'static str, id: String, problem: String, next: String) {
+        self.damaged += 1;
+        if self.damage.len() < NAMED {
+            self.damage.push(Damage { kind, id, problem, next });
+        }
+    }
+}
+
+/// Reads every checkpoint and every raw output, and compares the counts of workflows. Holds one context at a time.
+pub fn check_store(app: &App) -> Result<StoreCheck, Fault> {
+    let mut found = StoreCheck::default();
+    check_checkpoints(app, &mut found)?;
+    check_raw_outputs(app, &mut found)?;
+    for (venture, id, problem) in read(app, |tx| tx.miscounted_workflows(PORTION))? {
+        let next = format!("report it; restore a backup if checkpoints of {id} are missing");
+        found.note("workflow", format!("{venture}/{id}"), problem, next);
+    }
+    Ok(found)
+}
+
+fn read<T: Send + 'static>(
+    app: &App,
+    work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Fault> {
+    app.store().read(work).wait().map_err(store_fault)
+}
+
+fn check_checkpoints(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
+    let mut after = String::new();
+    loop {
+        let last = after.clone();
+        let ids = read(app, move |tx| tx.checkpoint_ids(&last, PORTION))?;
+        let Some(last) = ids.last() else { return Ok(()) };
+        after.clone_from(last);
+        for id in ids {
+            let (vault, asked) = (app.settings().checkpoints.vault.clone(), id.clone());
+            match read(app, move |tx| check(&vault, tx, &asked))? {
+                Checked::Sound => found.checkpoints += 1,
+                Checked::Gone => {}
+                Checked::Sealed { key_id } => *found.without_key.entry(key_id).or_default() += 1,
+                Checked::Damaged { problem } => {
+                    let next = format!("restore a backup, or run baton checkpoint delete {id}");
+                    found.note("checkpoint", id, problem, next);
+                }
+            }
+        }
+    }
+}
+
+fn check_raw_outputs(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
+    let mut after = i64::MIN;
+    loop {
+        let last = after;
+        let ids = read(app, move |tx| tx.queue_ids(last, PORTION))?;
+        let Some(last) = ids.last() else { return Ok(()) };
+        after = *last;
+        for id in ids {
+            let blobs = app.settings().checkpoints.vault.blobs().cloned();
+            let problem = read(app, move |tx| {
+                let Some(raw) = tx.queue_raw(id)? else { return Ok(None) };
+                let copied = match RawReader::open(raw, blobs.as_ref()) {
+                    Ok(mut raw) => io::copy(&mut raw, &mut io::sink()).map_err(|error| error.to_string()),
+                    Err(StoreError::Corrupt { problem, .. }) => Err(problem),
+                    Err(error) => return Err(error),
+                };
+                Ok(Some(copied.err()))
+            })?;
+            match problem {
+                None => {}
+                Some(None) => found.raw_outputs += 1,
+                Some(Some(problem)) => {
+                    let next =
+                        "restore a backup, or let baton queue purge remove it once it is settled".into();
+                    found.note("captured tool use", id.to_string(), problem, next);
+                }
+            }
+        }
+    }
+}
