@@ -60,6 +60,14 @@ fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
     Store::open(&place).map_err(|error| store_failure(&error))
 }
 
+/// Refuses a configured server, for work that is done on the store itself.
+pub(crate) fn require_local(config: &Config, what: &str) -> Result<(), Failure> {
+    let Some(url) = &config.server else { return Ok(()) };
+    let message = format!("{what} is done where the store is, not through the server {url}");
+    Err(Failure::new(Exit::Usage, "usage", message)
+        .hint("run it on that machine; leave --server (client.server, BATON_SERVER) out here"))
+}
+
 /// Where the store is.
 pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
     match &config.database_url {
@@ -184,14 +192,7 @@ impl Backend {
 
     /// Opens the local store for what is done where the store is, never over the network.
     pub(crate) fn local(config: &Config, what: &str) -> Result<Self, Failure> {
-        if let Some(url) = &config.server {
-            return Err(Failure::new(
-                Exit::Usage,
-                "usage",
-                format!("{what} is done where the store is, not through the server {url}"),
-            )
-            .hint("run it on that machine; leave --server (client.server, BATON_SERVER) out here"));
-        }
+        require_local(config, what)?;
         Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?)))
     }
 

@@ -76,6 +76,15 @@ enum Command {
     Token(verbs::token::TokenCommand),
     /// Give up silent sessions, drop old logs, expired keys and unused checkpoints
     Cleanup,
+    /// Write every record of the store to one verified file
+    Backup(verbs::archive::BackupArgs),
+    /// Replace the store with the content of a backup
+    Restore(verbs::archive::RestoreArgs),
+    /// Write every record of the store as JSON lines
+    Export(verbs::archive::ExportArgs),
+    /// Add records to the store
+    #[command(subcommand)]
+    Import(verbs::archive::ImportCommand),
     /// Serve the HTTP API
     Serve(verbs::serve::ServeArgs),
     /// Serve MCP on standard input and output
@@ -159,6 +168,10 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),
+        Command::Backup(args) => verbs::archive::backup(&args, &config),
+        Command::Restore(args) => verbs::archive::restore(&args, &config),
+        Command::Export(args) => verbs::archive::export(&args, &config),
+        Command::Import(command) => verbs::archive::import(&command, &config),
         Command::Serve(args) => verbs::serve::run(&args, &config),
         Command::Mcp => verbs::mcp::run(&config),
         Command::Demo => verbs::demo::run(),

@@ -1,5 +1,6 @@
 //! One file a noun: its arguments, the operation it calls, how its answer reads.
 
+pub(crate) mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod cleanup;
 pub(crate) mod completions;

@@ -1,0 +1,78 @@
+//! `baton backup FILE`: a compressed archive, verified before it gets its name.
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind};
+use std::path::PathBuf;
+
+use baton_app::{Clock, SystemClock};
+use baton_store::{ArchiveError, DurableFile, StreamReader, StreamWriter, verify};
+use clap::Args;
+use serde_json::json;
+
+use super::{counts, failure, size, store_of, warn_of_missing};
+use crate::backend::require_local;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure};
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// File to write
+    file: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    force: bool,
+}
+
+const WHAT: &str = "back up the store";
+
+pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failure> {
+    require_local(config, "a backup")?;
+    let path = &args.file;
+    let name = path.display();
+    if path.is_dir() {
+        return Err(Failure::new(Exit::Usage, "usage", format!("cannot {WHAT}: {name} is a folder"))
+            .hint("name a file, or use baton export to write a folder"));
+    }
+    if path.exists() && !args.force {
+        return Err(Failure::new(Exit::Conflict, "file_exists", format!("cannot {WHAT}: {name} exists"))
+            .hint("choose another name, or repeat with --force to overwrite it"));
+    }
+    let mut file = DurableFile::create_exclusively(path).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => {
+            let message = format!("cannot {WHAT}: another backup is writing {name}");
+            Failure::new(Exit::Blocked, "file_busy", message).hint("wait until it has finished")
+        }
+        _ => failure(WHAT, &ArchiveError::Write(error)),
+    })?;
+    let (store, blobs) = store_of(config);
+    let written = {
+        let output = BufWriter::with_capacity(256 * 1024, &mut file);
+        let mut writer = StreamWriter::compressed(output).map_err(|error| failure(WHAT, &error))?;
+        baton_store::export(&store, blobs.as_ref(), &mut writer, SystemClock.now())
+    };
+    let written = written.map_err(|error| failure(WHAT, &error))?;
+    // What counts is what is on the disk.
+    file.sync().map_err(|error| failure(WHAT, &ArchiveError::Write(error)))?;
+    let read = File::open(file.temporary())
+        .map_err(ArchiveError::Read)
+        .and_then(|file| verify(&mut StreamReader::new(file)?))
+        .map_err(|error| failure(WHAT, &error))?;
+    if read != written.totals {
+        let error = ArchiveError::Damaged { problem: "what was read back is not what was written".into() };
+        return Err(failure(WHAT, &error));
+    }
+    file.finish().map_err(|error| failure(WHAT, &ArchiveError::Write(error)))?;
+    let bytes = std::fs::metadata(path).map(|file| file.len()).unwrap_or_default();
+    warn_of_missing(&written.missing_blobs);
+    let text = format!(
+        "wrote {name}: {} records, {}, verified by reading it back\nencryption keys are not part of a backup",
+        read.all(),
+        size(bytes)
+    );
+    let data = json!({
+        "path": path, "bytes": bytes, "schema_version": written.schema, "counts": counts(&read),
+        "sha256": read.sha256, "missing_blobs": written.missing_blobs,
+    });
+    Ok(Answer::new(data, text))
+}

@@ -1,0 +1,115 @@
+//! `baton import all PATH|-`: adds the records of a backup or export to the store.
+
+use std::fs::File;
+use std::io::{BufWriter, stdin};
+use std::path::Path;
+
+use baton_app::{Clock, SystemClock};
+use baton_store::{
+    ArchiveError, ArchiveReader, BlobFolder, ImportReport, Imported, LATEST_VERSION, Replace, StoreConfig,
+    StreamReader, StreamWriter, Threads,
+};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{failure, open_archive, store_of};
+use crate::backend::require_local;
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// Add every record of a backup or export to the store
+    All(AllArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllArgs {
+    /// Export folder, export stream or backup file to read, or - for standard input
+    #[arg(value_name = "PATH|-")]
+    source: String,
+    /// Import the other records when some conflict with records of the store
+    #[arg(long)]
+    skip_conflicts: bool,
+}
+
+const WHAT: &str = "import the archive";
+/// So many conflicts are shown to people.
+const SHOWN: usize = 10;
+
+pub(crate) fn import(command: &ImportCommand, config: &Config) -> Result<Answer, Failure> {
+    let ImportCommand::All(args) = command;
+    require_local(config, "an import")?;
+    let failed = |error| failure(WHAT, &error);
+    let (store, blobs) = store_of(config);
+    let folder = DataDir::open(&config.data_dir).map(|_| config.data_dir.as_path())?;
+    let reader = if args.source == "-" {
+        StreamReader::new(stdin().lock()).map(|reader| Box::new(reader) as Box<dyn ArchiveReader>)
+    } else {
+        open_archive(Path::new(&args.source))
+    };
+    let mut reader = reader.map_err(failed)?;
+    // Dropped last: an older archive is read from there.
+    let mut upgraded = None;
+    if reader.header().schema < LATEST_VERSION {
+        let temporary = upgrade(reader.as_mut(), folder).map_err(failed)?;
+        reader = open_archive(&temporary.path().join(UPGRADED)).map_err(failed)?;
+        upgraded = Some(temporary);
+    }
+    let imported = baton_store::import(&store, blobs.as_ref(), reader.as_mut(), args.skip_conflicts);
+    drop(upgraded);
+    match imported.map_err(failed)? {
+        Imported::Kept(report) => Ok(Answer::new(json!(report), describe(&report))),
+        Imported::Refused(report) => {
+            let message = format!(
+                "cannot {WHAT}: {} records conflict with records of the store, nothing was imported{}",
+                report.conflicting,
+                conflicts(&report)
+            );
+            let mut failure = Failure::new(Exit::Conflict, "import_conflict", message).hint(
+                "repeat with --skip-conflicts to import the other records, or import into an empty store",
+            );
+            failure.details = Some(json!(report));
+            Err(failure)
+        }
+    }
+}
+
+fn describe(report: &ImportReport) -> String {
+    let ImportReport { added, unchanged, conflicting, .. } = report;
+    format!(
+        "imported {added} records; {unchanged} were there already, {conflicting} conflicting were left out{}",
+        conflicts(report)
+    )
+}
+
+fn conflicts(report: &ImportReport) -> String {
+    let named = report.conflicts.iter().take(SHOWN);
+    let mut text: String = named
+        .map(|conflict| format!("\n  {} {}: {}", conflict.table, conflict.key, conflict.reason))
+        .collect();
+    let more = report.conflicting.saturating_sub(SHOWN as u64);
+    if more > 0 {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    text
+}
+
+const UPGRADED: &str = "upgraded.archive";
+
+/// Brings the archive of an older store to the current schema, by way of a store of its own.
+fn upgrade(reader: &mut dyn ArchiveReader, folder: &Path) -> Result<TempDir, ArchiveError> {
+    let temporary =
+        tempfile::Builder::new().prefix("import-").tempdir_in(folder).map_err(ArchiveError::Write)?;
+    let path = temporary.path().join("baton.db");
+    let store = StoreConfig::Sqlite { path, threads: Threads::Caller };
+    let blobs = BlobFolder::at(temporary.path().join("blobs"));
+    baton_store::replace(&store, reader, &Replace { blobs: Some(&blobs), force: false, stamp: "0" })?;
+    let file = File::create(temporary.path().join(UPGRADED)).map_err(ArchiveError::Write)?;
+    let mut writer = StreamWriter::compressed(BufWriter::new(file))?;
+    baton_store::export(&store, Some(&blobs), &mut writer, SystemClock.now())?;
+    Ok(temporary)
+}

@@ -1,0 +1,116 @@
+//! `baton backup`, `baton restore`, `baton export` and `baton import`: every record of the local store, in one file, a
+//! folder or a stream.
+
+mod backup;
+mod export;
+mod import;
+mod restore;
+
+use std::fs::File;
+use std::path::Path;
+
+use baton_core::{ErrorCode, Timestamp};
+use baton_store::{
+    ArchiveError, ArchiveReader, BlobFolder, FolderReader, StoreConfig, StreamReader, Threads, Totals,
+};
+use serde_json::{Value, json};
+
+pub(crate) use backup::{BackupArgs, backup};
+pub(crate) use export::{ExportArgs, export};
+pub(crate) use import::{ImportCommand, import};
+pub(crate) use restore::{RestoreArgs, restore};
+
+use crate::backend::{store_config, store_failure};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::exit::Exit;
+use crate::output::{Failure, warn};
+
+/// Where the store is, and its blobs.
+fn store_of(config: &Config) -> (StoreConfig, Option<BlobFolder>) {
+    // On PostgreSQL everything is in the database.
+    let is_local = config.database_url.is_none();
+    let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
+    (store_config(config, Threads::Caller), blobs)
+}
+
+/// Opens an archive: a folder, or a file in either form.
+fn open_archive(path: &Path) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
+    if path.is_dir() {
+        return Ok(Box::new(FolderReader::new(path)?));
+    }
+    let file = File::open(path).map_err(ArchiveError::Read)?;
+    Ok(Box::new(StreamReader::new(file)?))
+}
+
+/// Says what failed, and what to do about it.
+fn failure(what: &str, error: &ArchiveError) -> Failure {
+    let (exit, code, hint) = match error {
+        ArchiveError::Store(error) | ArchiveError::Record { source: error, .. } => {
+            let inner = store_failure(error);
+            return Failure { message: format!("cannot {what}: {}", inner.message), ..inner };
+        }
+        ArchiveError::Write(_) => {
+            (Exit::Failure, "write_failed", "check the free space and the permissions of the target")
+        }
+        ArchiveError::Read(_) => (Exit::Failure, "read_failed", "check that the file exists and is readable"),
+        ArchiveError::Damaged { .. } => {
+            (Exit::Validation, "archive_damaged", "use another backup or export; nothing was changed")
+        }
+        ArchiveError::Newer { .. } => (
+            Exit::Validation,
+            "archive_newer",
+            "use the baton version that wrote the archive, or a newer one",
+        ),
+        ArchiveError::NoDatabase { .. } => (
+            Exit::NotFound,
+            ErrorCode::NotFound.as_str(),
+            "check BATON_DATA_DIR and BATON_DATABASE_URL with `baton config show`",
+        ),
+        ArchiveError::NotEmpty => (
+            Exit::Conflict,
+            "store_not_empty",
+            "repeat with --force to replace the store; the replaced data is kept under another name",
+        ),
+        ArchiveError::DamagedTarget { .. } => (
+            Exit::Conflict,
+            "store_damaged",
+            "repeat with --force to replace the damaged database; its files are kept under another name",
+        ),
+        ArchiveError::InUse { .. } => (
+            Exit::Blocked,
+            "store_in_use",
+            "stop baton serve, baton worker and baton mcp, then repeat the command",
+        ),
+    };
+    Failure::new(exit, code, format!("cannot {what}: {error}")).hint(hint)
+}
+
+/// The counts of an archive, for programs.
+fn counts(totals: &Totals) -> Value {
+    json!({ "records": totals.all(), "tables": totals.records })
+}
+
+/// Warns about records whose files were missing.
+fn warn_of_missing(missing: &[String]) {
+    if let Some(first) = missing.first() {
+        warn(&format!(
+            "{} records refer to files that are missing from blobs/, for example {first}; run baton doctor --deep",
+            missing.len()
+        ));
+    }
+}
+
+/// A time that can be part of a file name.
+fn stamp(now: Timestamp) -> String {
+    now.to_string().chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
+/// A size for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
