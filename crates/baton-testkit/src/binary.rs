@@ -20,7 +20,8 @@ pub const RELAY_KEY: &str = "test-relay-key-0123456789";
 /// A home folder with nothing in it, and the binary to run there.
 #[derive(Debug)]
 pub struct Home {
-    folder: TempDir,
+    folder: PathBuf,
+    _temporary: Option<TempDir>,
     binary: PathBuf,
     database_url: Option<String>,
     environment: Vec<(String, String)>,
@@ -58,9 +59,22 @@ impl Home {
     /// When no temporary folder can be made.
     #[must_use]
     pub fn new(binary: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let working_folder = folder.path().to_owned();
-        Self { folder, binary: binary.into(), database_url: None, environment: Vec::new(), working_folder }
+        let temporary = tempfile::tempdir().expect("a temporary folder");
+        let home = Self::at(temporary.path(), binary);
+        Self { _temporary: Some(temporary), ..home }
+    }
+
+    /// Uses a folder that exists as a home. The folder is not removed.
+    #[must_use]
+    pub fn at(folder: &Path, binary: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            _temporary: None,
+            binary: binary.into(),
+            database_url: None,
+            environment: Vec::new(),
+            working_folder: folder.to_owned(),
+        }
     }
 
     /// Puts the store on a PostgreSQL server.
@@ -84,7 +98,7 @@ impl Home {
     /// When it cannot be made.
     #[must_use]
     pub fn working_in(mut self, folder: &str) -> Self {
-        self.working_folder = self.folder.path().join(folder);
+        self.working_folder = self.folder.join(folder);
         std::fs::create_dir_all(&self.working_folder).expect("a folder below the home");
         self
     }
@@ -96,12 +110,12 @@ impl Home {
 
     /// The home folder.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// The data folder.
     pub fn data_dir(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.folder.join("data")
     }
 
     /// A command with a hermetic environment.
@@ -109,7 +123,7 @@ impl Home {
         let mut command = Command::new(&self.binary);
         command
             .env_clear()
-            .env("HOME", self.folder.path())
+            .env("HOME", &self.folder)
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("BATON_DATA_DIR", self.data_dir())
             .env("BATON_RELAY_KEY", RELAY_KEY)

@@ -9,4 +9,5 @@ pub mod crash_jobs;
 pub mod crash_saves;
 pub mod model_server;
 pub mod postgres;
+pub mod power_cut;
 pub mod processes;

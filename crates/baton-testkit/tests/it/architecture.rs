@@ -50,6 +50,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("serde-saphyr", &["baton-task"]),
     ("flate2", &["baton-git", "baton-task"]),
     ("sha1", &["baton-git"]),
+    ("fuser", &["baton-testkit"]),
 ];
 
 /// Where git may be started: tests and benches aside, nowhere else.

@@ -45,9 +45,19 @@ impl Checkout {
 
     /// The same before its first commit.
     pub(crate) fn unborn() -> Self {
-        let home = Home::new(env!("CARGO_BIN_EXE_baton")).with("GIT_CONFIG_NOSYSTEM", "1").working_in("shop");
+        Self::unborn_in(Home::new(env!("CARGO_BIN_EXE_baton")))
+    }
+
+    /// Uses the checkout in a home, which may still have to be made.
+    pub(crate) fn at(home: Home) -> Self {
+        Self { home: home.with("GIT_CONFIG_NOSYSTEM", "1").working_in("shop") }
+    }
+
+    /// Makes a repository before its first commit in a home.
+    pub(crate) fn unborn_in(home: Home) -> Self {
+        let checkout = Self::at(home);
+        let home = &checkout.home;
         fs::write(home.path().join(".gitconfig"), GIT_CONFIG).unwrap();
-        let checkout = Self { home };
         checkout.git(&["init", "--quiet"]);
         checkout.write(".gitignore", ".agent-output/\n");
         checkout.write("tasks/TASK-0824-settings.task.yaml", TASK_FILE);

@@ -31,6 +31,7 @@ mod mcp_strict;
 mod mcp_versions;
 mod parity;
 mod postgres_hung;
+mod power_cut;
 mod served;
 mod session_end_http;
 mod session_http;

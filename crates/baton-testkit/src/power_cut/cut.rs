@@ -1,0 +1,71 @@
+//! Many power cuts of one recording.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test without its image must fail loudly")]
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+
+use super::{Damage, Recording};
+use crate::contract::fixture::Dice;
+
+/// Number of power cuts that each test makes: `BATON_POWER_CUTS`, or `default`.
+pub fn cuts(default: u64) -> u64 {
+    std::env::var("BATON_POWER_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Cuts the power `count` times. Each time the folder is replaced by what is left of the disk, and `check` gets the
+/// number of operations before the cut.
+///
+/// Every second cut is made right after one of `acknowledged`, the positions at which a client was told that something
+/// is stored: nothing of it may be lost then. When a check fails, the image is kept and its path printed.
+///
+/// # Panics
+///
+/// When an image cannot be written, and when `check` does.
+pub fn check_each_cut(
+    recording: &Recording,
+    folder: &Path,
+    acknowledged: &[usize],
+    count: u64,
+    mut check: impl FnMut(usize),
+) {
+    let mut dice = Dice::new(RandomState::new().build_hasher().finish());
+    for number in 0..count {
+        let cut = if number % 2 == 0 && !acknowledged.is_empty() {
+            dice.pick(acknowledged)
+        } else {
+            usize::try_from(dice.below(recording.len() as u64 + 1)).expect("a position")
+        };
+        let damage = dice.pick(&Damage::ALL);
+        let seed = dice.below(u64::MAX);
+        recording.write_image(cut, damage, seed, folder).expect("the image can be written");
+        let _kept = KeptOnFailure { recording, cut, damage, seed };
+        check(cut);
+    }
+}
+
+/// Writes the image of a cut to a folder of its own when the check of it fails.
+struct KeptOnFailure<'a> {
+    recording: &'a Recording,
+    cut: usize,
+    damage: Damage,
+    seed: u64,
+}
+
+impl Drop for KeptOnFailure<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let Self { recording, cut, damage, seed } = self;
+        println!(
+            "the power was cut after {cut} of {} operations with {damage:?}, seed {seed}",
+            recording.len()
+        );
+        let kept = tempfile::Builder::new().prefix("power-cut-").disable_cleanup(true).tempdir();
+        if let Ok(kept) = kept
+            && recording.write_image(*cut, *damage, *seed, kept.path()).is_ok()
+        {
+            println!("the disk at that moment is in {}", kept.path().display());
+        }
+    }
+}

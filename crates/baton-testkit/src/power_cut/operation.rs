@@ -1,0 +1,86 @@
+//! The recorded operations that change a disk, in the order in which they happened.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Number of a file or folder. It is never used again, whatever happens to the name.
+pub(super) type Node = u64;
+
+/// The folder that is mounted.
+pub(super) const ROOT: Node = 1;
+
+/// A name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) folder: Node,
+    pub(super) name: OsString,
+}
+
+/// Content of a new node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Folder,
+    Link(PathBuf),
+}
+
+/// An operation that changes what is on the disk, or makes changes durable.
+#[derive(Debug, Clone)]
+pub(super) enum Operation {
+    Create {
+        entry: Entry,
+        node: Node,
+        kind: Kind,
+        mode: u32,
+    },
+    Link {
+        entry: Entry,
+        node: Node,
+    },
+    Remove {
+        entry: Entry,
+        node: Node,
+    },
+    Rename {
+        from: Entry,
+        to: Entry,
+        node: Node,
+    },
+    Write {
+        node: Node,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    Resize {
+        node: Node,
+        size: u64,
+    },
+    SetMode {
+        node: Node,
+        mode: u32,
+    },
+    /// `fsync` or `fdatasync` of a file, `fsync` of a folder.
+    Sync {
+        node: Node,
+    },
+    /// Everything before this is on the disk, as after `sync` and a pause.
+    SyncEverything,
+}
+
+/// Everything that happened to a disk.
+#[derive(Debug)]
+pub struct Recording {
+    pub(super) operations: Vec<Operation>,
+}
+
+impl Recording {
+    /// Number of recorded operations: the power can be cut after 0 to this many.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Returns true if nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+}
