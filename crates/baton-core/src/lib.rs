@@ -25,6 +25,7 @@ pub mod task;
 mod text;
 mod time;
 mod token;
+mod token_estimate;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{Canonical, CanonicalError, HashError, Sha256Hash, canonicalize};
@@ -45,4 +46,5 @@ pub use session::{
 pub use text::require_plain_text;
 pub use time::{TimeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
+pub use token_estimate::estimate_tokens;
 pub use ulid::Ulid;

@@ -1,8 +1,8 @@
 //! `checkpoint.load`: give a saved context back, whole or as a view within a budget.
 
 use baton_core::checkpoint::{
-    Budget, Checkpoint, CheckpointRef, Level, Omission, Overflow, PersistableContext, View, ViewOptions,
-    WorkflowId,
+    Budget, Checkpoint, CheckpointRef, Level, Omission, Overflow, PersistableContext, Unlisted, View,
+    ViewOptions, WorkflowId,
 };
 use baton_core::{CheckpointId, Fault, Venture};
 use baton_store::{SpillFolder, Tx};
@@ -29,15 +29,17 @@ pub struct LoadCheckpointParams {
     /// The latest checkpoint of this workflow.
     #[serde(default)]
     pub session_id: Option<WorkflowId>,
-    /// Show at most so many bytes of context: what is critical whole, the rest condensed. Left out, all is shown.
+    /// Maximum bytes of context as compact JSON, for example 20000. Critical values are shown whole, the rest is
+    /// condensed. Omit to load the whole context.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_bytes: Option<i64>,
-    /// The same in tokens, of about four bytes each. Give either this or `maxBytes`.
+    /// Maximum model tokens of context and list of omissions, for example 4000. Give either this or `maxBytes`.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<i64>,
-    /// How short a value may become before it is rather left out.
+    /// How short a value may become before it is left out: `basic` keeps long pieces of few values, `aggressive` short
+    /// pieces of many.
     #[serde(default)]
     pub level: Option<Level>,
     /// The undertaking of the workflow; the configured one when left out.
@@ -68,17 +70,21 @@ pub struct LoadCheckpointOutput {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct ViewReport {
-    /// The budget.
-    pub budget_bytes: u64,
-    /// How many bytes of context are shown.
+    /// The budget in bytes; null for a budget in tokens.
+    pub budget_bytes: Option<u64>,
+    /// The budget in tokens; null for a budget in bytes.
+    pub budget_tokens: Option<u64>,
+    /// Bytes of the shown context as compact JSON.
     pub shown_bytes: u64,
-    /// About how many tokens that is.
+    /// Estimated tokens of the shown context. Real tokenizers rarely count more.
     pub shown_tokens: u64,
-    /// What was shortened or left out.
+    /// Values that were shortened or left out. A token budget lists the largest of them.
     pub omissions: Vec<Omission>,
-    /// Says that what is critical alone is larger than the budget, and is shown all the same.
+    /// Number and size of the omissions that are not listed; null when all are.
+    pub unlisted: Option<Unlisted>,
+    /// Set when the critical values alone exceed the budget; they are shown whole nevertheless.
     pub overflow: Option<Overflow>,
-    /// How to get at the rest.
+    /// How to load the rest.
     pub more: Option<String>,
 }
 
@@ -175,12 +181,20 @@ fn shown(
                 ViewOptions { budget, level: params.level.unwrap_or_default(), shares: classifier.shares() };
             let view = View::of(&classifier.classify(stored.as_map(), marked), options);
             let report = ViewReport {
-                budget_bytes: budget.bytes() as u64,
+                budget_bytes: match budget {
+                    Budget::Bytes(bytes) => Some(bytes as u64),
+                    Budget::Tokens(_) => None,
+                },
+                budget_tokens: match budget {
+                    Budget::Bytes(_) => None,
+                    Budget::Tokens(tokens) => Some(tokens as u64),
+                },
                 shown_bytes: view.size_bytes as u64,
-                shown_tokens: Budget::tokens_of(view.size_bytes) as u64,
-                more: (!view.omissions.is_empty())
+                shown_tokens: view.tokens as u64,
+                more: (!view.omissions.is_empty() || view.unlisted.is_some())
                     .then(|| format!("load {} without a budget for the whole context", checkpoint.id)),
                 omissions: view.omissions,
+                unlisted: view.unlisted,
                 overflow: view.overflow,
             };
             (view.context, Some(report))

@@ -1,5 +1,6 @@
 //! Views and explanations: what a budget leaves, what a mark does, how two checkpoints differ, why a key matters.
 
+use baton_core::estimate_tokens;
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
 
@@ -32,12 +33,21 @@ fn a_budget_shapes_the_view_and_not_the_checkpoint() {
                 let mut params = budget.clone();
                 params["level"] = level.into();
                 let shown = view(&stage, &saved, params);
-                assert!(text(&shown["context"]).len() <= 4_000);
+                let shown_text = text(&shown["context"]);
+                assert!(budget["maxBytes"].as_u64().is_none_or(|bytes| shown_text.len() as u64 <= bytes));
                 assert_eq!(shown["context"]["goal"], context["goal"], "what is critical is whole");
                 let report = &shown["view"];
-                assert_eq!((&report["budgetBytes"], &report["overflow"]), (&4_000.into(), &Value::Null));
-                assert_eq!(report["shownBytes"], text(&shown["context"]).len());
-                assert_eq!(report["shownTokens"], text(&shown["context"]).len().div_ceil(4));
+                assert_eq!(report["overflow"], Value::Null);
+                assert_eq!(
+                    (&report["budgetBytes"], &report["budgetTokens"]),
+                    (&budget["maxBytes"], &budget["maxTokens"])
+                );
+                assert_eq!(report["shownBytes"], shown_text.len());
+                assert_eq!(report["shownTokens"], estimate_tokens(&shown_text));
+                if let Some(tokens) = budget["maxTokens"].as_u64() {
+                    let answer = json!({ "context": shown["context"], "view": report });
+                    assert!(estimate_tokens(&text(&answer)) as u64 <= tokens, "{report}");
+                }
                 let omitted: Vec<&str> = report["omissions"]
                     .as_array()
                     .unwrap()

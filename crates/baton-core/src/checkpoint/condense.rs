@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::allot::{Want, fair_cap};
-use crate::classify::{byte_size, json_size, list_size, member_size, text_size};
+use crate::classify::{byte_size, is_chronological, json_size, list_size, member_size, text_size};
 
 /// The member of an object that says how many others are missing.
 const MARKER_KEY: &str = "…";
@@ -13,6 +13,30 @@ const MARKER_KEY: &str = "…";
 const MIN_PIECE_BYTES: usize = 12;
 /// Less room than this is not worth cutting another item for.
 const MIN_ITEM_BYTES: usize = 48;
+
+/// The end of a long text or array that matters more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Emphasis {
+    /// The beginning gets two thirds of the room.
+    Start,
+    /// The end gets five sixths: the latest entries of a log or conversation matter most.
+    End,
+}
+
+impl Emphasis {
+    /// Decides by the key of a value and by the value itself.
+    pub(super) fn of(key: &str, value: &Value) -> Self {
+        if is_chronological(key, value) { Self::End } else { Self::Start }
+    }
+
+    /// The part of the room that goes to the other end.
+    const fn other_end(self, room: usize) -> usize {
+        match self {
+            Self::Start => room / 3,
+            Self::End => room / 6,
+        }
+    }
+}
 
 /// Counts the bytes of the shortest form of a value.
 pub(super) fn min_size(value: &Value) -> usize {
@@ -26,15 +50,15 @@ pub(super) fn min_size(value: &Value) -> usize {
 }
 
 /// Shortens a value to at most `target` bytes of JSON, or to its shortest form when even that is longer.
-pub(super) fn condense(value: &Value, target: usize) -> Value {
+pub(super) fn condense(value: &Value, target: usize, emphasis: Emphasis) -> Value {
     let target = target.max(min_size(value));
     if json_size(value) <= target {
         return value.clone();
     }
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-        Value::String(text) => Value::String(condense_text(text, target)),
-        Value::Array(items) => Value::Array(condense_items(items, target)),
+        Value::String(text) => Value::String(condense_text(text, target, emphasis)),
+        Value::Array(items) => Value::Array(condense_items(items, target, emphasis)),
         Value::Object(members) => Value::Object(condense_members(members, target)),
     }
 }
@@ -55,12 +79,17 @@ fn marker_member_size(count: usize) -> usize {
     member_size(MARKER_KEY, text_size(&keys_marker(count)))
 }
 
-/// Keeps the beginning and, half as long, the end of a text.
-fn condense_text(text: &str, target: usize) -> String {
+/// Keeps both ends of a text, more of the one that matters more.
+fn condense_text(text: &str, target: usize, emphasis: Emphasis) -> String {
     let separator = if text.contains('\n') { "\n" } else { " " };
     let around = text_size(&bytes_marker(text.len())) + 2 * text_size(separator) - 2 * text_size("");
     let room = target.saturating_sub(around);
-    let (head, tail) = (head_of(text, room - room / 3), tail_of(text, room / 3));
+    let other = emphasis.other_end(room);
+    let (head_room, tail_room) = match emphasis {
+        Emphasis::Start => (room - other, other),
+        Emphasis::End => (other, room - other),
+    };
+    let (head, tail) = (head_of(text, head_room), tail_of(text, tail_room));
     let left_out = text.len() - head.len() - tail.len();
     let mut short = String::with_capacity(target);
     for piece in [head, bytes_marker(left_out).as_str(), tail] {
@@ -122,35 +151,41 @@ fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     [line, sentence, text.find(' ')].into_iter().flatten()
 }
 
-/// Keeps the first and the last items, more of the first; one that fits only in part is shortened.
-fn condense_items(items: &[Value], target: usize) -> Vec<Value> {
+/// Keeps the first and the last items, more of the end that matters more; one that fits only in part is shortened.
+fn condense_items(items: &[Value], target: usize, emphasis: Emphasis) -> Vec<Value> {
+    // Items are taken from the near end, the one that matters more, then from the far end.
+    let near_first: Vec<&Value> = match emphasis {
+        Emphasis::Start => items.iter().collect(),
+        Emphasis::End => items.iter().rev().collect(),
+    };
     let comma = ",".len();
     let marker_bytes = text_size(&items_marker(items.len(), items.len()));
+    let costs: Vec<usize> = near_first.iter().map(|item| json_size(item) + comma).collect();
     let mut room = target.saturating_sub("[]".len() + marker_bytes);
-    let costs: Vec<usize> = items.iter().map(|item| json_size(item) + comma).collect();
-    let mut take = |costs: &mut dyn Iterator<Item = &usize>, share: usize| {
-        let mut left = share;
-        let taken =
-            costs.take_while(|cost| left.checked_sub(**cost).map(|rest| left = rest).is_some()).count();
-        room -= share - left;
-        (taken, room)
+    let mut take = |costs: &mut dyn Iterator<Item = &usize>, reserved: usize| {
+        let fits = |cost: &&usize| {
+            let rest = room.checked_sub(**cost).filter(|rest| *rest >= reserved);
+            rest.map(|rest| room = rest).is_some()
+        };
+        (costs.take_while(fits).count(), room)
     };
-    let share = target.saturating_sub("[]".len() + marker_bytes);
-    let (mut head, left) = take(&mut costs.iter(), share - share / 3);
-    let (tail, left) = take(&mut costs[head..].iter().rev(), left);
-    let middle = &costs[head..costs.len() - tail];
-    let (more, left) = take(&mut middle.iter(), left);
-    head += more;
+    let (near, _) = take(&mut costs.iter(), emphasis.other_end(target));
+    let (far, _) = take(&mut costs[near..].iter().rev(), 0);
+    let (more, left) = take(&mut costs[near..costs.len() - far].iter(), 0);
+    let near = near + more;
 
-    let mut short: Vec<Value> = items[..head].to_vec();
-    let middle = &items[head..items.len() - tail];
+    let mut short: Vec<Value> = near_first[..near].iter().map(|item| (*item).clone()).collect();
+    let middle = &near_first[near..near_first.len() - far];
     let cut = middle.first().filter(|item| left >= MIN_ITEM_BYTES && min_size(item) + comma <= left);
-    short.extend(cut.map(|item| condense(item, left - comma)));
+    short.extend(cut.map(|item| condense(item, left - comma, emphasis)));
     let left_out = middle.len() - usize::from(cut.is_some());
     if left_out > 0 {
         short.push(Value::String(items_marker(left_out, items.len())));
     }
-    short.extend_from_slice(&items[items.len() - tail..]);
+    short.extend(near_first[near_first.len() - far..].iter().map(|item| (*item).clone()));
+    if emphasis == Emphasis::End {
+        short.reverse();
+    }
     short
 }
 
@@ -180,7 +215,7 @@ fn condense_members(members: &Map<String, Value>, target: usize) -> Map<String, 
     let cap = fair_cap(&wants, room.saturating_sub(names));
     let mut short: Map<String, Value> = order[..kept]
         .iter()
-        .map(|(key, value, want)| ((*key).clone(), condense(value, want.at(cap))))
+        .map(|(key, value, want)| ((*key).clone(), condense(value, want.at(cap), Emphasis::of(key, value))))
         .collect();
     if kept < order.len() {
         // A context that has this very key keeps its own value.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::condense::condense;
+use super::condense::{Emphasis, condense};
 use crate::classify::{push_index, push_key};
 
 /// Up to how many items arrays are aligned; longer ones are compared item by item.
@@ -146,7 +146,7 @@ impl Comparison {
             self.diff.unlisted += 1;
             return;
         }
-        let clip = |value: &Value| condense(value, self.limits.max_value_bytes);
+        let clip = |value: &Value| condense(value, self.limits.max_value_bytes, Emphasis::Start);
         let (old, new) = (old.map(clip), new.map(clip));
         self.diff.changes.push(Change { path: self.path.clone(), kind, old, new });
     }

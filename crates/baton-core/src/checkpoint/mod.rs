@@ -20,4 +20,4 @@ pub use runtime::{PersistableContext, RestoredContext, prepare_for_persistence, 
 pub use saved::SavedContext;
 pub use series::{Place, SERIES_LENGTH, needed_positions};
 pub use stored::{Checkpoint, CheckpointStatus, Labels, Workflow};
-pub use view::{Budget, Level, Omission, OmissionKind, Overflow, View, ViewOptions};
+pub use view::{Budget, Level, Omission, OmissionKind, Overflow, Unlisted, View, ViewOptions};

@@ -1,46 +1,35 @@
-//! What is shown of a context when not all of it fits.
+//! Budgeted views: the part of a context that is shown when not all of it fits.
 //!
-//! What is critical is always shown whole. The rest shares the room that is left: IMPORTANT and USEFUL each get their
-//! share of the budget, what a layer does not need goes to the next, and EPHEMERAL gets what nobody else wants. Within a
-//! layer short values stay whole and long ones are shortened evenly; only when there is no room for a useful piece of
-//! each are the longest left out.
+//! Critical values are always shown whole. The rest shares the remaining room: IMPORTANT and USEFUL each get their share
+//! of the budget, an unused share goes to the next layer, and EPHEMERAL gets what is left. Within a layer short values
+//! stay whole and long ones are shortened evenly; the longest are left out only when there is no room for a useful piece
+//! of each.
 //!
-//! The budget is for the context. The list of what is missing comes on top of it.
+//! A budget in bytes is for the context alone. A budget in tokens also covers the list of omissions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::condense::condense;
+use super::condense::{Emphasis, condense};
 use super::layout::{Layout, Leaf};
 use crate::classify::{Classification, Layer, Member, Shares, json_size, object_size};
+use crate::estimate_tokens;
 
-/// How many bytes of JSON count as one token. Characters outside ASCII take two to four bytes and so count as half a
-/// token to a whole one, which is about what tokenizers make of them.
-const BYTES_PER_TOKEN: usize = 4;
+/// Tokens of a view report besides its omissions: sizes, budget and the hint how to load the rest.
+const REPORT_TOKENS: usize = 80;
+/// Part of a token budget that the list of omissions may take: one in so many tokens.
+const OMISSION_SHARE: usize = 8;
+/// Attempts to fit a view into a token budget before the byte budget is halved each time.
+const FITTING_ATTEMPTS: usize = 6;
 
 /// How large a view may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// Bytes of JSON without blanks.
+    /// Bytes of compact JSON.
     Bytes(usize),
-    /// Tokens, estimated as four bytes each.
+    /// Model tokens of compact JSON, as estimated by [`estimate_tokens`], omissions included.
     Tokens(usize),
-}
-
-impl Budget {
-    /// Gives the budget in bytes.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Tokens(tokens) => tokens.saturating_mul(BYTES_PER_TOKEN),
-        }
-    }
-
-    /// Estimates how many tokens a text of so many bytes is.
-    pub const fn tokens_of(bytes: usize) -> usize {
-        bytes.div_ceil(BYTES_PER_TOKEN)
-    }
 }
 
 /// How short a value may become before it is rather left out.
@@ -90,10 +79,25 @@ pub struct View {
     pub context: Map<String, Value>,
     /// Its bytes as JSON without blanks.
     pub size_bytes: usize,
+    /// Its estimated tokens as compact JSON.
+    pub tokens: usize,
     /// What was shortened or left out, in the order of the keys; empty when the whole context is shown.
     pub omissions: Vec<Omission>,
-    /// Says that what is critical alone is larger than the budget.
+    /// Further omissions that a token budget has no room to list.
+    pub unlisted: Option<Unlisted>,
+    /// Set when the critical values alone exceed the budget.
     pub overflow: Option<Overflow>,
+}
+
+/// Omissions that are not listed one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Unlisted {
+    /// Number of further values that were shortened or left out.
+    pub count: usize,
+    /// Their bytes in the checkpoint.
+    pub original_bytes: usize,
 }
 
 /// A part of a context that a view does not show whole. The checkpoint has it under this path.
@@ -137,26 +141,25 @@ pub struct Overflow {
 impl View {
     /// Makes the view of a classified context.
     ///
-    /// The view is never larger than the budget, unless it says so in [`View::overflow`]. Critical values are unchanged.
-    /// A larger budget never loses a key that a smaller one has.
+    /// The view is never larger than the budget unless [`View::overflow`] is set. Critical values are unchanged. A larger
+    /// budget in bytes never loses a key that a smaller one has.
     pub fn of(classification: &Classification<'_>, options: ViewOptions) -> Self {
+        match options.budget {
+            Budget::Bytes(bytes) => Self::within_bytes(classification, bytes, options),
+            Budget::Tokens(tokens) => Self::within_tokens(classification, tokens, options),
+        }
+    }
+
+    fn within_bytes(classification: &Classification<'_>, budget: usize, options: ViewOptions) -> Self {
         let context = classification.context();
-        let budget = options.budget.bytes();
-        let whole = object_size(context);
-        if whole <= budget {
-            return Self {
-                context: context.clone(),
-                size_bytes: whole,
-                omissions: Vec::new(),
-                overflow: None,
-            };
+        if object_size(context) <= budget {
+            return Self::new(context.clone(), Vec::new(), None);
         }
         let mut layout = Layout::new(classification.members(), options.level);
-        let critical = layout.keep_critical();
-        let overflow = (critical.max("{}".len()) > budget)
-            .then(|| Overflow { budget_bytes: budget, critical_bytes: critical.max("{}".len()) });
+        let critical_bytes = layout.keep_critical().max("{}".len());
+        let overflow = (critical_bytes > budget).then_some(Overflow { budget_bytes: budget, critical_bytes });
         if overflow.is_none() {
-            let room = layout.allowances(budget, critical, options.shares);
+            let room = layout.allowances(budget, critical_bytes, options.shares);
             for (layer, allowance) in
                 [Layer::Important, Layer::Useful, Layer::Ephemeral].into_iter().zip(room)
             {
@@ -165,8 +168,95 @@ impl View {
         }
         let mut writer = Writer { leaves: layout.into_leaves().into_iter(), omissions: Vec::new() };
         let context = writer.members(classification.members());
-        Self { size_bytes: object_size(&context), context, omissions: writer.omissions, overflow }
+        Self::new(context, writer.omissions, overflow)
     }
+
+    /// Finds the byte budget whose view has at most `budget` tokens. Bytes per token differ by a factor of two between
+    /// contexts, so the ratio of this context is measured and corrected until the view fits.
+    fn within_tokens(classification: &Classification<'_>, budget: usize, options: ViewOptions) -> Self {
+        let context = classification.context();
+        let whole = Self::new(context.clone(), Vec::new(), None);
+        if whole.tokens <= budget {
+            return whole;
+        }
+        let mut layout = Layout::new(classification.members(), options.level);
+        let critical_bytes = layout.keep_critical().max("{}".len());
+        let room = budget.saturating_sub(REPORT_TOKENS + budget / OMISSION_SHARE);
+        let mut bytes = scale(whole.size_bytes, room, whole.tokens);
+        let mut attempts = 0;
+        loop {
+            bytes = bytes.max(critical_bytes);
+            let mut view = Self::within_bytes(classification, bytes, options);
+            view.limit_omissions(budget / OMISSION_SHARE);
+            let tokens = view.tokens + view.omission_tokens() + REPORT_TOKENS;
+            if tokens <= budget {
+                return view;
+            }
+            if bytes == critical_bytes {
+                view.limit_omissions(0);
+                let budget_bytes = scale(bytes, budget, view.tokens);
+                view.overflow = (view.tokens > budget).then_some(Overflow { budget_bytes, critical_bytes });
+                return view;
+            }
+            attempts += 1;
+            bytes = if attempts <= FITTING_ATTEMPTS {
+                scale(bytes, budget, tokens).min(bytes - 1)
+            } else {
+                bytes / 2
+            };
+        }
+    }
+
+    fn new(context: Map<String, Value>, omissions: Vec<Omission>, overflow: Option<Overflow>) -> Self {
+        let text = serde_json::to_string(&context).unwrap_or_default();
+        Self {
+            size_bytes: text.len(),
+            tokens: estimate_tokens(&text),
+            context,
+            omissions,
+            unlisted: None,
+            overflow,
+        }
+    }
+
+    /// Keeps the largest omissions that fit into a number of tokens, in their order, and counts the others.
+    fn limit_omissions(&mut self, tokens: usize) {
+        let mut order: Vec<usize> = (0..self.omissions.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.omissions[*index].original_bytes));
+        let mut left = tokens;
+        let listed = order
+            .iter()
+            .take_while(|index| {
+                left.checked_sub(json_tokens(&self.omissions[**index])).map(|rest| left = rest).is_some()
+            })
+            .count();
+        let mut is_listed = vec![false; self.omissions.len()];
+        for index in &order[..listed] {
+            is_listed[*index] = true;
+        }
+        let mut unlisted = self.unlisted.unwrap_or_default();
+        unlisted.count += order.len() - listed;
+        unlisted.original_bytes +=
+            order[listed..].iter().map(|index| self.omissions[*index].original_bytes).sum::<usize>();
+        self.unlisted = (unlisted.count > 0).then_some(unlisted);
+        let mut flags = is_listed.into_iter();
+        self.omissions.retain(|_| flags.next().unwrap_or(false));
+    }
+
+    fn omission_tokens(&self) -> usize {
+        json_tokens(&self.omissions) + self.unlisted.as_ref().map_or(0, json_tokens)
+    }
+}
+
+/// Estimates the tokens of a value as compact JSON.
+fn json_tokens(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(0, |text| estimate_tokens(&text))
+}
+
+/// Returns `number * numerator / denominator` without overflow.
+fn scale(number: usize, numerator: usize, denominator: usize) -> usize {
+    let product = number as u128 * numerator as u128 / denominator.max(1) as u128;
+    usize::try_from(product).unwrap_or(usize::MAX)
 }
 
 /// Writes what is kept, and notes what is not.
@@ -206,7 +296,8 @@ impl Writer<'_> {
 
     fn leaf(&mut self, member: &Member<'_>) -> Option<Value> {
         let leaf = self.leaves.next()?;
-        let shown = leaf.kept.map(|bytes| condense(leaf.value, bytes));
+        let shown =
+            leaf.kept.map(|bytes| condense(leaf.value, bytes, Emphasis::of(member.key(), leaf.value)));
         let kept_bytes = shown.as_ref().map(json_size);
         if kept_bytes != Some(leaf.want.full) {
             self.note(member, leaf.layer, kept_bytes);

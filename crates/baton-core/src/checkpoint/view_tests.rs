@@ -94,11 +94,87 @@ fn harder_levels_keep_more_keys() {
     assert!(basic < standard && standard < aggressive, "{basic} {standard} {aggressive}");
 }
 
+fn view_in_tokens(context: &Value, tokens: usize) -> View {
+    let classifier = Classifier::builtin();
+    let classification = classifier.classify(context.as_object().unwrap(), &[]);
+    let budget = Budget::Tokens(tokens);
+    View::of(&classification, ViewOptions { budget, level: Level::Standard, shares: Shares::default() })
+}
+
+/// Estimates the tokens of everything that a reader of a view gets.
+fn tokens_with_omissions(view: &View) -> usize {
+    let omissions = serde_json::to_string(&(&view.omissions, &view.unlisted)).unwrap();
+    estimate_tokens(&Value::Object(view.context.clone()).to_string()) + estimate_tokens(&omissions)
+}
+
 #[test]
-fn tokens_are_four_bytes() {
-    assert_eq!(Budget::Tokens(100).bytes(), 400);
-    assert_eq!(Budget::tokens_of(401), 101);
-    assert_eq!(Budget::Tokens(usize::MAX).bytes(), usize::MAX);
+fn a_token_budget_covers_the_omissions_too() {
+    let context = context();
+    for budget in [200, 400, 800, 1600] {
+        let shown = view_in_tokens(&context, budget);
+        let tokens = tokens_with_omissions(&shown);
+        assert!(tokens <= budget && shown.overflow.is_none(), "{tokens} of {budget}");
+        assert!(budget < 800 || tokens > budget * 6 / 10, "{tokens} of {budget}");
+        assert_eq!(shown.tokens, estimate_tokens(&Value::Object(shown.context.clone()).to_string()));
+    }
+    assert_eq!(Value::Object(view_in_tokens(&context, usize::MAX).context), context);
+}
+
+#[test]
+fn dense_contexts_get_fewer_bytes_for_the_same_tokens() {
+    let prose = json!({ "notes": "This is a plain sentence about the importer. ".repeat(200) });
+    let numbers = json!({ "notes": (0..2000).map(|number| number * 7919).collect::<Vec<u32>>() });
+    let bytes = |context| view_in_tokens(context, 500).size_bytes;
+    assert!(bytes(&prose) > bytes(&numbers) * 3 / 2, "{} {}", bytes(&prose), bytes(&numbers));
+}
+
+#[test]
+fn omissions_beyond_their_share_of_a_token_budget_are_counted() {
+    let context: Value = (0..300)
+        .map(|number| (format!("build_log_{number}"), json!(format!("INFO {number} ").repeat(20 + number))))
+        .collect::<Map<String, Value>>()
+        .into();
+    let shown = view_in_tokens(&context, 600);
+    let unlisted = shown.unlisted.unwrap();
+    let missing = 300 - shown.context.len();
+    assert_eq!(shown.omissions.len() + unlisted.count, missing);
+    assert!(unlisted.original_bytes > 0 && !shown.omissions.is_empty());
+    let largest = shown.omissions.iter().map(|omission| omission.original_bytes).max();
+    let all = context.as_object().unwrap().values().map(|value| value.to_string().len()).max();
+    assert_eq!(largest, all, "the largest omissions are listed");
+}
+
+#[test]
+fn too_many_critical_tokens_are_shown_and_reported() {
+    let context = json!({ "goal": "one two three four ".repeat(200), "plan": "y" });
+    let shown = view_in_tokens(&context, 100);
+    assert_eq!(shown.context["goal"], context["goal"]);
+    assert!(shown.overflow.is_some());
+    assert!(shown.omissions.is_empty() && shown.unlisted.is_some_and(|unlisted| unlisted.count == 1));
+}
+
+#[test]
+fn a_conversation_keeps_its_latest_messages() {
+    let messages: Vec<Value> = (0..200).map(|number| json!(format!("message number {number}"))).collect();
+    for key in ["messages", "log", "steps"] {
+        let list = json!(messages);
+        let short = condense(&list, 600, Emphasis::of(key, &list));
+        let short = short.as_array().unwrap();
+        let late = short.iter().filter(|item| messages[150..].contains(item)).count();
+        assert_eq!(short.last(), messages.last());
+        assert!(late * 2 > short.len(), "{short:?}");
+    }
+}
+
+#[test]
+fn a_long_list_of_prompts_fits_a_small_budget() {
+    let prompts: Vec<String> =
+        (0..100).map(|number| format!("Please change file {number}. ").repeat(4)).collect();
+    let context = json!({ "goal": "Ship it", "userPrompts": prompts });
+    let shown = view(&context, 1000);
+    assert!(shown.overflow.is_none() && shown.size_bytes <= 1000);
+    let kept = shown.context["userPrompts"].as_array().unwrap();
+    assert_eq!(kept.last().unwrap(), prompts.last().unwrap());
 }
 
 /// The keys of a context that are classified one by one and that a view of it still has.
@@ -157,6 +233,16 @@ proptest! {
         prop_assert_eq!(&View::of(&classification, options(budget, level)), &shown);
         assert_critical_is_unchanged(classification.members(), &shown.context, &mut Vec::new())?;
         prop_assert_eq!(shown.omissions.is_empty(), shown.context == context);
+    }
+
+    #[test]
+    fn a_view_in_tokens_fits_or_reports_an_overflow(context in any_context(), budget in 100..3000_usize) {
+        let value = Value::Object(context);
+        let shown = view_in_tokens(&value, budget);
+        prop_assert!(tokens_with_omissions(&shown) <= budget + 20 || shown.overflow.is_some() || shown.tokens <= budget);
+        let critical_fits = shown.overflow.is_none_or(|_| shown.tokens > budget);
+        prop_assert!(critical_fits);
+        prop_assert_eq!(shown.omissions.is_empty() && shown.unlisted.is_none(), Value::Object(shown.context) == value);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! The last word of a key is its head, as in `planLog` and `decision_plan`, and decides unless it says nothing
 //! (`goalText`). Known phrases come before it, since a decision log is not a log. Any other word is a weaker sign.
 
+use serde_json::Value;
+
 use super::topic::Topic;
 use super::vocabulary::{is_filler, is_modifier, topic_of_phrase, topic_of_word, topic_within};
 use super::words::{is_unspaced, singulars, split};
@@ -25,8 +27,67 @@ pub(super) enum Strength {
     Mentions,
 }
 
+/// Words for lists whose entries are in the order of time.
+const CHRONOLOGICAL: &[&str] = &[
+    "action",
+    "attempt",
+    "changelog",
+    "chat",
+    "command",
+    "conversation",
+    "dialogue",
+    "event",
+    "history",
+    "iteration",
+    "journal",
+    "log",
+    "message",
+    "output",
+    "prompt",
+    "run",
+    "stderr",
+    "stdout",
+    "step",
+    "timeline",
+    "trace",
+    "transcript",
+    "turn",
+    "update",
+];
+
+/// Tells whether the end of a list or text is its latest part, by its key or because its items are chat messages.
+pub(crate) fn is_chronological(key: &str, value: &Value) -> bool {
+    let is_listed = |word: &str| CHRONOLOGICAL.contains(&word);
+    let words = split(key);
+    let named = words
+        .iter()
+        .rev()
+        .find(|word| !is_filler(word))
+        .is_some_and(|word| is_listed(word) || singulars(word).any(|singular| is_listed(&singular)));
+    let items = value.as_array().map_or(&[][..], Vec::as_slice);
+    named || (!items.is_empty() && items.iter().all(|item| item.get("role").is_some()))
+}
+
+/// Endings of file names. `plan.steps` is a dotted key, `plan.md` a file.
+const FILE_EXTENSIONS: &[&str] = &[
+    "bash", "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "env", "go", "gradle", "h", "hpp", "html",
+    "ini", "ipynb", "java", "js", "json", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mjs", "php",
+    "proto", "ps1", "py", "rb", "rs", "rst", "scala", "scss", "sh", "sql", "svelte", "swift", "tf", "toml",
+    "ts", "tsx", "txt", "vue", "xml", "yaml", "yml",
+];
+
+/// Tells whether a key is the path or name of a file. The words in a path describe the file, not the value.
+fn is_file_path(key: &str) -> bool {
+    let extension = key.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let is_file = extension.is_some_and(|extension| FILE_EXTENSIONS.contains(&extension.as_str()));
+    !key.contains(char::is_whitespace) && (is_file || key.contains(['/', '\\']))
+}
+
 /// Reads what a key says about its value.
 pub(super) fn read_key(key: &str) -> Option<KeySign> {
+    if is_file_path(key) {
+        return None;
+    }
     let words = split(key);
     let sign = |(topic, words), strength| KeySign { topic, words, strength };
     if let Some(found) = phrase_in(&words).or_else(|| modifier_in(&words)) {
@@ -82,6 +143,61 @@ mod tests {
         assert_eq!(topic("definitionOfDone"), Some(Topic::Requirement));
         assert_eq!(topic("raw_plan"), Some(Topic::RawOutput));
         assert_eq!(topic("exampleResponses"), Some(Topic::Example));
+    }
+
+    #[test]
+    fn words_in_a_file_path_do_not_classify_its_value() {
+        for key in [
+            "src/decision/log.rs",
+            "docs\\plan.md",
+            "requirements.txt",
+            "/tmp/goal",
+            "goal.test.ts",
+            "debug/",
+        ] {
+            assert_eq!(read_key(key), None, "{key}");
+        }
+        assert_eq!(topic("project.goal"), Some(Topic::Goal));
+        assert_eq!(topic("Decision: and/or"), Some(Topic::Decision));
+    }
+
+    #[test]
+    fn ids_that_find_the_work_again_are_not_mere_identifiers() {
+        for key in ["workflowId", "workflow_id", "taskId", "checkpointId", "issue_id", "ticketId"] {
+            assert_eq!(topic(key), Some(Topic::Place), "{key}");
+        }
+        assert_eq!(topic("requestId"), Some(Topic::Identifier));
+    }
+
+    #[test]
+    fn a_list_of_prompts_is_not_an_instruction() {
+        for key in ["userPrompts", "user_messages", "prompts", "userInputs"] {
+            assert_eq!(topic(key), Some(Topic::Requests), "{key}");
+        }
+        assert_eq!(topic("systemPrompt"), Some(Topic::Instruction));
+        assert_eq!(topic("userPrompt"), Some(Topic::Instruction));
+    }
+
+    #[test]
+    fn logs_messages_and_steps_are_chronological() {
+        let none = Value::Null;
+        for key in [
+            "messages",
+            "log",
+            "steps",
+            "buildLog",
+            "conversation_history",
+            "toolOutputs",
+            "userPrompts",
+            "turnList",
+        ] {
+            assert!(is_chronological(key, &none), "{key}");
+        }
+        for key in ["goals", "files", "plan", "examples", ""] {
+            assert!(!is_chronological(key, &none), "{key}");
+        }
+        assert!(is_chronological("x", &serde_json::json!([{ "role": "user" }, { "role": "assistant" }])));
+        assert!(!is_chronological("x", &serde_json::json!([{ "role": "user" }, 1])));
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod words;
 pub(crate) use classifier::Member;
 pub use classifier::{Classification, Classifier, Explanation};
 pub use content::Heuristic;
+pub(crate) use key_rules::is_chronological;
 pub use layer::{Layer, LayerBytes, Shares};
 pub use path::find_key;
 pub(crate) use path::{push_index, push_key};

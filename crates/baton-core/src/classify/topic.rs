@@ -18,6 +18,7 @@ pub(super) enum Topic {
     OpenPoint,
     Summary,
     Preference,
+    Requests,
     Place,
     Analysis,
     Example,
@@ -52,6 +53,7 @@ impl Topic {
             | Self::OpenPoint
             | Self::Summary
             | Self::Preference
+            | Self::Requests
             | Self::Place => Layer::Important,
             Self::Analysis | Self::Example | Self::Note | Self::Reference | Self::History | Self::Setting => {
                 Layer::Useful
@@ -70,7 +72,10 @@ impl Topic {
     /// Tells whether a value about this, found inside something critical, is a part of it: the deadline of a
     /// constraint is a date, and its limits are numbers of seconds.
     pub(super) const fn is_detail(self) -> bool {
-        matches!(self, Self::Time | Self::Duration | Self::Identifier | Self::Metric | Self::Machine)
+        matches!(
+            self,
+            Self::Place | Self::Time | Self::Duration | Self::Identifier | Self::Metric | Self::Machine
+        )
     }
 
     /// The id of the rule, and what it says in an explanation.
@@ -89,6 +94,7 @@ impl Topic {
             Self::OpenPoint => ("key:open-point", "an open point"),
             Self::Summary => ("key:summary", "a summary"),
             Self::Preference => ("key:preference", "a preference"),
+            Self::Requests => ("key:requests", "the user's requests over time"),
             Self::Place => ("key:place", "where the work happens"),
             Self::Analysis => ("key:analysis", "detailed analysis"),
             Self::Example => ("key:example", "an example"),

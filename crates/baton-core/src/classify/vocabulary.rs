@@ -184,6 +184,14 @@ const PHRASES: &[(Topic, &str)] = &[
     ),
     (Topic::Reference, "relevant files|files touched|see also|search results|search result"),
     (Topic::Time, "last updated|last modified|last seen|last sync"),
+    (
+        Topic::Place,
+        "workflow id|task id|checkpoint id|ticket id|issue id|issue number|pull request id|pr number",
+    ),
+    (
+        Topic::Requests,
+        "user prompts|user messages|user inputs|user queries|user requests|prompts|previous prompts",
+    ),
     (Topic::Identifier, "cache key|session key|idempotency key|commit sha|run number"),
     (Topic::Metric, "token usage|retry count|rate limit"),
     (

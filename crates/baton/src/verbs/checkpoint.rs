@@ -100,13 +100,13 @@ pub(crate) enum LevelArg {
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     wanted: WantedArgs,
-    /// Show at most so many bytes: what is critical whole, the rest condensed
+    /// Maximum bytes of context; critical values are shown whole, the rest is condensed
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     max_bytes: Option<i64>,
-    /// The same in tokens, of about four bytes each
+    /// Maximum model tokens of context and list of omissions
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
     max_tokens: Option<i64>,
-    /// How short a value may become before it is rather left out
+    /// How short a value may become before it is left out [default: standard]
     #[arg(long, value_enum)]
     level: Option<LevelArg>,
     #[command(flatten)]
@@ -304,7 +304,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
         if let Some(view) = &output.view
             && let Some(more) = &view.more
         {
-            let omitted = view.omissions.len();
+            let omitted = view.omissions.len() + view.unlisted.map_or(0, |unlisted| unlisted.count);
             note(&format!(
                 "{} bytes shown, {omitted} values condensed or left out: {more}",
                 view.shown_bytes
@@ -312,7 +312,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
         }
         if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
             note(&format!(
-                "what is critical alone has {} bytes, more than the budget of {}",
+                "the critical values alone have {} bytes, more than the budget of {}",
                 overflow.critical_bytes, overflow.budget_bytes
             ));
         }
