@@ -30,7 +30,7 @@ pub fn check_each_cut(
 ) {
     let mut dice = Dice::new(RandomState::new().build_hasher().finish());
     for number in 0..count {
-        let cut = if number % 2 == 0 && !acknowledged.is_empty() {
+        let cut = if number.is_multiple_of(2) && !acknowledged.is_empty() {
             dice.pick(acknowledged)
         } else {
             usize::try_from(dice.below(recording.len() as u64 + 1)).expect("a position")

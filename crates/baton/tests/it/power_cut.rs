@@ -140,7 +140,7 @@ fn write_to_store(
                         "sessionId": workflow, "venture": VENTURE, "context": context(&workflow, number),
                     });
                     send("/api/checkpoints", format!("{name}-save"), save);
-                    if turn % 2 == 0 {
+                    if turn.is_multiple_of(2) {
                         let end = json!({ "session_id": session_id, "handoff": { "summary": name } });
                         send("/eod", format!("{name}-end"), end);
                     }
@@ -260,7 +260,7 @@ fn check_store(home: &Home, cut: usize, requests: &[Step<Request>], reports: &[S
     assert_eq!(saved, count("/api/checkpoints"), "a checkpoint is there twice");
     server.kill();
     // Those that were cut off, and some that were acknowledged.
-    for begun in begun_reports().filter(|begun| begun.acknowledged > cut || begun.what % 4 == 0) {
+    for begun in begun_reports().filter(|begun| begun.acknowledged > cut || begun.what.is_multiple_of(4)) {
         report(home, begun.what);
     }
     let all: Vec<u64> = begun_reports().map(|report| report.what).collect();
