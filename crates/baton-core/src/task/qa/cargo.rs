@@ -1,13 +1,14 @@
-//! `cargo test` and `cargo nextest run`.
+//! `cargo test`, `cargo fmt --check`, and the lines that cargo prints around every command.
 
-use super::clippy;
+use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count, place};
+use super::{clippy, nextest};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("cargo-test");
     let mut seen = false;
-    for line in text.lines() {
-        if let Some(rest) = line.trim_start().strip_prefix("test result: ") {
+    for line in own_lines(text) {
+        if let Some(rest) = line.strip_prefix("test result: ") {
             seen = true;
             run.passed += count(rest, "passed").unwrap_or(0);
             run.failed += count(rest, "failed").unwrap_or(0);
@@ -16,9 +17,8 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             run.fail(QaFailure::test(name));
         }
     }
-    let nextest = read_nextest(text, &mut run);
-    let refused = complaints(text, seen || nextest);
-    // A binary that ends before its tests do has no result, and a build that fails has none at all.
+    let refused = complaints(text, seen);
+    // A test binary that crashes has no result line, and a failed build has no results at all.
     if run.is_clean() {
         run.errors = refused.len() as u64;
         for (name, message) in &refused {
@@ -26,10 +26,25 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         }
     }
     add_panics(text, &mut run);
-    (seen || nextest || !refused.is_empty()).then_some(run)
+    (seen || !refused.is_empty()).then(|| run.with_test_count())
 }
 
-/// What cargo itself calls an error: a name for it, and its words. What tests print is none of its.
+/// Lines outside of the output of nextest, which repeats the output of the test binaries it runs.
+fn own_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_nextest = false;
+    let nextest = text.lines().any(|line| line.trim_start().starts_with("Summary ["));
+    text.lines().filter(move |line| {
+        let bare = line.trim_start();
+        if bare.starts_with("Starting ") && bare.contains(" across ") {
+            in_nextest = true;
+        } else if bare.starts_with("Summary [") {
+            in_nextest = false;
+        }
+        !in_nextest && !(nextest && line.starts_with(' '))
+    })
+}
+
+/// Errors that cargo itself reports: a name and the message. Output of tests is excluded.
 fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     let clippy = clippy::ran(text);
     let mut found = Vec::new();
@@ -40,13 +55,9 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     };
     let mut running = false;
     let mut builds = false;
-    for line in text.lines() {
-        builds |=
-            ["Compiling ", "Building ", "Running "].iter().any(|word| line.trim_start().starts_with(word));
-        if is_start(line) {
-            if running {
-                add("run", "the tests broke off");
-            }
+    for line in own_lines(text) {
+        builds |= ["Compiling ", "Running "].iter().any(|word| line.trim_start().starts_with(word));
+        if test_count(line).is_some() {
             running = true;
         } else if line.starts_with("test result: ") {
             running = false;
@@ -59,7 +70,7 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
         };
         if ["test failed", "doctest failed", "bench failed"].iter().any(|word| message.starts_with(word)) {
             let target = message.split('`').nth(1).unwrap_or("run");
-            add(target, "the tests broke off");
+            add(target, "the test binary failed");
             running = false;
         } else if message.starts_with("could not compile") {
             if message.contains("test") || !clippy {
@@ -69,17 +80,137 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
             add("cargo", message);
         }
     }
-    if running {
-        add("run", "the tests broke off");
-    }
     found
 }
 
-/// `running 3 tests`
-fn is_start(line: &str) -> bool {
-    line.strip_prefix("running ")
-        .and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")))
-        .is_some_and(|number| number.parse::<u64>().is_ok())
+/// `Diff in src/lib.rs:1:`, and lines that rustfmt cannot parse.
+pub(super) fn read_fmt(text: &str) -> Option<QaRun> {
+    let mut run = QaRun::of("cargo-fmt");
+    for line in text.lines() {
+        let Some(at) = line.strip_prefix("Diff in ") else { continue };
+        let at = at.trim_end_matches(':').replace(" at line ", ":");
+        if let Some((file, line)) = place(&at) {
+            run.errors += 1;
+            run.fail(QaFailure::at("format", file, Some(line), "not formatted"));
+        }
+    }
+    (run.errors > 0).then_some(run)
+}
+
+/// What cargo must print next for its output to be complete.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Nothing,
+    Finished,
+    Binary,
+    Tests,
+}
+
+/// Status lines, warnings and test results of one or more cargo commands, all of them complete.
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let mut awaited = Awaited::Nothing;
+    let (mut at, mut end) = (0, 0);
+    while let Some(line) = lines.get(at) {
+        let used = if line.is_empty() {
+            1
+        } else if let Some(next) = status_line(line) {
+            // A build that is still running, or a binary without results, is followed only by its own lines.
+            let is_late = matches!(
+                (awaited, next),
+                (Awaited::Finished, Awaited::Tests)
+                    | (Awaited::Tests, _)
+                    | (Awaited::Binary, Awaited::Finished)
+            );
+            if is_late {
+                return None;
+            }
+            awaited = next;
+            1
+        } else if let Some(used) = warning(&lines[at..], awaited != Awaited::Nothing) {
+            used
+        } else if let Some(used) = test_block(&lines[at..]) {
+            awaited = Awaited::Nothing;
+            used
+        } else if let Some(section) = nextest::clean(&lines[at..]).filter(|_| awaited == Awaited::Binary) {
+            awaited = Awaited::Nothing;
+            section.lines
+        } else {
+            break;
+        };
+        at += used;
+        if !line.is_empty() {
+            end = at;
+        }
+    }
+    Section::new("cargo", end).filter(|_| awaited == Awaited::Nothing)
+}
+
+/// Reads a line with a verb that cargo aligns to the right.
+fn status_line(line: &str) -> Option<Awaited> {
+    let (verb, rest) = line.strip_prefix(' ')?.trim_start().split_once(' ')?;
+    match verb {
+        "Compiling" | "Checking" | "Building" | "Documenting" => Some(Awaited::Finished),
+        "Downloading" | "Downloaded" | "Updating" | "Locking" | "Adding" | "Removing" | "Fresh"
+        | "Blocking" | "Dirty" => Some(Awaited::Finished),
+        "Finished" if rest.starts_with("`test`") || rest.starts_with("`bench`") => Some(Awaited::Binary),
+        "Finished" if rest.starts_with('`') => Some(Awaited::Nothing),
+        "Executable" | "Generated" => Some(Awaited::Nothing),
+        "Running" if rest.contains('(') => Some(Awaited::Tests),
+        "Doc-tests" => Some(Awaited::Tests),
+        _ => None,
+    }
+}
+
+/// A compiler warning and the lines below it.
+fn warning(lines: &[&str], building: bool) -> Option<usize> {
+    let first = lines.first()?;
+    if !(first.starts_with("warning: ") || first.starts_with("warning[")) || first.contains("build failed") {
+        return None;
+    }
+    let below = lines.get(1).is_some_and(|line| line.trim_start().starts_with("--> "));
+    let total = first.contains(" generated ") && first.contains(" warning");
+    let more = lines[1..].iter().take_while(|line| belongs_to_warning(line)).count();
+    (building || below || total).then_some(1 + more)
+}
+
+fn belongs_to_warning(line: &str) -> bool {
+    let is_source = line.starts_with(|letter: char| letter.is_ascii_digit()) && line.contains([' ', '|']);
+    let is_frame = line.starts_with(' ') && status_line(line).is_none();
+    is_source || is_frame || ["help:", "note:", "..."].iter().any(|word| line.starts_with(word))
+}
+
+/// From `running 3 tests` to `test result: ok.`, with as many results as tests.
+fn test_block(lines: &[&str]) -> Option<usize> {
+    let expected = test_count(lines.first()?)?;
+    for (at, line) in lines.iter().enumerate().skip(1) {
+        if let Some(rest) = line.strip_prefix("test result: ok. ") {
+            let number = |word| count(rest, word).unwrap_or(0);
+            let sum = number("passed") + number("ignored") + number("measured");
+            let mut used = at + 1;
+            // Merged documentation tests end with how long they took.
+            while lines.get(used).is_some_and(|line| line.starts_with("all doctests ran in ")) {
+                used += 1;
+            }
+            return (sum == expected && number("failed") == 0).then_some(used);
+        }
+        let result = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... "));
+        let passed = result.is_some_and(|(_, result)| {
+            result == "ok"
+                || result.starts_with("ok <")
+                || result.starts_with("ignored")
+                || result.starts_with("bench:")
+        });
+        if !passed && (test_count(line).is_some() || status_line(line).is_some() || !is_harmless(line)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Number of tests of `running 3 tests`.
+fn test_count(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("running ")?;
+    rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test"))?.parse().ok()
 }
 
 /// `test module::name ... FAILED`
@@ -89,45 +220,8 @@ fn failed_test(line: &str) -> Option<&str> {
         .map(|name| name.trim_end_matches(" - should panic"))
 }
 
-/// `Summary [   1.234s] 10 tests run: 8 passed (1 slow), 2 failed, 3 skipped`
-fn read_nextest(text: &str, run: &mut QaRun) -> bool {
-    let is_summary = |line: &&str| line.starts_with("Summary [") && line.contains("run:");
-    let mut seen = false;
-    for summary in text.lines().map(str::trim_start).filter(is_summary) {
-        seen = true;
-        let (before, counts) = summary.split_once("run:").unwrap_or((summary, ""));
-        run.tool = "cargo-nextest".into();
-        run.passed += count(counts, "passed").unwrap_or(0);
-        run.failed += ["failed", "timed", "exec"].iter().filter_map(|word| count(counts, word)).sum::<u64>();
-        run.skipped += count(counts, "skipped").unwrap_or(0);
-        // `3/10 tests run`: the others were not.
-        let begun = before.split(']').nth(1).and_then(|rest| rest.split_whitespace().next()?.split_once('/'));
-        if let Some((_, all)) = begun.filter(|(some, all)| some != all) {
-            run.errors += 1;
-            let message = QaFailure::say(&format!("not all of {all} tests were run"));
-            run.fail(QaFailure { message, ..QaFailure::test("run") });
-        }
-    }
-    if !seen {
-        return false;
-    }
-    for line in text.lines() {
-        let bare = line.trim_start();
-        let failed =
-            ["FAIL [", "TIMEOUT [", "SIGABRT [", "SIGSEGV ["].into_iter().any(|mark| bare.starts_with(mark));
-        if let Some(name) = bare.split(']').nth(1).filter(|_| failed) {
-            // The number of the test within the run may stand before its name: `(12/40) crate module::name`.
-            let name = name.trim_start();
-            let name =
-                name.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(name, |(_, rest)| rest);
-            run.fail(QaFailure::test(name));
-        }
-    }
-    true
-}
-
-/// `thread 'name' (123) panicked at src/x.rs:1:2:` gives file, line and the message on the next line.
-fn add_panics(text: &str, run: &mut QaRun) {
+/// Adds file, line and message of `thread 'name' (123) panicked at src/x.rs:1:2:` and the line below it.
+pub(super) fn add_panics(text: &str, run: &mut QaRun) {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let Some((thread, at)) =

@@ -1,8 +1,11 @@
-//! `cargo clippy`, and the diagnostics of rustc.
+//! `cargo clippy`, `cargo check` and `cargo build`.
 
+use serde_json::Value;
+
+use super::clean::Section;
 use super::report::{QaFailure, QaRun, place};
 
-/// A log of `cargo test` may hold warnings of the compiler; they count as clippy's only when clippy ran.
+/// Returns true if clippy ran. Compiler warnings of `cargo test` do not count as clippy's.
 pub(super) fn ran(text: &str) -> bool {
     text.lines().any(|line| {
         let bare = line.trim_start();
@@ -14,7 +17,8 @@ pub(super) fn ran(text: &str) -> bool {
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let ran = ran(text);
-    let mut run = QaRun::of("clippy");
+    let mut run = QaRun::of(if ran { "clippy" } else { "cargo-check" });
+    read_json(text, &mut run);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let Some((level, message)) = diagnostic(line) else { continue };
@@ -32,7 +36,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         });
         run.fail(QaFailure::at(code, file, at, message));
     }
-    // A build script, a missing library or a broken manifest has no place in a file.
+    // Errors of build scripts, libraries and manifests name no source file.
     let is_fatal = |line: &&str| {
         let Some(message) = line.strip_prefix("error: ") else { return false };
         ["could not compile", "failed to", "linking with", "no such command"]
@@ -46,8 +50,52 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         let message = fatal.trim_start_matches("error: ");
         run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test("build") });
     }
-    let finished = text.lines().any(|line| line.trim_start().starts_with("Finished `"));
-    (ran && (finished || run.errors + run.warnings > 0)).then_some(run)
+    let finished = |word: &str| text.lines().any(|line| line.trim_start().starts_with(word));
+    let built =
+        finished("Finished `dev`") || finished("Finished `release`") && !text.contains("test result: ");
+    let json = text.lines().any(|line| message(line).is_some());
+    let counts = run.errors + run.warnings > 0;
+    (ran && (finished("Finished `") || counts) || json || !ran && built).then_some(run)
+}
+
+/// Messages of `--message-format=json`.
+fn read_json(text: &str, run: &mut QaRun) {
+    for message in text.lines().filter_map(message) {
+        match message["reason"].as_str() {
+            Some("build-finished") if message["success"] == false => {
+                run.errors = run.errors.max(1);
+            }
+            Some("compiler-message") => {
+                let (level, span) = (&message["message"]["level"], &message["message"]["spans"][0]);
+                let (Some(text), Some(file)) =
+                    (message["message"]["message"].as_str(), span["file_name"].as_str())
+                else {
+                    continue;
+                };
+                run.errors += u64::from(level == "error");
+                run.warnings += u64::from(level == "warning");
+                let code = message["message"]["code"]["code"].as_str().unwrap_or("error");
+                run.fail(QaFailure::at(code, file, span["line_start"].as_u64(), text));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn message(line: &str) -> Option<Value> {
+    let line = line.strip_prefix("{\"reason\":").map(|_| line)?;
+    serde_json::from_str(line).ok()
+}
+
+/// Messages up to `build-finished` with success.
+pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
+    for (at, line) in lines.iter().enumerate() {
+        let message = message(line)?;
+        if message["reason"] == "build-finished" {
+            return Section::new("cargo", at + 1).filter(|_| message["success"] == true);
+        }
+    }
+    None
 }
 
 #[derive(Clone, Copy)]

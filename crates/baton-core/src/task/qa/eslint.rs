@@ -1,5 +1,6 @@
 //! `eslint`, in its usual form.
 
+use super::clean::Section;
 use super::report::{QaFailure, QaRun, count};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -28,7 +29,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     }
     run.errors = run.errors.max(errors);
     run.warnings = run.warnings.max(warnings);
-    // Neither a crash nor too many warnings is a problem in a file.
+    // A crash and too many warnings belong to no file.
     let crashed = text.lines().find(|line| line.starts_with("Oops! Something went wrong!"));
     let too_many = text.lines().find(|line| line.starts_with("ESLint found too many warnings"));
     for problem in [crashed, too_many].into_iter().flatten() {
@@ -38,8 +39,30 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     (seen || crashed.is_some() || too_many.is_some()).then_some(run)
 }
 
+/// Files with warnings only, and the total. A file is followed by its warnings, so a bare list of files is something else.
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let mut without_warning = false;
+    for (at, line) in lines.iter().enumerate() {
+        if line.starts_with('✖') {
+            let fixable = lines.get(at + 1).is_some_and(|line| line.contains("potentially fixable"));
+            let good = count(line, "errors") == Some(0) && line.contains("problem") && !without_warning;
+            return Section::new("eslint", at + 1 + usize::from(fixable)).filter(|_| good);
+        }
+        let warning = line.starts_with(' ') && problem(line.trim()).is_some_and(|problem| !problem.is_error);
+        if warning && at > 0 {
+            without_warning = false;
+        } else if without_warning || !(line.is_empty() || is_file(line)) {
+            return None;
+        } else {
+            without_warning = !line.is_empty();
+        }
+    }
+    None
+}
+
 fn is_file(text: &str) -> bool {
     (text.starts_with('/') || text.contains('/') || text.contains('\\') || text.contains('.'))
+        && text.contains(char::is_alphanumeric)
         && !text.contains(char::is_whitespace)
 }
 

@@ -1,57 +1,191 @@
-//! `go test`, with and without `-v`.
+//! `go test`, with `-v`, with `-json` and without.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
-    let mut run = QaRun::of("go-test");
-    let mut seen = false;
-    let mut last: Option<String> = None;
-    // Of the package whose lines are being read: how many tests failed, whether it began, what it panicked with.
-    let (mut failed_here, mut begun, mut panicked) = (0, false, None);
+    let mut reader = Reader { run: QaRun::of("go-test"), ..Reader::default() };
     for line in text.lines() {
-        let bare = line.trim_start();
-        if let Some(name) = bare.strip_prefix("--- PASS: ") {
-            run.passed += u64::from(!name.is_empty());
-        } else if let Some(name) = bare.strip_prefix("--- SKIP: ") {
-            run.skipped += u64::from(!name.is_empty());
-        } else if let Some(name) = bare.strip_prefix("--- FAIL: ") {
-            let name = name.split_whitespace().next().unwrap_or_default();
-            run.failed += 1;
-            failed_here += 1;
-            run.fail(QaFailure::test(name));
-            last = Some(name.to_owned());
-        } else if line.starts_with("=== RUN ") {
-            begun = true;
-        } else if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
-            panicked.get_or_insert(line);
-        } else if is_package(line) {
-            seen = true;
-            // A package may fail without a test: it does not build, panics, times out, or its main function exits.
-            if line.starts_with("FAIL") && failed_here == 0 {
-                run.errors += 1;
-                let package = line.split_whitespace().nth(1).unwrap_or_default();
-                let why = ["[build failed]", "[setup failed]"].into_iter().find(|why| line.contains(why));
-                let why = why.map(|why| why.trim_matches(['[', ']'])).or(panicked).unwrap_or("failed");
-                run.fail(QaFailure { message: QaFailure::say(why), ..QaFailure::test(package) });
+        match event(line) {
+            // Output that test2json repeats has the same lines as a verbose run.
+            Some(event) => {
+                let output = event["Output"].as_str().unwrap_or_default();
+                output.lines().for_each(|line| reader.line(line));
+                if event["Action"] == "build-fail" {
+                    reader.build_failed = true;
+                }
             }
-            (failed_here, begun, panicked, last) = (0, false, None, None);
-        } else if let Some((file, at, message)) = spot(bare)
-            && let Some(name) = &last
-            && let Some(failure) =
-                run.failures.iter_mut().find(|failure| failure.name == *name && failure.file.is_none())
-        {
-            failure.file = Some(file.to_owned());
-            failure.line = Some(at);
-            failure.message = QaFailure::say(message);
+            None => reader.line(line),
         }
     }
-    let unfinished = begun || seen && panicked.is_some() || seen && text.lines().any(|line| line == "FAIL");
-    if unfinished && run.is_clean() {
-        run.errors = 1;
-        let why = panicked.unwrap_or("the tests broke off");
-        run.fail(QaFailure { message: QaFailure::say(why), ..QaFailure::test("run") });
+    reader.finish()
+}
+
+/// One event of `go test -json`.
+fn event(line: &str) -> Option<Value> {
+    let line = line.strip_prefix('{').filter(|rest| rest.contains("\"Action\":")).map(|_| line)?;
+    serde_json::from_str(line).ok()
+}
+
+#[derive(Default)]
+struct Reader {
+    run: QaRun,
+    seen: bool,
+    began: bool,
+    build_failed: bool,
+    /// True if a package ran tests.
+    ran_tests: bool,
+    /// Number of failed tests of the current package.
+    failed_here: u64,
+    panicked: Option<String>,
+    /// Test whose output follows: the running one with `-v`, else the one that was reported last.
+    current: Option<String>,
+    /// First message of each test of the current package.
+    messages: BTreeMap<String, (String, u64, String)>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) {
+        let bare = line.trim_start();
+        if let Some(name) = bare.strip_prefix("--- PASS: ") {
+            self.run.passed += u64::from(!name.is_empty());
+            self.ran_tests = true;
+        } else if let Some(name) = bare.strip_prefix("--- SKIP: ") {
+            self.run.skipped += u64::from(!name.is_empty());
+            self.ran_tests = true;
+        } else if let Some(name) = bare.strip_prefix("--- FAIL: ") {
+            self.fail(name.split_whitespace().next().unwrap_or_default());
+        } else if let Some(name) = running_test(line) {
+            self.began = true;
+            self.current = Some(name.to_owned());
+        } else if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
+            self.panicked.get_or_insert_with(|| line.to_owned());
+        } else if is_package(line) {
+            self.end_package(line);
+        } else if let Some((file, at, message)) = spot(bare)
+            && let Some(name) = &self.current
+        {
+            let found = (file.to_owned(), at, message.to_owned());
+            self.messages.entry(name.clone()).or_insert(found);
+        }
     }
-    (seen || begun || run.failed > 0).then_some(run)
+
+    fn fail(&mut self, name: &str) {
+        self.run.failed += 1;
+        self.failed_here += 1;
+        self.ran_tests = true;
+        self.run.fail(QaFailure::test(name));
+        self.current = Some(name.to_owned());
+    }
+
+    fn end_package(&mut self, line: &str) {
+        self.seen = true;
+        self.ran_tests |= line.starts_with("ok") && !line.contains("[no tests to run]");
+        for (name, (file, line, message)) in std::mem::take(&mut self.messages) {
+            let known = self.run.failures.iter_mut().find(|known| known.name == name && known.file.is_none());
+            if let Some(failure) = known {
+                failure.file = Some(file);
+                failure.line = Some(line);
+                failure.message = QaFailure::say(&message);
+            }
+        }
+        // A package fails without a failed test when it does not build, panics, times out or exits.
+        if line.starts_with("FAIL") && self.failed_here == 0 {
+            self.run.errors += 1;
+            let package = line.split_whitespace().nth(1).unwrap_or_default();
+            let why = ["[build failed]", "[setup failed]"].into_iter().find(|why| line.contains(why));
+            let why = why.map(|why| why.trim_matches(['[', ']']).to_owned());
+            let why = why.or(self.panicked.take()).unwrap_or_else(|| "failed".to_owned());
+            self.run.fail(QaFailure { message: QaFailure::say(&why), ..QaFailure::test(package) });
+        }
+        (self.failed_here, self.began, self.panicked, self.current) = (0, false, None, None);
+    }
+
+    fn finish(mut self) -> Option<QaRun> {
+        if self.build_failed && self.run.is_clean() {
+            self.run.errors = 1;
+            self.run.fail(QaFailure::test("build"));
+        }
+        if let Some(panic) = self.panicked.take().filter(|_| self.run.is_clean() && (self.seen || self.began))
+        {
+            self.run.errors = 1;
+            self.run.fail(QaFailure { message: QaFailure::say(&panic), ..QaFailure::test("run") });
+        }
+        let any = self.seen || self.began || !self.run.is_clean();
+        self.run.no_tests = self.seen && !self.ran_tests && self.run.is_clean();
+        any.then_some(self.run)
+    }
+}
+
+/// Test of `=== RUN   TestA`, `=== CONT  TestA` and `=== NAME  TestA`.
+fn running_test(line: &str) -> Option<&str> {
+    let (word, name) = line.strip_prefix("=== ")?.split_once(' ')?;
+    matches!(word, "RUN" | "CONT" | "NAME").then_some(name.trim())
+}
+
+/// Results of packages, with `-v` after the results of their tests.
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let mut open = BTreeSet::new();
+    let (mut began, mut end) = (false, 0);
+    for (at, line) in lines.iter().enumerate() {
+        let bare = line.trim_start();
+        if is_package(line) {
+            if line.starts_with("FAIL") || !open.is_empty() {
+                return None;
+            }
+            (began, end) = (false, at + 1);
+        } else if let Some(name) = line.strip_prefix("=== RUN ") {
+            began = true;
+            if !open.insert(name.trim()) {
+                return None;
+            }
+        } else if let Some(name) = bare.strip_prefix("--- PASS: ").or_else(|| bare.strip_prefix("--- SKIP: "))
+        {
+            if !open.remove(name.split_whitespace().next()?) {
+                return None;
+            }
+        } else if bare.starts_with("--- FAIL: ") {
+            return None;
+        } else if line.starts_with("=== ")
+            || line.is_empty()
+            || *line == "PASS"
+            || line.starts_with("coverage: ")
+        {
+            continue;
+        } else if line.starts_with('\t') && line.contains("coverage: ") {
+            end = at + 1;
+        } else if !began {
+            break;
+        } else if !(line.starts_with("    ") || is_harmless(line)) {
+            return None;
+        }
+    }
+    Section::new("go", end).filter(|_| !began)
+}
+
+/// Events up to the end of every package that was started, without a failure.
+pub(super) fn clean_json(lines: &[&str]) -> Option<Section> {
+    let mut open = BTreeSet::new();
+    let mut end = 0;
+    for line in lines {
+        let Some(event) = event(line) else { break };
+        let package = event["Package"].as_str().unwrap_or_default().to_owned();
+        let whole = event["Test"].is_null();
+        match event["Action"].as_str()? {
+            "fail" | "build-fail" => return None,
+            "start" if !open.insert(package.clone()) => return None,
+            "pass" | "skip" if whole => {
+                open.remove(&package);
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    Section::new("go", end).filter(|_| open.is_empty())
 }
 
 /// A line of tab-separated columns: verdict, package, time or `[no test files]`.

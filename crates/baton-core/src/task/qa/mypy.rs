@@ -1,5 +1,6 @@
 //! `mypy`.
 
+use super::clean::Section;
 use super::report::{QaFailure, QaRun, count, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -35,4 +36,12 @@ fn is_total(line: &str) -> bool {
     line.starts_with("Found ")
         && line.contains(" error")
         && (line.contains("(checked ") || line.contains("(errors prevented "))
+}
+
+/// Notes, and `Success: no issues found in 3 source files`.
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let is_note = |line: &&&str| line.split_once(": note: ").is_some_and(|(at, _)| place(at).is_some());
+    let notes = lines.iter().take_while(is_note).count();
+    let end = lines.get(notes)?.starts_with("Success: no issues found in ");
+    Section::new("mypy", notes + 1).filter(|_| end)
 }

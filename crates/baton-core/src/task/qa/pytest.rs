@@ -1,20 +1,25 @@
 //! `pytest`.
 
+use super::clean::{Section, is_harmless};
 use super::report::{QaFailure, QaRun, count};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("pytest");
-    let (mut seen, mut open, mut broke_off) = (false, false, false);
+    let mut seen = false;
     for line in text.lines() {
-        if line.starts_with('=') && line.contains(" test session starts ") {
-            broke_off |= open;
-            (seen, open) = (true, true);
+        if is_start(line) {
+            seen = true;
         } else if is_summary(line) {
-            (seen, open) = (true, false);
+            seen = true;
             read_summary(line, &mut run);
+        } else if let Some(message) = line.strip_prefix("pytest: error: ") {
+            seen = true;
+            broken(&mut run, message);
         }
     }
-    if !seen {
+    // With -qq the list of failures is all that tells of them.
+    let list = text.lines().any(|line| line.starts_with('=') && line.contains(" short test summary info "));
+    if !(seen || list) {
         return None;
     }
     for line in text.lines() {
@@ -28,10 +33,89 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             broken(&mut run, problem);
         }
     }
-    if broke_off || open {
-        broken(&mut run, "the tests broke off");
+    if run.is_clean() {
+        run.failed = run.failures.len() as u64;
     }
     Some(run)
+}
+
+fn is_start(line: &str) -> bool {
+    line.contains("= test session starts =")
+}
+
+/// A whole session, or with `-q` the progress and the summary.
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let first = lines.first()?;
+    let whole = first.starts_with('=') && is_start(first);
+    let (mut shown, mut in_warnings) = (None, false);
+    for (at, line) in lines.iter().enumerate().skip(usize::from(whole)) {
+        if is_start(line) {
+            return None;
+        }
+        if is_summary(line) {
+            // A session with a title ends with a summary between bars; another one belongs to another run.
+            if whole != line.starts_with('=') {
+                return None;
+            }
+            let number = |word| count(line, word).unwrap_or(0);
+            let bad = number("failed") + number("error") + number("errors");
+            let good = number("passed") + number("skipped") + number("xfailed") + number("xpassed");
+            let agrees = whole || shown.is_none_or(|shown| shown == good);
+            return Section::new("pytest", at + 1).filter(|_| bad == 0 && good > 0 && agrees && !in_warnings);
+        }
+        if let Some(results) = progress(line).filter(|_| !whole) {
+            shown = Some(shown.unwrap_or(0) + results);
+        } else if is_warnings_title(line) {
+            in_warnings = true;
+        } else if in_warnings {
+            in_warnings = !line.starts_with("-- Docs: ");
+        } else if !(whole || shown.is_some()) {
+            return None;
+        } else if !(line.is_empty()
+            || is_passed_test(line)
+            || line.starts_with("SKIPPED [")
+            || line.starts_with("XFAIL ")
+            || is_header(line)
+            || is_harmless(line))
+        {
+            return None;
+        }
+    }
+    None
+}
+
+/// Number of results in a line of progress characters: `..s.   [100%]`.
+fn progress(line: &str) -> Option<u64> {
+    let bare = line
+        .trim_end_matches(']')
+        .trim_end_matches('%')
+        .trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let marks = bare.trim_end_matches(['[', ' ']);
+    let known = !marks.is_empty()
+        && marks.chars().all(|letter| matches!(letter, '.' | 's' | 'x' | 'X' | 'u' | 'U' | ',' | '-' | 'R'));
+    known.then(|| marks.chars().filter(|letter| matches!(letter, '.' | 's' | 'x' | 'X')).count() as u64)
+}
+
+fn is_warnings_title(line: &str) -> bool {
+    line.starts_with('=') && line.trim_matches(['=', ' ']).starts_with("warnings summary")
+}
+
+/// Paths and plugin names of the header may contain any word.
+fn is_header(line: &str) -> bool {
+    ["platform ", "rootdir: ", "configfile: ", "plugins: ", "cachedir: ", "testpaths: "]
+        .iter()
+        .any(|word| line.starts_with(word))
+}
+
+/// `tests/test_a.py::test_error PASSED   [ 50%]`, `tests/test_a.py ..s.   [ 50%]`, and the same with xdist.
+fn is_passed_test(line: &str) -> bool {
+    let bare = line.rsplit_once('[').map_or(line, |(before, _)| before).trim_end();
+    let named =
+        [" PASSED", " XFAIL", " XPASS"].iter().any(|word| bare.ends_with(word)) || bare.contains(" SKIPPED");
+    let dotted =
+        bare.rsplit_once(' ').is_some_and(|(file, marks)| file.contains(".py") && progress(marks).is_some());
+    let xdist = line.starts_with("[gw") && line.contains("] PASSED ");
+    named && bare.contains("::") || dotted || xdist
 }
 
 /// `==== 2 failed, 3 passed in 0.12s ====`, with `-q` without the bars.
@@ -41,8 +125,9 @@ fn is_summary(line: &str) -> bool {
     let seconds = time.split_whitespace().next().and_then(|word| word.strip_suffix('s'));
     let timed = seconds.is_some_and(|number| number.parse::<f64>().is_ok());
     let counted = counts.split(", ").all(|part| {
-        part.split_once(' ')
-            .is_some_and(|(number, word)| number.parse::<u64>().is_ok() && !word.contains(' '))
+        part.split_once(' ').is_some_and(|(number, word)| {
+            number.parse::<u64>().is_ok() && (!word.contains(' ') || word.starts_with("subtests "))
+        })
     });
     timed && (counted || counts == "no tests ran")
 }
@@ -57,16 +142,19 @@ fn read_summary(summary: &str, run: &mut QaRun) {
     run.skipped += skipped;
     run.warnings += number("warning") + number("warnings");
     if passed + skipped + failed + errors == 0 {
+        // pytest exits with 5 in this case.
         broken(run, "no tests ran");
     }
 }
 
-/// What makes a run fail in which every test passed.
+/// Reasons for which a run fails although every test passed.
 fn problem(line: &str) -> Option<&str> {
     let bare = line.trim();
     let stopped = bare.starts_with("!!!") && bare.ends_with("!!!");
     let known = bare.starts_with("FAIL Required test coverage")
         || bare.starts_with("ERROR: Coverage failure")
+        || bare.starts_with("ERROR: not found: ")
+        || bare.starts_with("ERROR: file or directory not found: ")
         || bare.starts_with("INTERNALERROR>");
     (stopped || known).then(|| bare.trim_matches(['!', ' ']))
 }

@@ -1,4 +1,4 @@
-//! What a run came to, whichever tool it was.
+//! Results of quality checks, common to all tools.
 
 use std::collections::BTreeSet;
 
@@ -7,56 +7,80 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::scope::shorten;
 
-/// How many failures of one run are kept; the counts are always whole.
+/// Maximum number of failures stored per run; the counts are always complete.
 const MAX_FAILURES: usize = 50;
 
-/// How long a kept message is, in characters.
+/// Maximum length of a stored message, in characters.
 const MAX_MESSAGE: usize = 300;
 
-/// What quality checks came to.
+/// Maximum length of a quoted log line, in characters.
+const MAX_QUOTED_LINE: usize = 120;
+
+/// Result of quality checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QaStatus {
-    /// Nobody recorded any yet.
+    /// No result was recorded yet.
     #[default]
     Pending,
-    /// Everything passed.
+    /// Every command exited with 0, or the whole log is the output of passing runs.
     Passed,
-    /// Something failed.
+    /// A command exited with another code, or the log reports a failure.
     Failed,
-    /// No tool was recognised in the log.
+    /// The log does not prove a pass: a part of it is not understood, or no tests ran.
     Unknown,
 }
 
-/// What one tool said.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct QaRun {
-    /// The tool: `cargo-test`, `pytest`.
-    pub tool: String,
-    /// Tests that passed.
-    pub passed: u64,
-    /// Tests that failed.
-    pub failed: u64,
-    /// Tests that were not run.
-    pub skipped: u64,
-    /// Problems that are errors.
-    pub errors: u64,
-    /// Problems that are warnings.
-    pub warnings: u64,
-    /// What failed, the first fifty.
-    pub failures: Vec<QaFailure>,
+impl QaStatus {
+    /// Gives the spelling used on every wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
-/// One thing that failed.
+impl std::fmt::Display for QaStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Result of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaRun {
+    /// Tool, for example `cargo-test` or `pytest`.
+    pub tool: String,
+    /// Number of tests that passed.
+    pub passed: u64,
+    /// Number of tests that failed.
+    pub failed: u64,
+    /// Number of tests that were skipped.
+    pub skipped: u64,
+    /// Number of errors.
+    pub errors: u64,
+    /// Number of warnings.
+    pub warnings: u64,
+    /// The first fifty failures.
+    pub failures: Vec<QaFailure>,
+    /// True if a test runner ran no tests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_tests: bool,
+}
+
+/// One failed test or reported problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QaFailure {
-    /// The test or the rule.
+    /// Test or rule.
     pub name: String,
-    /// The file.
+    /// File.
     pub file: Option<String>,
-    /// The line in it.
+    /// Line in the file.
     pub line: Option<u64>,
-    /// What was said.
+    /// Message of the tool.
     pub message: Option<String>,
 }
 
@@ -65,9 +89,15 @@ impl QaRun {
         Self { tool: tool.into(), ..Self::default() }
     }
 
-    /// Tells whether nothing failed.
+    /// Returns true if no failure and no error was reported.
     pub fn is_clean(&self) -> bool {
         self.failed == 0 && self.errors == 0
+    }
+
+    /// Marks the run of a test runner that ran no tests.
+    pub(super) fn with_test_count(mut self) -> Self {
+        self.no_tests = self.passed == 0 && self.is_clean();
+        self
     }
 
     pub(super) fn fail(&mut self, failure: QaFailure) {
@@ -101,42 +131,73 @@ impl QaFailure {
     }
 }
 
-/// What a whole log says.
+/// Result of a whole log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QaReport {
-    /// What it comes to.
+    /// Result.
     pub status: QaStatus,
-    /// What each tool said.
+    /// Results of each tool.
     pub runs: Vec<QaRun>,
+    /// Why the status is `unknown`.
+    pub reason: Option<String>,
 }
 
 impl QaReport {
-    pub(super) fn of(runs: Vec<QaRun>) -> Self {
-        let status = if runs.is_empty() {
-            QaStatus::Unknown
-        } else if runs.iter().all(QaRun::is_clean) {
-            QaStatus::Passed
-        } else {
-            QaStatus::Failed
+    /// Decides the status of a log. `unexplained` is the first line that belongs to no passing run.
+    pub(super) fn new(runs: Vec<QaRun>, unexplained: Option<String>) -> Self {
+        if !runs.iter().all(QaRun::is_clean) {
+            return Self { status: QaStatus::Failed, runs, reason: None };
+        }
+        let reason = match (no_tests(&runs), unexplained) {
+            (_, Some(line)) => Some(format!("not understood: `{line}`")),
+            (Some(tool), None) => Some(format!("{tool} ran no tests")),
+            // Every line of a log without a tool is unexplained, so this one has no lines.
+            (None, None) if runs.is_empty() => Some("the log is empty".to_owned()),
+            (None, None) => None,
         };
-        Self { status, runs }
+        let status = if reason.is_some() { QaStatus::Unknown } else { QaStatus::Passed };
+        Self { status, runs, reason }
     }
 }
 
-/// What differs between two records of the same checks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct QaComparison {
-    /// What fails now and did not before.
-    pub new_failures: Vec<String>,
-    /// What failed before and does not now.
-    pub fixed: Vec<String>,
+fn no_tests(runs: &[QaRun]) -> Option<&str> {
+    runs.iter().find(|run| run.no_tests).map(|run| run.tool.as_str())
 }
 
-/// Compares what failed. What a tool finds that did not run before is new; one that does not run now says nothing.
+/// Decides the status by the exit code of the command that wrote the log. The log can only turn a pass into `unknown`,
+/// when a test runner ran no tests. Returns the status and what is worth a warning.
+pub fn status_by_exit_code(exit_code: i32, runs: &[QaRun]) -> (QaStatus, Option<String>) {
+    if exit_code != 0 {
+        return (QaStatus::Failed, None);
+    }
+    if let Some(tool) = no_tests(runs) {
+        return (QaStatus::Unknown, Some(format!("{tool} ran no tests")));
+    }
+    let failed: Vec<&str> = runs.iter().filter(|run| !run.is_clean()).map(|run| run.tool.as_str()).collect();
+    let warning = (!failed.is_empty()).then(|| {
+        format!("the exit code is 0, but the log reports failures of {}; check that no pipe or `|| true` hides the exit code", failed.join(", "))
+    });
+    (QaStatus::Passed, warning)
+}
+
+/// Differences between two results of the same checks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaComparison {
+    /// Failures that the earlier result does not have.
+    pub new_failures: Vec<String>,
+    /// Failures that only the earlier result has.
+    pub fixed: Vec<String>,
+    /// Tools that the earlier result has and the later one does not.
+    #[serde(default)]
+    pub missing_tools: Vec<String>,
+}
+
+/// Compares the failures of two results. All failures of a tool that did not run before are new. A tool that did not run
+/// again is listed as missing, and its failures are not called fixed.
 pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
     let mut comparison = QaComparison::default();
     for now in after {
-        let then = before.iter().find(|run| run.tool == now.tool);
+        let then = before.iter().find(|run| same_tool(run, now));
         let (was, is): (BTreeSet<_>, BTreeSet<_>) = (
             then.into_iter().flat_map(|then| &then.failures).map(QaFailure::key).collect(),
             now.failures.iter().map(QaFailure::key).collect(),
@@ -150,25 +211,47 @@ pub fn compare_runs(before: &[QaRun], after: &[QaRun]) -> QaComparison {
         comparison.new_failures.extend(is.difference(&was).map(name));
         comparison.fixed.extend(was.difference(&is).map(name));
     }
+    let is_missing = |run: &&QaRun| run.tool != "shell" && !after.iter().any(|now| same_tool(run, now));
+    comparison.missing_tools = before.iter().filter(is_missing).map(|run| run.tool.clone()).collect();
     comparison
 }
 
-/// Takes out terminal colours; a carriage return becomes a line end.
+/// `cargo clippy` prints nothing of its own when everything is up to date, and then looks like `cargo check`.
+fn same_tool(one: &QaRun, other: &QaRun) -> bool {
+    let name = |run: &QaRun| if run.tool == "cargo-check" { "clippy".to_owned() } else { run.tool.clone() };
+    name(one) == name(other)
+}
+
+/// Removes terminal escape sequences; a carriage return becomes a line end.
 pub fn without_colours(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
-            '\u{1b}' if letters.next_if_eq(&'[').is_some() => {
-                while letters.next_if(|next| !next.is_ascii_alphabetic()).is_some() {}
-                letters.next();
-            }
+            '\u{1b}' => match letters.next_if(|next| matches!(next, '[' | ']' | '(' | ')')) {
+                Some('[') => {
+                    while letters.next_if(|next| !next.is_ascii_alphabetic()).is_some() {}
+                    letters.next();
+                }
+                // A title or link ends with BEL or ESC \.
+                Some(']') => while letters.next().is_some_and(|next| !matches!(next, '\u{7}' | '\\')) {},
+                // The choice of a character set has one letter.
+                Some(_) => {
+                    letters.next();
+                }
+                None => {}
+            },
             '\r' if letters.peek() == Some(&'\n') => {}
             '\r' => clean.push('\n'),
             _ => clean.push(letter),
         }
     }
     clean
+}
+
+/// Shortens a log line that a message quotes.
+pub(super) fn shorten_line(line: &str) -> String {
+    shorten(line.trim(), MAX_QUOTED_LINE)
 }
 
 /// Reads the number before a word in a list of counts: `2 failed, 3 passed`.

@@ -1,5 +1,6 @@
-//! `ruff check`, concise and full.
+//! `ruff check`, concise and full, and `ruff format`.
 
+use super::clean::Section;
 use super::report::{QaFailure, QaRun, count, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -17,14 +18,12 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
         }
     }
     for line in text.lines() {
-        let problem = line
-            .strip_prefix("error: Failed to parse ")
-            .or_else(|| line.strip_prefix("Would reformat: ").or_else(|| line.strip_prefix("ruff failed")));
+        let problem =
+            line.strip_prefix("error: Failed to parse ").or_else(|| line.strip_prefix("ruff failed"));
         if let Some(rest) = problem {
             let at = rest.split(": ").next().unwrap_or(rest);
             let (file, at) = place(at).map_or((at, None), |(file, line)| (file, Some(line)));
-            let name = if line.starts_with("Would") { "format" } else { "error" };
-            run.fail(QaFailure::at(name, file, at, line));
+            run.fail(QaFailure::at("error", file, at, line));
         }
     }
     let clean = text.lines().any(|line| line.trim() == "All checks passed!");
@@ -41,9 +40,44 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     }
     let own = !run.failures.is_empty() || clean || fixed;
     let listed = run.failures.len() as u64;
-    // What was fixed is listed too.
+    // Fixed problems are listed too.
     run.errors = if fixed { counted } else { counted.max(listed) };
     own.then_some(run)
+}
+
+/// `ruff format`, with and without `--check` and `--diff`.
+pub(super) fn read_format(text: &str) -> Option<QaRun> {
+    let mut run = QaRun::of("ruff-format");
+    let mut seen = false;
+    // Black reports the same totals and ends them with a full stop.
+    for line in text.lines().map(str::trim_end) {
+        if let Some(file) = line.strip_prefix("Would reformat: ") {
+            run.fail(QaFailure::at("format", file, None, "not formatted"));
+        } else if is_format_total(line) {
+            seen = true;
+            if line.contains("would be reformatted") {
+                run.errors += count(line, "file").or_else(|| count(line, "files")).unwrap_or(1);
+            }
+        }
+    }
+    run.errors = run.errors.max(run.failures.len() as u64);
+    (seen || run.errors > 0).then_some(run)
+}
+
+/// `1 file would be reformatted, 2 files already formatted`
+fn is_format_total(line: &str) -> bool {
+    let ends = ["already formatted", "left unchanged", "reformatted"];
+    line.split(", ").all(|part| {
+        let number = part.split(' ').next().is_some_and(|number| number.parse::<u64>().is_ok());
+        number && part.contains(" file") && ends.iter().any(|end| part.ends_with(end))
+    })
+}
+
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let line = lines.first()?;
+    let formatted = is_format_total(line) && !line.contains("would be");
+    let fixed = line.starts_with("Found ") && count(line, "remaining") == Some(0);
+    Section::new("ruff", 1).filter(|_| *line == "All checks passed!" || formatted || fixed)
 }
 
 /// `src/a.py:1:8: F401 [*] `os` imported but unused`

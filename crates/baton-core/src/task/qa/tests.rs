@@ -190,131 +190,98 @@ fn mypy() {
     assert!(only("Success: no issues found in 5 source files\n").is_clean());
 }
 
-/// Every one of these ends with another exit code than zero.
 #[test]
-fn a_failed_run_is_never_passed() {
-    let ok =
-        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-    let cargo = |rest: &str| format!("running 3 tests\n...\n{ok}{rest}");
-    let clippy =
-        "    Checking demo v0.1.0 (/d)\n    Finished `dev` profile [unoptimized] target(s) in 1.2s\n";
-    let vitest = " Test Files  1 passed (1)\n      Tests  3 passed (3)\n";
-    let jest = "Test Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\n";
-    let logs = [
-        ("cargo-test", cargo("error: test failed, to rerun pass `--test it`\n\nCaused by:\n  process didn't exit \
-            successfully: `/t/it` (signal: 6, SIGABRT: process abort signal)\n")),
-        ("cargo-test", cargo("error: doctest failed, to rerun pass `--doc`\n")),
-        ("cargo-test", cargo("\nrunning 2 tests\ntest a ... ok\n")),
-        ("cargo-test", cargo("error: no test target named `nope`\n")),
-        ("cargo-test", "   Compiling dep v0.1.0\nerror: could not compile `dep` (lib) due to 1 previous error\n".into()),
-        ("cargo-test", "   Compiling dep v0.1.0\nerror: failed to run custom build command for `dep`\n".into()),
-        ("cargo-nextest", " Summary [ 0.1s] 3 tests run: 2 passed, 1 exec failed, 0 skipped\n".into()),
-        ("cargo-nextest", " Summary [ 0.1s] 3/9 tests run: 3 passed, 0 skipped\nerror: test run failed\n".into()),
-        ("cargo-nextest", " Summary [ 0.1s] 1 test run: 0 passed, 1 failed\n Summary [ 0.1s] 2 tests run: 2 passed\n".into()),
-        ("cargo-nextest", " Summary [ 0.1s] 3 tests run: 3 passed\nerror: test run failed\n".into()),
-        ("clippy", format!("{clippy}    Checking dep v0.1.0\nerror: could not compile `dep` (lib)\n")),
-        ("clippy", format!("{clippy}error: failed to run custom build command for `dep`\n")),
-        ("pytest", "==== no tests ran in 0.01s ====\n".into()),
-        ("pytest", "5 deselected in 0.01s\n".into()),
-        ("pytest", "!!!!!!!! KeyboardInterrupt !!!!!!!!\n==== 3 passed in 0.5s ====\n".into()),
-        ("pytest", "FAIL Required test coverage of 90% not reached. Total coverage: 80.00%\n3 passed in 0.5s\n".into()),
-        ("pytest", "1 failed in 0.1s\n3 passed in 0.5s\n".into()),
-        ("pytest", "3 passed in 0.5s\n===== test session starts =====\ncollected 4 items\n".into()),
-        ("jest", "Test Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\n".to_owned() + jest),
-        ("jest", format!("{jest}Jest: \"global\" coverage threshold for lines (80%) not met: 70%\n")),
-        ("vitest", " FAIL  src/a.test.ts [ src/a.test.ts ]\n Test Files  1 failed | 1 passed (2)\n      Tests  3 passed (3)\n".into()),
-        ("vitest", " Test Files  1 failed (1)\n      Tests  no tests\n".into()),
-        ("vitest", format!("{vitest}     Errors  1 error\n")),
-        ("vitest", format!("{vitest}ERROR: Coverage for lines (70%) does not meet global threshold (80%)\n")),
-        ("vitest", format!("{jest} Test Files  1 failed (1)\n      Tests  1 failed (1)\n")),
-        ("go-test", "panic: test timed out after 1s\nFAIL\texample.com/a\t1.005s\nFAIL\n".into()),
-        ("go-test", "ok  \texample.com/b\t0.1s\nexit status 3\nFAIL\texample.com/a\t1.005s\nFAIL\n".into()),
-        ("go-test", "--- FAIL: TestA (0.0s)\nFAIL\texample.com/a\t1s\nFAIL\texample.com/b\t1s\n".into()),
-        ("go-test", "ok  \texample.com/b\t0.1s\nFAIL\t./nope [setup failed]\nFAIL\n".into()),
-        ("go-test", "ok  \texample.com/b\t0.1s\n=== RUN   TestX\n".into()),
-        ("eslint", "✖ 1 problem (0 errors, 1 warning)\n\nESLint found too many warnings (maximum: 0).\n".into()),
-        ("eslint", "✖ 1 problem (0 errors, 1 warning)\n✖ 1 problem (1 error, 0 warnings)\n".into()),
-        ("eslint", "Oops! Something went wrong! :(\n\nESLint: 9.0.0\n".into()),
-        ("ruff", "error: Failed to parse src/a.py:1:3: Expected an expression\nFound 1 error.\n".into()),
-        ("ruff", "src/a.py:1:3: invalid-syntax: Expected an expression\nFound 1 error.\n".into()),
-        ("ruff", "All checks passed!\nWould reformat: src/a.py\n1 file would be reformatted\n".into()),
-        ("ruff", "All checks passed!\nFound 3 errors (1 fixed, 2 remaining).\n".into()),
-        ("mypy", "Success: no issues found in 1 source file\nFound 1 error in 1 file (checked 1 source file)\n".into()),
-        ("mypy", "src/a.py: error: Source file found twice\nFound 1 error in 1 file (errors prevented further checking)\n".into()),
-        ("tsc", "Found 0 errors.\nerror TS6053: File 'x.ts' not found.\n".into()),
-        ("shell", format!("{ok}make: *** [Makefile:3: check] Error 1\n")),
-        ("shell", format!("{jest}npm error code ELIFECYCLE\n")),
-    ];
-    for (tool, log) in logs {
-        let report = read_log(&log);
-        assert_eq!(report.status, QaStatus::Failed, "{log}\n{report:?}");
-        let failed = report.runs.iter().find(|run| run.tool == tool && !run.is_clean());
-        assert!(failed.is_some_and(|run| run.failed + run.errors > 0), "{tool}: {log}\n{report:?}");
-    }
-}
-
-#[test]
-fn a_passed_run_stays_passed() {
-    for log in [
-        "running 1 test\nerror: printed by a test\ntest result: ok. 1 passed; 0 failed; 0 ignored\n",
-        "Found 2 errors (2 fixed, 0 remaining).\n",
-        "warning: unused\n Summary [ 0.1s] 3 tests run: 3 passed (1 slow), 2 skipped\n",
-        "===== test session starts =====\ncollected 1 item\n==== 1 passed, 1 warning in 0.5s ====\n",
-        "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \texample.com/a\t0.1s\n",
-        "✖ 1 problem (0 errors, 1 warning)\n",
-        " Test Files  2 passed (2)\n      Tests  3 passed | 1 skipped (4)\n Type Errors  no errors\n",
-    ] {
-        let report = read_log(log);
-        assert_eq!(report.status, QaStatus::Passed, "{log}\n{report:?}");
-    }
-}
-
-#[test]
-fn a_log_of_several_tools_and_one_of_none() {
-    let both = "All checks passed!\nSuccess: no issues found in 5 source files\n4 passed in 0.03s\n";
-    let tools: Vec<String> = read_log(both).runs.into_iter().map(|run| run.tool).collect();
-    assert_eq!(tools, ["pytest", "ruff", "mypy"]);
-    assert_eq!(read_log(both).status, QaStatus::Passed);
-    assert_eq!(read_log("hello\nworld").status, QaStatus::Unknown);
-    assert_eq!(read_log("").status, QaStatus::Unknown);
-    assert_eq!(read_log("1 failed in 0.1s").status, QaStatus::Failed);
-}
-
-#[test]
-fn prose_is_no_report() {
+fn prose_is_not_mistaken_for_results() {
     let prose = "The run passed in the morning. 3 tests failed in CI: see the log.\nFound the error in a source of truth.\n\
         ok, then. error: something else\n* warning: odd\nTests: none\nFAIL fast\n";
-    assert!(
-        read_log(prose).runs.iter().all(|run| run.tool == "jest" && run.is_clean()),
-        "{:?}",
-        read_log(prose)
-    );
+    let report = read_log(prose);
+    assert!(report.runs.is_empty() && report.status == QaStatus::Unknown, "{report:?}");
 }
 
 #[test]
-fn two_records_are_compared_by_what_failed() {
+fn results_are_compared_by_their_failures() {
     let before = read_log("FAILED t.py::a - x\nFAILED t.py::b - y\n2 failed in 0.1s\n").runs;
     let after = read_log("FAILED t.py::b - other\nFAILED t.py::c - z\n2 failed in 0.1s\n").runs;
     let comparison = compare_runs(&before, &after);
     assert_eq!(comparison.new_failures, ["pytest: t.py::c in t.py"]);
     assert_eq!(comparison.fixed, ["pytest: t.py::a in t.py"]);
-    // A validator who runs what nobody ran before must hear of what that finds.
+    // All failures of a tool that did not run before are new.
     let other_tool = compare_runs(&read_log("test result: ok. 3 passed; 0 failed; 0 ignored\n").runs, &after);
     assert_eq!(other_tool.new_failures, ["pytest: t.py::b in t.py", "pytest: t.py::c in t.py"]);
     assert_eq!(other_tool.fixed, Vec::<String>::new());
+    assert_eq!(other_tool.missing_tools, ["cargo-test"]);
+}
+
+#[test]
+fn cached_clippy_is_not_reported_as_missing() {
+    let clippy = read_log(
+        "    Checking demo v0.1.0 (/d)\n    Finished `dev` profile [unoptimized] target(s) in 1.2s\n",
+    )
+    .runs;
+    let cached = read_log("    Finished `dev` profile [unoptimized] target(s) in 0.1s\n").runs;
+    assert_eq!((clippy[0].tool.as_str(), cached[0].tool.as_str()), ("clippy", "cargo-check"));
+    assert_eq!(compare_runs(&clippy, &cached), QaComparison::default());
+}
+
+#[test]
+fn verbose_go_output_belongs_to_the_test_that_printed_it() {
+    let run = only(
+        "=== RUN   TestAlpha\n    a_test.go:3: alpha is wrong\n--- FAIL: TestAlpha (0.00s)\n=== RUN   TestBeta\n\
+         \x20   b_test.go:9: beta is wrong\n--- FAIL: TestBeta (0.00s)\n=== RUN   TestGamma\n=== PAUSE TestGamma\n\
+         === RUN   TestDelta\n    d_test.go:5: delta is wrong\n=== NAME  TestGamma\n    g_test.go:7: gamma is wrong\n\
+         --- FAIL: TestDelta (0.00s)\n--- FAIL: TestGamma (0.00s)\nFAIL\nFAIL\texample.com/demo\t0.004s\nFAIL\n",
+    );
+    let found: Vec<_> = (0..4).map(|at| failure(&run, at)).collect();
+    let expected = [
+        ("TestAlpha", Some("a_test.go"), Some(3), "alpha is wrong"),
+        ("TestBeta", Some("b_test.go"), Some(9), "beta is wrong"),
+        ("TestDelta", Some("d_test.go"), Some(5), "delta is wrong"),
+        ("TestGamma", Some("g_test.go"), Some(7), "gamma is wrong"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn nextest_does_not_count_the_output_of_its_test_binaries() {
+    let run = only(
+        "    Starting 2 tests across 1 binary\n        FAIL [   0.010s] (1/2) demo tests::subtracts\n  stdout ───\n\n\
+         \x20   running 1 test\n    test tests::subtracts ... FAILED\n\n\
+         \x20   test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.00s\n\
+         running 1 test\ntest tests::adds ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\
+         \x20       PASS [   0.004s] (2/2) demo tests::adds\n────────────\n\
+         \x20    Summary [   0.020s] 2 tests run: 1 passed, 1 failed, 0 skipped\n\
+         \x20   test result: FAILED. 0 passed; 1 failed; 0 ignored\nerror: test run failed\n",
+    );
+    assert_eq!((run.tool.as_str(), counts(&run)), ("cargo-nextest", [1, 1, 0, 0, 0]));
+}
+
+#[test]
+fn go_test_json() {
+    let run = only(
+        "{\"Action\":\"start\",\"Package\":\"ex.com/m\"}\n{\"Action\":\"run\",\"Package\":\"ex.com/m\",\"Test\":\"TestA\"}\n\
+         {\"Action\":\"output\",\"Package\":\"ex.com/m\",\"Test\":\"TestA\",\"Output\":\"=== RUN   TestA\\n\"}\n\
+         {\"Action\":\"output\",\"Package\":\"ex.com/m\",\"Test\":\"TestA\",\"Output\":\"    a_test.go:3: wrong\\n\"}\n\
+         {\"Action\":\"output\",\"Package\":\"ex.com/m\",\"Test\":\"TestA\",\"Output\":\"--- FAIL: TestA (0.00s)\\n\"}\n\
+         {\"Action\":\"output\",\"Package\":\"ex.com/m\",\"Output\":\"FAIL\\tex.com/m\\t0.008s\\n\"}\n\
+         {\"Action\":\"fail\",\"Package\":\"ex.com/m\",\"Elapsed\":0.009}\n",
+    );
+    assert_eq!((run.tool.as_str(), counts(&run)), ("go-test", [0, 1, 0, 0, 0]));
+    assert_eq!(failure(&run, 0), ("TestA", Some("a_test.go"), Some(3), "wrong"));
 }
 
 proptest::proptest! {
     #[test]
-    fn no_log_makes_it_fail(text in "(\\PC|\n|\u{1b}|\r){0,200}") {
+    fn any_log_can_be_read(text in "(\\PC|\n|\u{1b}|\r){0,200}") {
         read_log(&text);
     }
 
     #[test]
-    fn no_likely_log_makes_it_fail(parts in proptest::collection::vec(proptest::sample::select(vec![
+    fn any_mix_of_known_marks_can_be_read(parts in proptest::collection::vec(proptest::sample::select(vec![
         "test result: ", "1 passed; ", "FAILED ", "thread '", "panicked at ", "src/a.rs:1:2", ":", "\n", "error[", "]: ",
         "--> ", "Tests:", "Tests  ", ")", "(", "● ", "--- FAIL: ", "ok\t", "0.1s", "✖ problems", "error TS", "Found ",
-        "Summary [", "run:", "FAIL [", "]", "a.py:", "F401 ", ": error: ", "Checking ", "é",
+        "Summary [", "run:", "FAIL [", "]", "a.py:", "F401 ", ": error: ", "Checking ", "é", "running 1 test\n", "=== RUN   T\n",
+        "TAP version 13\n", "1..1\n", "ok 1 - a\n", "ℹ pass 1\n", "  1 passing (1ms)\n", "PASS a.js\n", " RUN  v4\n", "> a@1 b\n> jest\n",
+        "{\"Action\":\"start\"}\n", "{\"reason\":1}\n", "Ran 1 test in 0.1s\n", "OK\n", "= test session starts =\n", "1 passed in 0.1s\n",
     ]), 0..30)) {
         read_log(&parts.concat());
     }

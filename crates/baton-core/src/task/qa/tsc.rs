@@ -1,5 +1,6 @@
 //! `tsc`, plain and pretty.
 
+use super::clean::Section;
 use super::report::{QaFailure, QaRun, place};
 
 pub(super) fn read(text: &str) -> Option<QaRun> {
@@ -35,4 +36,11 @@ fn spot(at: &str) -> Option<(&str, u64)> {
         Some((file, position)) => Some((file, position.split(',').next()?.parse().ok()?)),
         None => place(at),
     }
+}
+
+/// `Found 0 errors.`, also as a line of watch mode.
+pub(super) fn clean(lines: &[&str]) -> Option<Section> {
+    let line = lines.first()?;
+    let good = *line == "Found 0 errors." || line.ends_with("Found 0 errors. Watching for file changes.");
+    Section::new("tsc", 1).filter(|_| good)
 }

@@ -1,0 +1,99 @@
+//! TAP, and the output of `node --test`.
+
+use super::clean::Section;
+use super::report::{QaFailure, QaRun};
+
+pub(super) fn read(text: &str) -> Option<QaRun> {
+    let mut run = QaRun::of("tap");
+    let (mut in_tap, mut seen) = (false, false);
+    for line in text.lines() {
+        let bare = line.trim_start();
+        if line.starts_with("TAP version ") {
+            (in_tap, seen) = (true, true);
+        } else if let Some(name) = bare.strip_prefix("not ok ").filter(|_| in_tap) {
+            if bare.contains("# SKIP") || bare.contains("# TODO") {
+                run.skipped += 1;
+            } else {
+                run.failed += 1;
+                run.fail(QaFailure::test(title(name)));
+            }
+        } else if is_ok(bare) && in_tap {
+            let skipped = bare.contains("# SKIP") || bare.contains("# TODO");
+            run.skipped += u64::from(skipped);
+            run.passed += u64::from(!skipped);
+        } else if line.starts_with("Bail out!") && in_tap {
+            run.errors += 1;
+            run.fail(QaFailure { message: QaFailure::say(line), ..QaFailure::test("run") });
+        } else if let Some(number) = info(line, "pass") {
+            seen = true;
+            run.passed += number;
+        } else if let Some(number) = info(line, "fail") {
+            run.failed += number;
+        } else if let Some(number) = info(line, "cancelled") {
+            run.failed += number;
+        } else if let Some(number) = info(line, "skipped") {
+            run.skipped += number;
+        }
+    }
+    seen.then(|| run.with_test_count())
+}
+
+/// `ok 1 - name`; the results of Go's packages begin with `ok` as well.
+fn is_ok(line: &str) -> bool {
+    line.strip_prefix("ok ").is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+fn title(text: &str) -> &str {
+    text.split_once(" - ").map_or(text, |(_, name)| name).split(" # ").next().unwrap_or(text)
+}
+
+/// Number of a line of Node's own report: `ℹ pass 2`.
+fn info(line: &str, word: &str) -> Option<u64> {
+    line.strip_prefix("ℹ ")?.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok()
+}
+
+/// From `TAP version` to its end: all results planned are there, and none is `not ok`.
+pub(super) fn clean_tap(lines: &[&str]) -> Option<Section> {
+    lines.first().filter(|line| line.starts_with("TAP version "))?;
+    let (mut results, mut planned) = (0, None);
+    let mut end = 1;
+    for line in &lines[1..] {
+        if line.starts_with("not ok ") || line.trim_start().starts_with("not ok ") {
+            return None;
+        } else if is_ok(line) {
+            results += 1;
+        } else if let Some(number) = line.strip_prefix("1..") {
+            planned = number.split(' ').next().and_then(|number| number.parse::<u64>().ok());
+        } else if !(line.is_empty() || line.starts_with(' ') || line.starts_with("# ") || *line == "}") {
+            break;
+        }
+        end += 1;
+    }
+    Section::new("test", end).filter(|_| results > 0 && planned == Some(results))
+}
+
+/// From the first `✔` to `ℹ duration_ms`, with `ℹ fail 0` between them.
+pub(super) fn clean_spec(lines: &[&str]) -> Option<Section> {
+    let first = lines.first()?;
+    if !(first.starts_with("✔ ") || first.starts_with("▶ ") || first.starts_with("ℹ ")) {
+        return None;
+    }
+    let mut good = [false; 2];
+    for (at, line) in lines.iter().enumerate() {
+        if line.starts_with("ℹ duration_ms ") {
+            return Section::new("test", at + 1).filter(|_| good == [true, true]);
+        }
+        if info(line, "tests").is_some() && good != [false, false] {
+            return None;
+        }
+        good[0] |= info(line, "fail") == Some(0);
+        good[1] |= info(line, "cancelled") == Some(0);
+        let known = line.is_empty()
+            || line.starts_with("  ")
+            || ["✔ ", "▶ ", "ℹ ", "﹣ "].iter().any(|mark| line.starts_with(mark));
+        if !known || line.trim_start().starts_with('✖') {
+            return None;
+        }
+    }
+    None
+}
