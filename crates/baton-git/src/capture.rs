@@ -132,6 +132,7 @@ fn attempt(
     let index = Index::read(repository, vault.folder())?;
     let tracked_items = tracked_items(&index, vault.excluded());
     let mut look = Look::new(repository, &index, &cache);
+    look.reread = vault.rereads();
     look.conversion = Conversion::possible(repository, &index);
     // Where nothing is converted, whether a tracked file changed is found out here alone.
     let quiet = match look.conversion {
@@ -199,6 +200,7 @@ fn attempt(
         nested: view.nested(),
         not_checked_out: not_checked_out.as_ref().map(|(id, _)| *id),
         stash: status.stash.clone(),
+        large: large_files(repository, &view),
     };
     if stored {
         let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
@@ -206,6 +208,13 @@ fn attempt(
     }
     let files = view.files();
     Ok(Capture { snapshot, status, files, withheld })
+}
+
+/// Files that are too large for a patch.
+fn large_files(repository: &Repository, view: &View<'_>) -> Vec<RepoPath> {
+    let least = repository.git().limits().large_file_bytes;
+    let is_large = |found: &Found| matches!(found, Found::File(file) if file.stat.size >= least);
+    view.found.iter().filter(|(_, found)| is_large(found)).map(|(item, _)| RepoPath::new(item.path)).collect()
 }
 
 /// Shows the inspector every file that `HEAD` does not have; answers what they are if they may not be stored. Hashes are

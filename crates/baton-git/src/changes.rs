@@ -6,7 +6,7 @@ use baton_core::Sha256Hash;
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
-use crate::diff::{Detail, DiffFile, TreeDiff, diff_trees};
+use crate::diff::{Detail, DiffFile, TreeDiff, diff_trees, patch_trees};
 use crate::error::GitError;
 use crate::inspector::Inspector;
 use crate::object::{FileMode, ObjectId};
@@ -110,7 +110,7 @@ impl Vault {
     /// When git fails, as for a commit that is no longer there.
     pub fn changes_since(&self, commit: Option<ObjectId>, snapshot: &Snapshot) -> Result<Changes, GitError> {
         let from = commit.unwrap_or_else(|| self.object_format().empty_tree());
-        let mut diff = diff_trees(self, from, snapshot.patch_tree, Detail::Patch)?;
+        let mut diff = patch_trees(self, from, snapshot.patch_tree, &snapshot.large)?;
         if snapshot.patch_tree != snapshot.tree {
             let converted = diff_trees(self, snapshot.patch_tree, snapshot.tree, Detail::Paths)?;
             let raw: HashMap<_, _> = converted.files.iter().map(|file| (&file.path, file.after)).collect();
@@ -129,7 +129,8 @@ impl Vault {
     ///
     /// When git fails.
     pub fn changes_between(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
-        let mut diff = diff_trees(self, from.patch_tree, to.patch_tree, Detail::Patch)?;
+        let large = [from.large.as_slice(), &to.large].concat();
+        let mut diff = patch_trees(self, from.patch_tree, to.patch_tree, &large)?;
         if from.patch_tree != from.tree || to.patch_tree != to.tree {
             let raw = diff_trees(self, from.tree, to.tree, Detail::Paths)?;
             diff = with_lines_of(raw, diff);
@@ -157,13 +158,32 @@ impl Vault {
             }
         }
         for (id, paths) in wanted {
-            let bytes = self.call("cat-file").arguments(["blob".to_owned(), id.to_string()]).output()?;
             for path in paths {
                 inspector.look(path, &[]);
-                inspector.look(path, &bytes);
+                let call = self.call("cat-file").arguments(["blob".to_owned(), id.to_string()]);
+                let ended = call.stream(&mut |piece| inspector.look(path, piece))?;
+                require_success("cat-file", &ended)?;
             }
         }
         Ok(())
+    }
+
+    /// Reads a file of a snapshot with its mode; `None` if the snapshot does not have it.
+    ///
+    /// # Errors
+    ///
+    /// When the objects of the snapshot are gone, or git fails.
+    pub fn file(
+        &self,
+        snapshot: &Snapshot,
+        path: &RepoPath,
+    ) -> Result<Option<(FileMode, Vec<u8>)>, GitError> {
+        let Some(side) = self.listing(snapshot.tree)?.remove(path) else { return Ok(None) };
+        if side.mode == FileMode::Nested {
+            return Ok(Some((side.mode, Vec::new())));
+        }
+        let bytes = self.call("cat-file").arguments(["blob".to_owned(), side.id.to_string()]).output()?;
+        Ok(Some((side.mode, bytes)))
     }
 
     /// Every file of a tree.

@@ -40,6 +40,16 @@ pub(crate) fn diff_trees(
     to: ObjectId,
     detail: Detail,
 ) -> Result<TreeDiff, GitError> {
+    ask(vault, from, to, detail, &[])
+}
+
+fn ask(
+    vault: &Vault,
+    from: ObjectId,
+    to: ObjectId,
+    detail: Detail,
+    left_out: &[RepoPath],
+) -> Result<TreeDiff, GitError> {
     if from == to {
         return Ok(TreeDiff { files: Vec::new(), patch: Patch::default() });
     }
@@ -55,21 +65,45 @@ pub(crate) fn diff_trees(
         "--no-textconv",
         "--no-color",
         "--diff-algorithm=myers",
-        "--unified=3",
         "--ignore-submodules=none",
         "--submodule=short",
     ]);
     if detail == Detail::Patch {
-        call = call.arguments(["--patch", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"]);
+        // `--unified` alone asks for a patch as well.
+        call = call.arguments(["--patch", "--unified=3", "--binary", "--full-index"]);
+        call = call.arguments(["--src-prefix=a/", "--dst-prefix=b/"]);
     }
     call = call.arguments([from.to_string(), to.to_string(), "--".into()]);
-    for folder in vault.excluded() {
+    for folder in vault.excluded().iter().chain(left_out) {
         use std::os::unix::ffi::OsStringExt;
         let pathspec = [b":(top,exclude,literal)".as_slice(), folder.as_bytes()].concat();
         call = call.arguments([std::ffi::OsString::from_vec(pathspec)]);
     }
     let output = call.output()?;
     parse(&output).ok_or_else(|| GitError::unexpected("diff-tree", "the answer is not understood"))
+}
+
+/// The difference with its patch. Files of `large` are named in the patch, and their content is not part of it.
+pub(crate) fn patch_trees(
+    vault: &Vault,
+    from: ObjectId,
+    to: ObjectId,
+    large: &[RepoPath],
+) -> Result<TreeDiff, GitError> {
+    if large.is_empty() {
+        return diff_trees(vault, from, to, Detail::Patch);
+    }
+    let mut all = diff_trees(vault, from, to, Detail::Paths)?;
+    let smaller = ask(vault, from, to, Detail::Patch, large)?;
+    let mut patch = smaller.patch.as_bytes().to_vec();
+    for file in all.files.iter().filter(|file| large.contains(&file.path)) {
+        let path = &file.path;
+        patch.extend_from_slice(
+            format!("diff --git a/{path} b/{path}\nBinary files a/{path} and b/{path} differ\n").as_bytes(),
+        );
+    }
+    all.patch = Patch::new(patch);
+    Ok(all)
 }
 
 fn parse(output: &[u8]) -> Option<TreeDiff> {

@@ -133,9 +133,8 @@ fn rewritten(repository: &Repository, bytes: &[u8], scratch: &Path) -> Result<Ve
     let folder = tempfile::tempdir_in(scratch).map_err(GitError::folder(scratch))?;
     let path = folder.path().join("index");
     std::fs::write(&path, bytes).map_err(GitError::folder(&path))?;
-    repository
-        .call("update-index")
-        .arguments(["--no-split-index", "--force-write-index"])
+    let (call, _objects) = repository.index_call("update-index")?;
+    call.arguments(["--no-split-index", "--force-write-index"])
         .variable("GIT_INDEX_FILE", &path)
         .setting("index.sparse", "false")
         .setting("core.splitIndex", "false")

@@ -39,7 +39,8 @@ impl Repository {
     /// When git fails.
     pub fn files(&self, excluded: &[RepoPath]) -> Result<Vec<RepoPath>, GitError> {
         let arguments = ["-z", "--cached", "--others", "--exclude-standard"];
-        let output = self.call("ls-files").arguments(arguments).output()?;
+        let (call, _objects) = self.index_call("ls-files")?;
+        let output = call.arguments(arguments).output()?;
         let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(RepoPath::new);
         let mut paths: Vec<RepoPath> = paths
             .filter(|path| !excluded.iter().any(|folder| path.is_within(folder)))

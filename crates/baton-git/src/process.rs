@@ -196,8 +196,12 @@ fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Process
 mod tests {
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { time: Duration::from_secs(20), output_bytes: 1 << 24, files_worth_a_call: 0 };
+    const LIMITS: Limits = Limits {
+        time: Duration::from_secs(20),
+        output_bytes: 1 << 24,
+        files_worth_a_call: 0,
+        large_file_bytes: 1 << 24,
+    };
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("/bin/sh");

@@ -26,11 +26,18 @@ pub struct Limits {
     pub output_bytes: u64,
     /// Fewer files than this are read rather than asked about.
     pub files_worth_a_call: usize,
+    /// Files of this size and above are in no patch: git would have to hold them in memory.
+    pub large_file_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(120), output_bytes: 1 << 30, files_worth_a_call: 500 }
+        Self {
+            time: Duration::from_secs(120),
+            output_bytes: 1 << 30,
+            files_worth_a_call: 500,
+            large_file_bytes: 512 << 20,
+        }
     }
 }
 
@@ -171,7 +178,8 @@ impl Invocation<'_> {
     /// Makes the call and answers its output, whatever its exit code.
     pub(crate) fn attempt(self) -> Result<(Vec<u8>, Ended), GitError> {
         let mut output = Vec::new();
-        let ended = self.stream(&mut |piece| output.extend_from_slice(piece))?;
+        let limits = self.git.inner.limits;
+        let ended = self.run(limits, &mut |piece| output.extend_from_slice(piece))?;
         Ok((output, ended))
     }
 
@@ -182,15 +190,21 @@ impl Invocation<'_> {
         require_success(subcommand, &ended).map(|()| output)
     }
 
-    /// Makes the call and hands its output on piece by piece, whatever its exit code.
-    pub(crate) fn stream(mut self, sink: &mut dyn FnMut(&[u8])) -> Result<Ended, GitError> {
+    /// Makes the call and hands its output on piece by piece, whatever its exit code. Nothing is held in memory, so the
+    /// output may have any length.
+    pub(crate) fn stream(self, sink: &mut dyn FnMut(&[u8])) -> Result<Ended, GitError> {
+        let limits = Limits { output_bytes: u64::MAX, ..self.git.inner.limits };
+        self.run(limits, sink)
+    }
+
+    fn run(mut self, limits: Limits, sink: &mut dyn FnMut(&[u8])) -> Result<Ended, GitError> {
         self.command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (number, (name, value)) in self.settings.iter().enumerate() {
             self.command.env(format!("GIT_CONFIG_KEY_{number}"), name);
             self.command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
         self.command.arg("--no-pager").arg(self.subcommand).args(&self.arguments);
-        let (command, limits) = (self.subcommand, self.git.inner.limits);
+        let command = self.subcommand;
         process::run(&mut self.command, &self.input, limits, sink).map_err(|error| match error {
             ProcessError::Missing => {
                 GitError::GitMissing { program: self.git.inner.program.display().to_string() }

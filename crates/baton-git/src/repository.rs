@@ -1,15 +1,17 @@
 //! A checkout that was found: where it is and what it is called.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use baton_core::Repo;
+use tempfile::TempDir;
 
 use crate::configuration::Configuration;
 use crate::error::GitError;
 use crate::head::Head;
 use crate::object::{ObjectFormat, ObjectId};
+use crate::path::quoted;
 use crate::process::Ended;
 use crate::program::{Git, Invocation, require_success};
 use crate::remote::repository_name;
@@ -126,6 +128,22 @@ impl Repository {
             call = call.setting("core.ignoreCase", "false");
         }
         call
+    }
+
+    /// Begins a call that reads the index. In a sparse checkout git writes trees when it expands or collapses the index: they
+    /// go to a folder of their own, which lasts as long as the guard.
+    pub(crate) fn index_call(
+        &self,
+        subcommand: &'static str,
+    ) -> Result<(Invocation<'_>, Option<TempDir>), GitError> {
+        let call = self.call(subcommand);
+        if self.configuration.flag("core.sparsecheckout") != Some(true) {
+            return Ok((call, None));
+        }
+        let folder = tempfile::tempdir().map_err(GitError::folder(std::env::temp_dir()))?;
+        let borrowed = quoted(self.common_dir.join("objects").as_os_str().as_bytes());
+        let call = call.variable("GIT_OBJECT_DIRECTORY", folder.path());
+        Ok((call.variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed), Some(folder)))
     }
 
     /// Whether the file system takes names that differ in case for the same.

@@ -28,6 +28,9 @@ pub struct Snapshot {
     pub not_checked_out: Option<ObjectId>,
     /// What was set aside.
     pub stash: Option<Stash>,
+    /// Files that are too large for a patch, in the order of paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub large: Vec<RepoPath>,
 }
 
 /// A path whose entry in the index differs from `HEAD`.

@@ -127,7 +127,7 @@ impl Status {
         } else {
             "--find-renames"
         };
-        let mut call = repository.call("status");
+        let (mut call, _objects) = repository.index_call("status")?;
         if let Some(index) = index {
             // Marks do not keep git from looking at files ahead of time.
             call = call.variable("GIT_INDEX_FILE", index).setting("core.preloadIndex", "false");

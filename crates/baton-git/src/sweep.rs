@@ -70,6 +70,26 @@ impl Vault {
                 }
             }
         }
+        freed += self.remove_temporaries()?;
+        Ok(freed)
+    }
+
+    /// Removes copies of indexes and caches that a killed process left beside the objects.
+    fn remove_temporaries(&self) -> Result<u64, GitError> {
+        let is_temporary = |path: &PathBuf| {
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
+        };
+        let mut freed = 0;
+        for path in entries(self.folder())?.into_iter().filter(is_temporary) {
+            if path.is_dir() {
+                for file in entries(&path)? {
+                    freed += remove(&file)?;
+                }
+                fs::remove_dir(&path).map_err(GitError::folder(&path))?;
+            } else {
+                freed += remove(&path)?;
+            }
+        }
         Ok(freed)
     }
 

@@ -31,6 +31,7 @@ pub struct Vault {
     excluded: Vec<RepoPath>,
     /// Held as long as the vault is used, so that nobody sweeps it.
     in_use: Arc<File>,
+    reread: bool,
 }
 
 impl Vault {
@@ -54,7 +55,19 @@ impl Vault {
             .map(|path| RepoPath::new(path.as_bytes().strip_suffix(b"/").unwrap_or(path.as_bytes())))
             .collect();
         let in_use = Arc::new(mark_used(&folder)?);
-        Ok(Self { git: repository.git().clone(), folder, borrowed, object_format, excluded, in_use })
+        let git = repository.git().clone();
+        Ok(Self { git, folder, borrowed, object_format, excluded, in_use, reread: false })
+    }
+
+    /// Has captures read every file again, even those whose status information is unchanged.
+    #[must_use]
+    pub fn rereading(mut self) -> Self {
+        self.reread = true;
+        self
+    }
+
+    pub(crate) const fn rereads(&self) -> bool {
+        self.reread
     }
 
     pub(crate) fn in_use(&self) -> &File {

@@ -75,6 +75,8 @@ pub(crate) struct Look<'a> {
     pub(crate) conversion: Conversion,
     /// How large git's objects are, as far as that was asked.
     pub(crate) stored_sizes: HashMap<ObjectId, u64>,
+    /// True if every file is read, whatever its status information says.
+    pub(crate) reread: bool,
     settings: Settings,
 }
 
@@ -110,7 +112,7 @@ impl<'a> Look<'a> {
             sparse: flag("core.sparsecheckout").unwrap_or(false),
         };
         let (conversion, stored_sizes) = (Conversion::Any, HashMap::new());
-        Self { repository, index, cache, conversion, stored_sizes, settings }
+        Self { repository, index, cache, conversion, stored_sizes, reread: false, settings }
     }
 
     /// Whether git stored the file of an entry as it is, given that the file is still what git saw.
@@ -194,6 +196,7 @@ impl<'a> Look<'a> {
             let settled =
                 || self.index.written_at.is_some_and(|at| file_stat.changed_at.is_settled_before(at));
             let known = match item.entry {
+                _ if self.reread => None,
                 Some(entry) if same_stat && self.is_stored_raw(entry, kind, file_stat.size) && settled() => {
                     Some((KnownContent { id: entry.id, without_returns: false }, Source::Index))
                 }

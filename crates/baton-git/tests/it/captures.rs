@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use baton_git::{Capture, Difference, FileMode, GitError, RepoPath, StatusCode, StatusEntry, Vault};
+use baton_git::{
+    Capture, Difference, FileMode, GitError, Limits, RepoPath, Repository, StatusCode, StatusEntry, Vault,
+};
 
 use crate::sandbox::{Sandbox, file_letters};
 
@@ -392,6 +394,74 @@ fn a_large_file_is_read_in_pieces() {
     assert_eq!(after.size_bytes, 3_000_000);
     assert_eq!(after.sha256, Some(baton_core::Sha256Hash::of(&content)));
     assert_eq!(changes.files[0].lines, None);
+}
+
+#[test]
+fn files_above_the_limit_are_hashed_as_a_stream_and_left_out_of_the_patch() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let git = sandbox.program().with_limits(Limits {
+        output_bytes: 100_000,
+        large_file_bytes: 200_000,
+        ..Limits::default()
+    });
+    sandbox.write("a", "2\n");
+    sandbox.write("large", vec![b'x'; 300_000]);
+    let repository = Repository::discover(&git, &sandbox.root()).unwrap();
+    let vault = sandbox.vault_for(&repository);
+    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    assert_eq!(snapshot.large, [RepoPath::new("large")]);
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    let large = changes.files.iter().find(|file| file.path == RepoPath::new("large")).unwrap();
+    assert_eq!(large.after.unwrap().sha256, Some(baton_core::Sha256Hash::of(&[b'x'; 300_000])));
+    let patch = String::from_utf8(changes.patch.as_bytes().to_vec()).unwrap();
+    assert!(patch.contains("+2\n") && patch.contains("Binary files a/large and b/large differ"), "{patch}");
+    assert!(patch.len() < 1_000, "{}", patch.len());
+}
+
+#[test]
+fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let repository = sandbox.repository();
+    let vault = sandbox.vault_for(&repository);
+    let id = |text: &str| {
+        sandbox.write("a", text);
+        let digits = sandbox.git_text(&["hash-object", "a"]);
+        digits.parse::<baton_git::ObjectId>().unwrap()
+    };
+    let first = id("aaa\n");
+    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    let second = id("bbb\n");
+    // The cache is made to name the old content for the new file, as if its status information were that of the old one.
+    let path = vault.folder().join("stat-cache");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let at = loop {
+        repository.glimpse(&vault).unwrap();
+        let bytes = fs::read(&path).unwrap_or_default();
+        let found = bytes.windows(second.as_bytes().len()).position(|part| part == second.as_bytes());
+        if let Some(at) = found {
+            break at;
+        }
+        assert!(std::time::Instant::now() < deadline, "the file never settled");
+    };
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at..at + first.as_bytes().len()].copy_from_slice(first.as_bytes());
+    let end = bytes.len() - 4;
+    let sum = crc32(&bytes[..end]).to_le_bytes();
+    bytes[end..].copy_from_slice(&sum);
+    fs::write(&path, bytes).unwrap();
+    assert!(repository.verify(&vault, &snapshot).unwrap().is_same(), "the status information is believed");
+    assert!(!repository.verify(&vault.clone().rereading(), &snapshot).unwrap().is_same());
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut sum = u32::MAX;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            sum = if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 };
+        }
+    }
+    !sum
 }
 
 #[test]

@@ -94,3 +94,16 @@ fn what_is_gone_already_needs_nothing() {
     let both: Vec<_> = lost.objects().chain(kept.objects()).collect();
     assert_eq!(sandbox.vault().sweep(&both).unwrap(), Some(0));
 }
+
+#[test]
+fn temporary_files_of_killed_processes_are_removed() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let vault = sandbox.vault();
+    let file = vault.folder().join(".tmpAbCdEf");
+    let folder = vault.folder().join(".tmpGhIjKl");
+    std::fs::write(&file, "index").unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("index"), "index").unwrap();
+    assert_eq!(vault.sweep(&[]).unwrap(), Some(10));
+    assert!(!file.exists() && !folder.exists() && vault.folder().join("HEAD").exists());
+}

@@ -52,6 +52,24 @@ fn look_at_everything(sandbox: &Sandbox) {
     vault.changes_between(&first, &first).unwrap();
 }
 
+#[test]
+fn sparse_index_gains_no_object() {
+    let sandbox =
+        Sandbox::with_files(&[("in/a", "1\n"), ("out/deep/b", "1\n"), ("out/c", "1\n"), ("top", "1\n")]);
+    sandbox.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+    sandbox.write("in/a", "staged\n");
+    sandbox.write("in/new", "staged\n");
+    sandbox.git(&["add", "--all"]);
+    sandbox.write("in/a", "unstaged\n");
+    // Git renews the time stamps of objects that it would have written; nothing else may change.
+    let contents = || everything(&sandbox.root()).into_iter().map(|(path, seen)| (path, seen.content));
+    let before: BTreeMap<_, _> = contents().collect();
+    look_at_everything(&sandbox);
+    let after: BTreeMap<_, _> = contents().collect();
+    assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    assert!(after == before);
+}
+
 fn busy_sandbox() -> Sandbox {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n"), ("dir/c", "1\n"), ("hidden", "1\n")]);
     sandbox.write("a", "staged\n");
