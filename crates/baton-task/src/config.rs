@@ -76,8 +76,12 @@ impl TaskConfig {
     pub(crate) fn read(root: &Path) -> Result<Self, Fault> {
         let mut config = Self::default();
         if let Some(text) = read_text(root, "scope globs", SCOPE_GLOBS_FILE)? {
-            let table: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text)
+            let mut table: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text)
                 .map_err(|error| unreadable(SCOPE_GLOBS_FILE, &error.to_string()))?;
+            // The macros may stand below `globs`, beside a version and a description.
+            if let Some(serde_json::Value::Object(globs)) = table.remove("globs") {
+                table = globs.into_iter().collect();
+            }
             for (name, value) in table.into_iter().filter(|(name, _)| !name.starts_with(['$', '_'])) {
                 let patterns: Patterns = serde_json::from_value(value).map_err(|_| {
                     unreadable(SCOPE_GLOBS_FILE, &format!("{name:?} must be a pattern or a list of them"))
@@ -164,6 +168,13 @@ mod tests {
         let qa = config.qa(&"backend".parse().unwrap());
         assert_eq!((qa.area, qa.repository), (vec!["cargo test".into()], vec!["make".into()]));
         assert_eq!(config.pipeline.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn macros_may_stand_below_globs() {
+        let globs = r#"{"version":1,"description":"macros","globs":{":ui":["ui/**/*.{ts,tsx}"],":api":["api/*.ts"]}}"#;
+        let config = read(None, Some(globs)).unwrap();
+        assert_eq!(config.macros.keys().collect::<Vec<_>>(), ["api", "ui"]);
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub(crate) fn lock(place: &TaskPlace) -> Result<StoreLock, Fault> {
     let folder = place.output();
     make_folder(&folder)?;
     let lock = StoreLock::take(&folder, place.lock_timeout)?;
+    remove_temporaries(&folder);
     ignore(&folder)?;
     Ok(lock)
 }
@@ -72,8 +73,6 @@ fn ignore(folder: &Path) -> Result<(), Fault> {
     if folder.join(IGNORE_FILE).symlink_metadata().is_ok() {
         return Ok(());
     }
-    // Whoever was killed here before left half of it.
-    remove_temporaries(folder);
     let mut batch = Batch::new(folder);
     batch.add(IGNORE_FILE, b"*\n")?;
     batch.commit()
@@ -87,6 +86,7 @@ pub(crate) fn lock_existing(place: &TaskPlace) -> Result<Option<StoreLock>, Faul
             let folder = place.output();
             require_folder(&folder)?;
             let lock = StoreLock::take(&folder, place.lock_timeout)?;
+            remove_temporaries(&folder);
             ignore(&folder)?;
             Ok(Some(lock))
         }
@@ -176,8 +176,30 @@ impl<'a> Draft<'a> {
 
     /// Warns when a role that holds the task gives it up and left work that is in no snapshot.
     pub(crate) fn warn_of_unsaved(&mut self, role: &Role) -> Result<(), Fault> {
-        self.warnings.extend(left_unsaved(self.place, &self.context, role)?);
+        if let Some(unsaved) = left_unsaved(self.place, &self.context, role)? {
+            let id = &self.context.task_id;
+            self.warnings.push(format!(
+                "{unsaved}; that is drift for the next role, to be settled with baton task resolve-drift {id} --note TEXT"
+            ));
+        }
         Ok(())
+    }
+
+    /// Refuses to give the task up while the role that holds it has work that is in no snapshot.
+    pub(crate) fn require_saved(&self, role: &Role) -> Result<(), Fault> {
+        let Some(unsaved) = left_unsaved(self.place, &self.context, role)? else { return Ok(()) };
+        let id = &self.context.task_id;
+        Err(Fault::new(ErrorCode::TaskConflict, format!("cannot give up {id} as {role}: {unsaved}"))
+            .hint(format!("take a snapshot first: baton task snapshot-worktree {id} --agent {role}")))
+    }
+
+    /// Writes the files that were kept so far, before anything that they are a copy of changes.
+    pub(crate) fn write_kept(&mut self) -> Result<(), Fault> {
+        let mut batch = Batch::new(&self.folder);
+        for (name, bytes) in self.files.drain(..) {
+            batch.add(&name, &bytes)?;
+        }
+        batch.commit()
     }
 
     /// Begins to look through files of the checkout that will be kept.

@@ -55,6 +55,15 @@ pub(crate) fn gather(place: &TaskPlace, id: &TaskId, large_text: LargeText) -> R
         large_text,
     })?;
     captured.warnings.extend(scope.warnings);
+    captured.warnings.extend(read.warnings.iter().cloned());
+    // A citation is at most 140 characters long; whoever reads it must know that the section says more.
+    for citation in
+        captured.immutable.standards_citations.iter().filter(|citation| citation.requirement.ends_with('…'))
+    {
+        captured
+            .warnings
+            .push(format!("the citation of {}#{} is cut: read the section", citation.file, citation.section));
+    }
     let cited = &captured.immutable.standards_citations;
     let of_standard = |(path, text): (&String, &String)| Source {
         path: path.clone(),

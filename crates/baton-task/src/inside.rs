@@ -52,6 +52,29 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     Ok(InsideFile { path, bytes })
 }
 
+/// Reads any file that the caller may read: an absolute path, or one from the root. Pipes are read too.
+pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<u8>, Fault> {
+    let full = root.join(path);
+    let found = fs::metadata(&full).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
+                .hint(format!("it was looked for at {}", full.display()))
+        }
+        _ => failed("read", &full, error),
+    })?;
+    if found.is_dir() {
+        return Err(Fault::invalid(field, format!("{path:?} is a folder")).hint("name the log file in it"));
+    }
+    let mut bytes = Vec::new();
+    let read = fs::File::open(&full).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| failed("read", &full, error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Fault::invalid(field, format!("{path:?} is larger than {MAX_BYTES} bytes"))
+            .hint("record its end, where the tools report their results: tail -c 60M"));
+    }
+    Ok(bytes)
+}
+
 /// Reads a file as text, if it is there.
 pub(crate) fn read_text(root: &Path, field: &str, path: &str) -> Result<Option<String>, Fault> {
     match read_inside(root, field, path) {

@@ -5,6 +5,7 @@
 //! asks a [`WorkingTree`].
 
 mod artifact;
+mod command;
 mod config;
 mod content_scan;
 mod durable;
@@ -15,6 +16,7 @@ mod lock;
 mod operation;
 mod operations;
 mod place;
+mod restore;
 mod secrets;
 mod shelf;
 mod state;
@@ -26,4 +28,4 @@ pub use operation::{AnyTaskOperation, Effect, TaskOperation, catalog, operation}
 pub use operations::*;
 pub use place::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskPlace};
 pub use state::{TaskState, task_state};
-pub use tree::{Inspector, WorkingTree};
+pub use tree::{Inspector, Reading, SnapshotFile, WorkingTree};

@@ -109,7 +109,7 @@ pub fn operation<O: TaskOperation>() -> &'static dyn AnyTaskOperation {
 }
 
 /// Lists every operation on tasks.
-pub fn catalog() -> [&'static dyn AnyTaskOperation; 15] {
+pub fn catalog() -> [&'static dyn AnyTaskOperation; 17] {
     [
         operation::<op::InitContext>(),
         operation::<op::GetContext>(),
@@ -118,7 +118,9 @@ pub fn catalog() -> [&'static dyn AnyTaskOperation; 15] {
         operation::<op::SnapshotWorktree>(),
         operation::<op::VerifyWorktree>(),
         operation::<op::GetDiff>(),
+        operation::<op::RunQa>(),
         operation::<op::RecordQa>(),
+        operation::<op::WriteNote>(),
         operation::<op::AttachEvidence>(),
         operation::<op::RebuildContext>(),
         operation::<op::ResolveDrift>(),
@@ -138,7 +140,7 @@ mod tests {
         let mut names: Vec<&str> = catalog().iter().map(|operation| operation.name()).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 15);
+        assert_eq!(names.len(), 17);
         for operation in catalog() {
             let name = operation.name();
             assert!(name.starts_with("task.") && operation.summary().len() > 20, "{name}");

@@ -87,7 +87,8 @@ fn keep_objects_of(place: &TaskPlace, ids: &[TaskId]) -> Result<(), Fault> {
         let Some(context) = read_context(place, id)? else { continue };
         trees.extend(context.snapshots.into_iter().map(|snapshot| snapshot.tree));
         trees.extend(context.drift.events.into_iter().map(|event| event.actual.tree));
-        snapshots.extend(context.coordination.into_values().filter_map(|state| state.worktree_snapshot));
+        let of_roles = context.coordination.into_values().filter_map(|state| state.worktree_snapshot);
+        snapshots.extend(of_roles.chain(context.resolution));
     }
     place.tree().keep_only(&snapshots, &trees)
 }

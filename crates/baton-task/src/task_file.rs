@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_core::task::{TaskFile, TaskId, shape_problems};
+use baton_core::task::{TaskFile, TaskId, read_task_file};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde_json::{Value, json};
 
@@ -26,6 +26,8 @@ pub(crate) struct ReadTask {
     pub(crate) sha256: Sha256Hash,
     /// What it says.
     pub(crate) task: TaskFile,
+    /// Fields that were not understood.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Finds the path of a task's file.
@@ -71,9 +73,14 @@ pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
     let path = file.path;
     let text = String::from_utf8(file.bytes)
         .map_err(|_| Fault::invalid("task file", format!("{path} is not UTF-8 text")))?;
-    let task = parse(&path, &text)?;
-    task.check(id, &path)?;
-    Ok(ReadTask { path, text, sha256, task })
+    let (task, warnings) = parse(&path, &text)?;
+    task.check(&path)?;
+    let mut warnings: Vec<String> =
+        warnings.into_iter().map(|warning| format!("{path}: {warning}")).collect();
+    if let Some(own) = task.id.as_ref().filter(|own| *own != id) {
+        warnings.push(format!("{path}: id is {own}; the name of the file decides"));
+    }
+    Ok(ReadTask { path, text, sha256, task, warnings })
 }
 
 /// Hashes a task's file, if it is still there.
@@ -81,40 +88,35 @@ pub(crate) fn current_sha(root: &Path, path: &str) -> Option<Sha256Hash> {
     read_inside(root, "task file", path).ok().map(|file| Sha256Hash::of(&file.bytes))
 }
 
-fn parse(path: &str, text: &str) -> Result<TaskFile, Fault> {
+/// Reads YAML; a field that is not understood is a warning, and only a file without a task in it is refused.
+fn parse(path: &str, text: &str) -> Result<(TaskFile, Vec<String>), Fault> {
     // A task file that refers to itself a few thousand times is no task file.
     let options = serde_saphyr::options! {
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
     };
-    let error = match serde_saphyr::from_str_with_options(text, options.clone()) {
-        Ok(task) => return Ok(task),
-        Err(error) => error,
-    };
-    // What the library says of a field is in its own words; whether it is YAML at all it knows best.
-    let (error, fields, is_yaml) = match serde_saphyr::from_str_with_options::<Value>(text, options) {
-        Ok(value) => (error, shape_problems(&value), true),
-        Err(error) => (error, Vec::new(), false),
-    };
-    let error = error.without_snippet();
-    let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
-    let problem = if fields.is_empty() {
-        let said = error.to_string();
-        // Whoever reads the message wants the place first, and once.
-        let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(':').to_owned();
-        if is_yaml { said } else { format!("is no YAML that can be read: {said}") }
-    } else {
-        fields.iter().map(|(field, problem)| format!("{field} {problem}")).collect::<Vec<_>>().join("; ")
-    };
-    // A field that is not there has no place.
-    let placeless = fields.first().is_some_and(|(_, problem)| problem == "is missing");
-    let place = if line == 0 || placeless { path.to_owned() } else { format!("{path}:{line}:{column}") };
-    let fields: Vec<Value> =
-        fields.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
-    let details =
-        json!({ "path": path, "line": line, "column": column, "problem": problem, "fields": fields });
-    Err(Fault::new(ErrorCode::InvalidRequest, format!("{place}: {problem}"))
-        .hint(format!("mend {path}, then try again"))
-        .details(details))
+    let value: Value = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let error = error.without_snippet();
+        let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
+        let message = error.to_string();
+        // The place comes first, and once.
+        let problem =
+            message.split(" at line ").next().unwrap_or(&message).trim_end_matches(':').replace('\n', " ");
+        let problem = format!("is no YAML that can be read: {problem}");
+        let place = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
+        refused(path, &format!("{place}: {problem}"))
+            .details(json!({ "path": path, "line": line, "column": column, "problem": problem }))
+    })?;
+    read_task_file(&value).map_err(|fields| {
+        let list: Vec<String> = fields.iter().map(|(field, problem)| format!("{field} {problem}")).collect();
+        let fields: Vec<Value> =
+            fields.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
+        refused(path, &format!("{path}: {}", list.join("; ")))
+            .details(json!({ "path": path, "fields": fields }))
+    })
+}
+
+fn refused(path: &str, message: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, message).hint(format!("correct {path}, then try again"))
 }
 
 #[cfg(test)]
@@ -161,23 +163,7 @@ mod tests {
     fn what_cannot_be_read_says_line_and_column() {
         let cases = [
             ("title: T\npriority: [P1\n", "tasks/TASK-7.task.yaml:"),
-            (
-                "title: T\nstatus: in_progress\npriority: P9\narea: backend\ndescription: d\n",
-                "tasks/TASK-7.task.yaml:3:",
-            ),
-            ("title: T\nstatus: in_progress\narea: backend\ndescription: d\n", "yaml: priority is missing"),
-            (
-                "title: T\n",
-                "yaml: status is missing; description is missing; priority is missing; area is missing",
-            ),
-            (
-                "title: T\nstatus: in_progress\npriority: P9\narea: b\ndescription: d\n",
-                "3:11: priority must be P0, P1 or P2",
-            ),
-            (
-                "title: T\nstatus: s\npriority: P1\narea: b\ndescription: d\nacceptance_criteria:\n  - p95: below 20\n",
-                "acceptance_criteria[0] must be text; put it in quotes",
-            ),
+            ("description: d\n", "yaml: title is missing; status is missing"),
             (
                 "title: T\ntitle: U\nstatus: in_progress\npriority: P1\narea: a\ndescription: d\n",
                 "tasks/TASK-7.task.yaml:2:",

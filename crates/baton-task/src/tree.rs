@@ -20,6 +20,24 @@ pub trait Inspector {
     fn verdict(&self) -> Result<(), Fault>;
 }
 
+/// Which files are read when a tree is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Files whose status information changed.
+    Changed,
+    /// Every file.
+    All,
+}
+
+/// A file as a snapshot has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotFile {
+    /// Mode: `100644`, `100755`, or `120000` for a symbolic link.
+    pub mode: String,
+    /// Content, or the target of a symbolic link.
+    pub bytes: Vec<u8>,
+}
+
 /// A checkout that can be asked. No method changes the index, a ref, an object or a file of the user; trees that
 /// [`snapshot`](Self::snapshot) made can be asked about until the task is purged. Paths are relative to the root with
 /// `/`, those that are no UTF-8 written so that no two are the same. Baton's own `.agent-output/` is in no tree, list or
@@ -89,8 +107,16 @@ pub trait WorkingTree {
     fn verify(
         &self,
         expected: &WorktreeSnapshot,
+        reading: Reading,
         inspector: &mut dyn Inspector,
     ) -> Result<(TreeState, Vec<TreeChange>), Fault>;
+
+    /// Reads a file of a tree that was taken earlier, by its record; `None` if that tree does not have it.
+    ///
+    /// # Errors
+    ///
+    /// When the earlier tree is not there any more, or the path is that of a nested repository.
+    fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault>;
 
     /// Forgets the trees that were taken, but those of `snapshots` and those with the ids `trees`. Only whoever holds the
     /// lock may ask for it.

@@ -1,9 +1,10 @@
 //! Taking and verifying snapshots: what `snapshot-worktree`, `verify-worktree`, `resolve-drift` and taking a task share.
 
+use baton_core::secrets::contains_secret;
 use baton_core::task::{
-    Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind, SnapshotRef,
-    TakenOver, TaskContext, TreeDiff, TreePoint, TreeState, Verdict, WorktreeSnapshot, compare, counted,
-    file_metadata, files_changed, normalize_diff, scope_hash,
+    Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind,
+    SnapshotRef, TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
+    WorktreeSnapshot, compare, counted, file_metadata, files_changed, normalize_diff, scope_hash,
 };
 use baton_core::{ErrorCode, Fault, Sha256Hash};
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::content_scan::ContentScan;
 use crate::folder::Draft;
 use crate::place::TaskPlace;
 use crate::secrets::without_secrets;
-use crate::tree::Inspector;
+use crate::tree::{Inspector, Reading};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
@@ -44,7 +45,11 @@ pub(crate) fn take(
         diff_from_base: snapshot.diff_from_base.clone(),
         diff_from_previous: snapshot.diff_from_previous.clone(),
     });
-    draft.context.role_mut(role)?.worktree_snapshot = Some(snapshot.clone());
+    match kind {
+        SnapshotKind::Work => draft.context.role_mut(role)?.worktree_snapshot = Some(snapshot.clone()),
+        // It is the state to continue from, but not the work of the role.
+        SnapshotKind::Resolution => draft.context.resolution = Some(snapshot.clone()),
+    }
     Ok(snapshot)
 }
 
@@ -158,11 +163,7 @@ pub(crate) fn commit_name(commit: Option<&str>) -> &str {
     commit.map_or("no commit", |commit| commit.get(..12).unwrap_or(commit))
 }
 
-fn keep_diff(
-    draft: &mut Draft<'_>,
-    name: &str,
-    diff: &TreeDiff,
-) -> Result<baton_core::task::Artifact, Fault> {
+fn keep_diff(draft: &mut Draft<'_>, name: &str, diff: &TreeDiff) -> Result<Artifact, Fault> {
     let size = diff.patch.len() as u64;
     if size > LARGE_DIFF_BYTES {
         draft.warnings.push(format!(
@@ -192,6 +193,10 @@ pub(crate) struct Verified {
     pub(crate) agent: Role,
     /// The tree as it is.
     pub(crate) actual: TreePoint,
+    /// Everything known of it.
+    pub(crate) state: TreeState,
+    /// Files that differ.
+    pub(crate) changes: Vec<TreeChange>,
     /// Where they differ.
     pub(crate) verdict: Verdict,
     /// Why nothing of the tree as it is was kept, when nothing was.
@@ -200,17 +205,27 @@ pub(crate) struct Verified {
 
 /// Compares the tree with the last snapshot of a role.
 pub(crate) fn verify(place: &TaskPlace, context: &TaskContext, role: &Role) -> Result<Verified, Fault> {
-    let snapshot = context.role(role)?.worktree_snapshot.clone();
-    let snapshot = snapshot.ok_or_else(|| context.no_snapshot(role))?;
+    verify_reading(place, context, role, Reading::Changed)
+}
+
+/// The same, with a choice of the files to read.
+pub(crate) fn verify_reading(
+    place: &TaskPlace,
+    context: &TaskContext,
+    role: &Role,
+    reading: Reading,
+) -> Result<Verified, Fault> {
+    context.role(role)?;
+    let snapshot = context.expected_snapshot(role).cloned().ok_or_else(|| context.no_snapshot(role))?;
     let mut scan = ContentScan::new(&context.audit.accepted_secrets, false);
-    let (state, changes) = place.tree().verify(&snapshot, &mut scan)?;
+    let (state, changes) = place.tree().verify(&snapshot, reading, &mut scan)?;
     let withheld = scan.verdict().err().map(|fault| fault.message);
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
     let missing = missing_paths(place, context);
     let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
     verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
-    let actual = TreePoint { tree: state.tree, head: state.head.commit };
-    Ok(Verified { snapshot, agent: role.clone(), actual, verdict, withheld })
+    let actual = TreePoint { tree: state.tree.clone(), head: state.head.commit.clone() };
+    Ok(Verified { snapshot, agent: role.clone(), actual, state, changes, verdict, withheld })
 }
 
 /// The names of files are put on record, whatever somebody called them.
@@ -222,10 +237,34 @@ fn hide_secrets(difference: &mut Difference) {
 }
 
 impl Verified {
-    /// What to put on record.
-    pub(crate) fn found(&self) -> Found {
+    /// Records the drift with its diff, and returns true if it is new.
+    pub(crate) fn record(&self, draft: &mut Draft<'_>) -> Result<bool, Fault> {
+        let expected = TreePoint { tree: self.snapshot.tree.clone(), head: self.snapshot.head.clone() };
+        let diff =
+            if draft.context.drift.is_known(&expected, &self.actual) { None } else { self.keep_diff(draft)? };
+        let (now, actor) = (draft.now, draft.actor.clone());
+        let is_new = draft.context.drift.record(self.found(expected, diff), now, &actor);
+        draft.context.count_drift();
+        Ok(is_new)
+    }
+
+    /// Keeps the diff between the two trees, unless it looks like it holds a secret.
+    fn keep_diff(&self, draft: &mut Draft<'_>) -> Result<Option<Artifact>, Fault> {
+        if self.withheld.is_some() {
+            return Ok(None);
+        }
+        let diff = draft.place().tree().changes_between(&self.snapshot.record, &self.state);
+        let Some(diff) = diff.ok().filter(|diff| !contains_secret(&String::from_utf8_lossy(&diff.patch)))
+        else {
+            return Ok(None);
+        };
+        draft.keep("drift", "diff", &diff.patch, Compress::Always).map(Some)
+    }
+
+    fn found(&self, expected: TreePoint, diff: Option<Artifact>) -> Found {
         Found {
-            expected: TreePoint { tree: self.snapshot.tree.clone(), head: self.snapshot.head.clone() },
+            expected,
+            diff,
             actual: self.actual.clone(),
             expected_agent: self.agent.clone(),
             snapshot: self.snapshot.sequence,
@@ -270,7 +309,10 @@ impl Verified {
         );
         let newest = context.latest_snapshot().filter(|newest| newest.sequence != sequence);
         let hint = if recorded {
-            format!("undo it or keep it, and say which: baton task resolve-drift {id} --note TEXT")
+            format!(
+                "show it with baton task get-diff {id} --type drift --content; then keep it with baton task resolve-drift \
+                 {id} --note TEXT, or undo it with baton task resolve-drift {id} --restore-all --note TEXT"
+            )
         } else if let Some(holder) = context.holder() {
             format!(
                 "nothing was recorded: {holder} holds the task and the tree is its own; ask again when it is done"
@@ -299,8 +341,8 @@ impl Verified {
     }
 }
 
-/// Says what will be drift when a role that holds the task gives it up now: the tree is not as the newest snapshot has it.
-/// Nothing is kept of the tree.
+/// Names the changes that would be drift if the role that holds the task gave it up now: the tree differs from the newest
+/// snapshot. Nothing is kept of the tree.
 pub(crate) fn left_unsaved(
     place: &TaskPlace,
     context: &TaskContext,
@@ -310,8 +352,8 @@ pub(crate) fn left_unsaved(
         return Ok(None);
     }
     let Some(newest) = context.latest_snapshot() else { return Ok(None) };
-    let Some(snapshot) = context.role(&newest.agent)?.worktree_snapshot.as_ref() else { return Ok(None) };
-    let (state, changes) = place.tree().verify(snapshot, &mut KeepNothing)?;
+    let Some(snapshot) = context.whole_snapshot(newest) else { return Ok(None) };
+    let (state, changes) = place.tree().verify(snapshot, Reading::Changed, &mut KeepNothing)?;
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
     let verdict = compare(snapshot, &state, &changes, &scope, &[]);
     if verdict.matches() {
@@ -321,12 +363,7 @@ pub(crate) fn left_unsaved(
     if names.is_empty() {
         names.push(if state.tree == snapshot.tree { "HEAD moved" } else { "files differ" }.into());
     }
-    Ok(Some(format!(
-        "the tree is not as snapshot {} has it ({}), and would be drift to the next role; if {role} leaves it so: baton task snapshot-worktree {} --agent {role}",
-        newest.sequence,
-        list(&names),
-        context.task_id
-    )))
+    Ok(Some(format!("the working tree differs from snapshot {} ({})", newest.sequence, list(&names))))
 }
 
 /// Has nothing kept of what it sees.

@@ -56,7 +56,7 @@ enum Command {
     #[command(subcommand)]
     Key(verbs::key::KeyCommand),
     /// Hand a task from role to role: what it is about, whose turn it is, what changed
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verbs::task::WORKFLOW)]
     Task(verbs::task::TaskCommand),
     /// Take what an agent's hook sends on standard input
     Hook(verbs::hook::HookArgs),
@@ -204,7 +204,7 @@ fn flags(cli: &Cli) -> Vec<Flag> {
 fn usage(error: &clap::Error) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            print(&error.render().to_string());
+            print(&without_global_options(&error.render().to_string()));
             Exit::Ok
         }
         _ if asks_for_json() => {
@@ -218,6 +218,27 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
     }
+}
+
+/// Heading of the options that every verb takes.
+const GLOBAL_HEADING: &str = "\nGlobal options:\n";
+
+/// Removes the options that every verb takes from the help of a verb. The help of `baton` itself has them.
+fn without_global_options(help: &str) -> String {
+    let is_verb = help.lines().any(|line| {
+        line.strip_prefix("Usage: baton ")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+    });
+    let Some((before, section)) = help.split_once(GLOBAL_HEADING).filter(|_| is_verb) else {
+        return help.to_owned();
+    };
+    // The section ends with the first line that is not indented.
+    let end = section
+        .match_indices('\n')
+        .map(|(at, _)| at + 1)
+        .find(|at| section.get(*at..).is_some_and(|rest| !rest.is_empty() && !rest.starts_with([' ', '\n'])));
+    let after = end.and_then(|end| section.get(end..)).map(|rest| format!("\n{rest}")).unwrap_or_default();
+    format!("{before}\nGlobal options: see baton --help\n{after}")
 }
 
 /// Whether an agent's hook called: a mistake on its command line must not fail the agent.

@@ -13,7 +13,7 @@ use super::drift::DriftLog;
 use super::file::Priority;
 use super::name::{Area, EvidenceKind, Role, TaskId};
 use super::qa::{QaRun, QaStatus};
-use super::snapshot::{Artifact, SnapshotRef};
+use super::snapshot::{Artifact, SnapshotRef, WorktreeSnapshot};
 use crate::canonical::{Canonical, Sha256Hash};
 use crate::error::{ErrorCode, Fault};
 use crate::json::read_strict;
@@ -60,6 +60,12 @@ pub struct TaskContext {
     pub drift: DriftLog,
     /// What was attached, oldest first.
     pub evidence: Vec<Evidence>,
+    /// Notes of the roles, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<RoleNote>,
+    /// The tree that the newest resolution of a drift recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<WorktreeSnapshot>,
     /// How many files Baton has written for this task; numbers their names.
     pub artifact_count: u64,
     /// Who wrote last, and what else must be known later.
@@ -126,19 +132,81 @@ pub struct ValidationBaseline {
     pub initial_results: QaResults,
 }
 
-/// What a run of the quality checks came to.
+/// Recorded result of the quality checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QaResults {
-    /// What it came to; `pending` until somebody records it.
+    /// Result; `pending` until one is recorded.
     pub status: QaStatus,
     /// When it was recorded.
     pub recorded_at: Option<Timestamp>,
-    /// By which role.
+    /// Role that recorded it.
     pub recorded_by: Option<Role>,
-    /// The log.
+    /// Log; of several commands, the log of the last one.
     pub log: Option<Artifact>,
-    /// What each tool said, in the order of the log.
+    /// Results of each tool.
     pub runs: Vec<QaRun>,
+    /// Exit code that was given with a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Commands that `run-qa` ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<QaCommand>,
+    /// Why the status is `unknown`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Actor who recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+}
+
+/// One command that `run-qa` ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QaCommand {
+    /// Command line.
+    pub command: String,
+    /// Exit code; 128 and the number of the signal for a command that a signal ended.
+    pub exit_code: i32,
+    /// Duration in milliseconds.
+    pub duration_ms: u64,
+    /// Result of this command.
+    pub status: QaStatus,
+    /// Standard output and standard error.
+    pub log: Artifact,
+}
+
+/// A note of a role to the roles after it. It never blocks them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleNote {
+    /// Role that wrote it.
+    pub agent: Role,
+    /// Kind of note.
+    pub kind: NoteKind,
+    /// Text.
+    pub text: String,
+    /// When it was written.
+    pub written_at: Timestamp,
+    /// Actor who wrote it.
+    pub written_by: String,
+}
+
+/// Kind of a note.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// What the next role must know. Each role has one; a new one replaces it.
+    #[default]
+    Handover,
+    /// An observation about the work that does not block it.
+    Review,
+}
+
+impl std::fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Handover => "handover",
+            Self::Review => "review",
+        })
+    }
 }
 
 /// Which revision of the frozen part a document holds.
@@ -338,11 +406,18 @@ impl TaskContext {
         let roles = self.coordination.values();
         let snapshots =
             roles.clone().filter_map(|role| role.worktree_snapshot.as_ref()).flat_map(|s| &s.artifacts);
-        let logs = roles.filter_map(|role| role.qa_results.as_ref()?.log.as_ref());
+        let baseline = &self.immutable.validation_baseline.initial_results;
+        let results = roles.filter_map(|role| role.qa_results.as_ref()).chain([baseline]);
+        let logs = results.flat_map(|results| {
+            results.log.iter().chain(results.commands.iter().map(|command| &command.log))
+        });
         let past = self.past_revisions.iter().map(|past| &past.artifact);
-        let baseline = self.immutable.validation_baseline.initial_results.log.iter();
         let excerpts = self.evidence.iter().filter_map(|evidence| evidence.excerpt.as_ref());
-        snapshots.chain(logs).chain(past).chain(baseline).chain(excerpts).collect()
+        let drifts = self.drift.events.iter().flat_map(|event| {
+            event.diff.iter().chain(event.resolution.iter().flat_map(|resolution| &resolution.set_aside))
+        });
+        let resolution = self.resolution.iter().flat_map(|snapshot| &snapshot.artifacts);
+        snapshots.chain(logs).chain(past).chain(excerpts).chain(drifts).chain(resolution).collect()
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) fn sample() -> TaskContext {
         snapshots: Vec::new(),
         drift: DriftLog::default(),
         evidence: Vec::new(),
+        notes: Vec::new(),
+        resolution: None,
         artifact_count: 0,
         audit: Audit {
             updated_at: now,

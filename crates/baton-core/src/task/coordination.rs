@@ -78,6 +78,9 @@ pub struct RoleState {
     pub worktree_snapshot: Option<WorktreeSnapshot>,
     /// How many drifts are open; while there is one nobody goes on.
     pub drift_budget: u64,
+    /// Actor who worked in this role last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }
 
 /// A snapshot that a role took over: what it did is counted from there.
@@ -146,11 +149,24 @@ impl TaskContext {
         self.latest_snapshot().map_or(self.git.head.as_ref(), |snapshot| snapshot.head.as_ref())
     }
 
+    /// Finds the whole record of a snapshot; `None` if only its number is kept.
+    pub fn whole_snapshot(&self, reference: &SnapshotRef) -> Option<&WorktreeSnapshot> {
+        let of_role = self.coordination.get(&reference.agent)?.worktree_snapshot.as_ref();
+        of_role.into_iter().chain(&self.resolution).find(|whole| whole.sequence == reference.sequence)
+    }
+
+    /// Finds the snapshot that the tree must equal after a role's work: its last one, or the resolution of a drift from
+    /// it.
+    pub fn expected_snapshot(&self, role: &Role) -> Option<&WorktreeSnapshot> {
+        let own = self.coordination.get(role)?.worktree_snapshot.as_ref();
+        let resolved = self.latest_snapshot().filter(|latest| latest.agent == *role);
+        resolved.and_then(|latest| self.whole_snapshot(latest)).or(own)
+    }
+
     /// Gives the newest snapshot as a role would take it over; none when there is none, or only its number is known.
     pub fn newest_snapshot(&self) -> Option<TakenOver> {
         let latest = self.latest_snapshot()?;
-        let whole = self.coordination.get(&latest.agent)?.worktree_snapshot.as_ref()?;
-        (whole.sequence == latest.sequence).then(|| TakenOver {
+        self.whole_snapshot(latest).map(|whole| TakenOver {
             sequence: latest.sequence,
             agent: latest.agent.clone(),
             record: whole.record.clone(),
@@ -174,7 +190,8 @@ impl TaskContext {
             format!("{id} is blocked: {}", counted(open, "unresolved working-tree drift")),
         )
         .hint(format!(
-            "undo or keep what was changed, and say which: baton task resolve-drift {id} --note TEXT; baton task verify-worktree shows it"
+            "show it with baton task get-diff {id} --type drift --content; then keep it with baton task resolve-drift {id} \
+             --note TEXT, or undo it with baton task resolve-drift {id} --restore-all --note TEXT"
         ))
         .details(json!({ "drift_budget": open, "drift": events })))
     }
@@ -184,7 +201,7 @@ impl TaskContext {
     /// # Errors
     ///
     /// `task_conflict` while another holds it or one before is not done, `task_blocked` while a drift is open or one
-    /// before is blocked, `not_found` when who worked last left no snapshot.
+    /// before is blocked.
     pub fn acquisition(&self, role: &Role) -> Result<Acquisition, Fault> {
         let state = self.role(role)?;
         self.require_no_drift()?;
@@ -198,7 +215,6 @@ impl TaskContext {
             )));
         }
         self.require_turn(role)?;
-        self.require_last_snapshot()?;
         Ok(self
             .latest_snapshot()
             .map_or(Acquisition::Fresh, |snapshot| Acquisition::Verify(snapshot.clone())))
@@ -232,17 +248,6 @@ impl TaskContext {
             }
         }
         Ok(())
-    }
-
-    /// Who finished last must have left a snapshot, or nobody could tell what it left.
-    fn require_last_snapshot(&self) -> Result<(), Fault> {
-        let Some(last) = &self.last_holder else { return Ok(()) };
-        let Some(state) = self.coordination.get(last) else { return Ok(()) };
-        let left_one = self.snapshots.iter().any(|snapshot| snapshot.sequence > state.snapshots_before);
-        if state.status != RoleStatus::Done || left_one {
-            return Ok(());
-        }
-        Err(self.no_snapshot(last))
     }
 
     /// Gives the task to a role. What was approved after it has to be approved again.
@@ -381,18 +386,70 @@ impl TaskContext {
     pub fn no_snapshot(&self, role: &Role) -> Fault {
         let id = &self.task_id;
         let fault = Fault::new(ErrorCode::NotFound, format!("no snapshot found for {role} of {id}"));
-        fault.hint(if self.owns_tree(role) {
+        fault.hint(if self.holder() == Some(role) {
             format!("take one with baton task snapshot-worktree {id} --agent {role} --actor NAME")
         } else {
             format!("{role} has left none; baton task get-context {id} shows who has")
         })
     }
 
-    /// Tells whether the tree is a role's own: while it holds the task, and afterwards until somebody else takes it.
-    pub fn owns_tree(&self, role: &Role) -> bool {
-        let holds = self.holder() == Some(role);
-        let left_last = self.holder().is_none() && self.last_holder.as_ref() == Some(role);
-        holds || left_last || self.may_begin_silently(role)
+    /// Returns true if the role took a snapshot since it took the task.
+    pub fn has_left_snapshot(&self, role: &Role) -> bool {
+        let before = self.coordination.get(role).map_or(0, |state| state.snapshots_before);
+        self.snapshots.iter().any(|snapshot| snapshot.agent == *role && snapshot.sequence > before)
+    }
+
+    /// Returns true if the role recorded a QA result since it took the task.
+    pub fn has_recorded_qa(&self, role: &Role) -> bool {
+        let Some(state) = self.coordination.get(role) else { return false };
+        let recorded = state.qa_results.as_ref().and_then(|results| results.recorded_at);
+        recorded.is_some_and(|at| state.started_at.is_none_or(|started| at >= started))
+    }
+
+    /// Refuses what the role that holds the task may do, and takes the task for the first role if no role worked yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`require_holder`](Self::require_holder).
+    pub fn hold(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
+        if self.may_begin_silently(role) && self.role(role)?.status == RoleStatus::Pending {
+            return self.acquire(role, now);
+        }
+        self.require_holder(role)
+    }
+
+    /// Names the command that continues the task.
+    pub fn next_command(&self) -> String {
+        let id = &self.task_id;
+        let take = |role: &Role| format!("baton task update-agent {id} --agent {role} --status in_progress");
+        if self.drift.open() > 0 {
+            return format!("baton task get-diff {id} --type drift --content");
+        }
+        if let Some(role) = self.holder() {
+            let checks = !self.immutable.validation_baseline.commands.is_empty();
+            return if self.has_left_snapshot(role) {
+                format!("baton task update-agent {id} --agent {role} --status done")
+            } else if checks && !self.has_recorded_qa(role) {
+                format!("baton task run-qa {id} --agent {role}")
+            } else {
+                format!("baton task snapshot-worktree {id} --agent {role}")
+            };
+        }
+        let status = |role: &Role| self.coordination.get(role).map(|state| state.status);
+        let Some(at) = self.pipeline.iter().position(|role| status(role) != Some(RoleStatus::Done)) else {
+            return format!("baton task complete {id}");
+        };
+        let role = &self.pipeline[at];
+        // A finding is for the role before, unless that role has dealt with it.
+        let before = at.checked_sub(1).map(|before| &self.pipeline[before]);
+        match before {
+            Some(before)
+                if status(role) == Some(RoleStatus::Blocked) && self.last_holder.as_ref() != Some(before) =>
+            {
+                take(before)
+            }
+            _ => take(role),
+        }
     }
 
     /// Counts the open drifts at every role.

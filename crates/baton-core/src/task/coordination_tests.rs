@@ -59,17 +59,49 @@ fn roles_take_their_turn() {
 }
 
 #[test]
-fn who_finishes_without_a_snapshot_stops_the_next() {
+fn role_after_one_without_a_snapshot_verifies_the_last_snapshot() {
     let mut context = sample();
-    context.acquire(&role("implementer"), NOW).unwrap();
-    context.finish(&role("implementer"), NOW).unwrap();
-    let fault = context.acquisition(&role("reviewer")).unwrap_err();
-    assert_eq!(
-        (fault.code, fault.message.as_str()),
-        (ErrorCode::NotFound, "no snapshot found for implementer of TASK-1")
-    );
+    work(&mut context, "implementer");
+    context.acquire(&role("reviewer"), NOW).unwrap();
+    assert!(!context.has_left_snapshot(&role("reviewer")));
+    context.finish(&role("reviewer"), NOW).unwrap();
+    let Acquisition::Verify(verify) = context.acquisition(&role("validator")).unwrap() else { panic!() };
+    assert_eq!(verify.sequence, 1);
+}
+
+#[test]
+fn only_the_holder_or_the_first_role_may_write() {
+    let mut context = sample();
+    assert_eq!(context.hold(&role("reviewer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
+    context.hold(&role("implementer"), NOW).unwrap();
+    assert_eq!(context.holder(), Some(&role("implementer")));
     snapshot(&mut context, "implementer");
-    assert!(context.acquisition(&role("reviewer")).is_ok());
+    context.finish(&role("implementer"), NOW).unwrap();
+    assert_eq!(context.hold(&role("implementer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
+}
+
+#[test]
+fn next_command_follows_the_workflow() {
+    let mut context = sample();
+    let next = |context: &TaskContext| context.next_command().trim_start_matches("baton task ").to_owned();
+    assert_eq!(next(&context), "update-agent TASK-1 --agent implementer --status in_progress");
+    context.acquire(&role("implementer"), NOW).unwrap();
+    assert_eq!(next(&context), "run-qa TASK-1 --agent implementer");
+    let results = QaResults { recorded_at: Some(NOW), ..QaResults::default() };
+    context.role_mut(&role("implementer")).unwrap().qa_results = Some(results);
+    assert_eq!(next(&context), "snapshot-worktree TASK-1 --agent implementer");
+    snapshot(&mut context, "implementer");
+    assert_eq!(next(&context), "update-agent TASK-1 --agent implementer --status done");
+    context.finish(&role("implementer"), NOW).unwrap();
+    assert_eq!(next(&context), "update-agent TASK-1 --agent reviewer --status in_progress");
+    context.acquire(&role("reviewer"), NOW).unwrap();
+    context.block(&role("reviewer"), Some("no tests")).unwrap();
+    assert_eq!(next(&context), "update-agent TASK-1 --agent implementer --status in_progress");
+    work(&mut context, "implementer");
+    assert_eq!(next(&context), "update-agent TASK-1 --agent reviewer --status in_progress");
+    work(&mut context, "reviewer");
+    work(&mut context, "validator");
+    assert_eq!(next(&context), "complete TASK-1");
 }
 
 #[test]
@@ -144,6 +176,7 @@ fn an_open_drift_blocks_everybody_until_it_is_settled() {
         expected_agent: role("implementer"),
         snapshot: 1,
         differences: Vec::new(),
+        diff: None,
     };
     context.drift.record(found, NOW, "me");
     context.count_drift();
@@ -157,6 +190,8 @@ fn an_open_drift_blocks_everybody_until_it_is_settled() {
         resolved_by: "me".into(),
         note: "n".into(),
         snapshot: 2,
+        restored: Vec::new(),
+        set_aside: Vec::new(),
     });
     context.count_drift();
     assert!(context.acquisition(&role("reviewer")).is_ok());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Role;
 use super::scope::ScopeFence;
-use super::snapshot::WorktreeSnapshot;
+use super::snapshot::{Artifact, WorktreeSnapshot};
 use super::status_report::{Entry, entries};
 use super::tree::{ChangeStatus, TreeChange, TreeState};
 use crate::time::Timestamp;
@@ -288,6 +288,9 @@ pub struct DriftEvent {
     pub difference_count: u64,
     /// How it was settled; `null` while it is open.
     pub resolution: Option<Resolution>,
+    /// Diff from the expected tree to the one that was found; `null` if the tree looks like it holds a secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Artifact>,
 }
 
 /// How a drift was settled.
@@ -301,6 +304,12 @@ pub struct Resolution {
     pub note: String,
     /// The number of the snapshot to go on from.
     pub snapshot: u64,
+    /// Files that were restored to the expected content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
+    /// Previous content of the restored files, in the same order; files that were absent have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<Artifact>,
 }
 
 /// What was found, to be recorded.
@@ -316,6 +325,8 @@ pub struct Found {
     pub snapshot: u64,
     /// What differs.
     pub differences: Vec<Difference>,
+    /// Diff between the two trees.
+    pub diff: Option<Artifact>,
 }
 
 /// Every drift of a task, oldest first.
@@ -336,12 +347,14 @@ impl DriftLog {
         self.events.iter().filter(|event| event.resolution.is_none())
     }
 
-    /// Records a drift; says whether it is a new one. The same pair of trees counts once while it is open.
+    /// Returns true if an open drift between these two trees is recorded.
+    pub fn is_known(&self, expected: &TreePoint, actual: &TreePoint) -> bool {
+        self.unresolved().any(|event| event.expected == *expected && event.actual == *actual)
+    }
+
+    /// Records a drift and returns true if it is new. The same pair of trees counts once while it is open.
     pub fn record(&mut self, found: Found, now: Timestamp, by: &str) -> bool {
-        let known = self.events.iter().any(|event| {
-            event.resolution.is_none() && event.expected == found.expected && event.actual == found.actual
-        });
-        if known {
+        if self.is_known(&found.expected, &found.actual) {
             return false;
         }
         let difference_count = found.differences.len() as u64;
@@ -357,6 +370,7 @@ impl DriftLog {
             differences,
             difference_count,
             resolution: None,
+            diff: found.diff,
         });
         true
     }

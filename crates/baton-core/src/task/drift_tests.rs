@@ -203,6 +203,7 @@ fn found(expected: &str, actual: &str) -> Found {
         expected_agent: "implementer".parse().unwrap(),
         snapshot: 1,
         differences: Vec::new(),
+        diff: None,
     }
 }
 
@@ -214,7 +215,14 @@ fn the_same_pair_counts_once_while_it_is_open() {
     assert!(!log.record(found("a", "b"), now, "y"));
     assert!(log.record(found("a", "c"), now, "x"));
     assert_eq!(log.open(), 2);
-    let resolution = Resolution { resolved_at: now, resolved_by: "x".into(), note: "n".into(), snapshot: 2 };
+    let resolution = Resolution {
+        resolved_at: now,
+        resolved_by: "x".into(),
+        note: "n".into(),
+        snapshot: 2,
+        restored: Vec::new(),
+        set_aside: Vec::new(),
+    };
     assert_eq!(log.resolve(&resolution), 2);
     assert_eq!((log.open(), log.resolve(&resolution)), (0, 0));
     assert!(log.record(found("a", "b"), now, "x"));

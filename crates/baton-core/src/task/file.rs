@@ -113,16 +113,13 @@ impl TaskFile {
         self.scope.outside.iter().chain(&self.scope_out).map(String::as_str)
     }
 
-    /// Checks that the file is about this task and says what must be said.
+    /// Checks that the file says what must be said.
     ///
     /// # Errors
     ///
     /// `invalid_request` with every field that is empty or wrong.
-    pub fn check(&self, id: &TaskId, path: &str) -> Result<(), Fault> {
+    pub fn check(&self, path: &str) -> Result<(), Fault> {
         let mut problems: Vec<(&str, String)> = Vec::new();
-        if let Some(own) = self.id.as_ref().filter(|own| *own != id) {
-            problems.push(("id", format!("is {own}, the file's name says {id}")));
-        }
         for (field, text) in [("title", &self.title), ("description", &self.description)] {
             if text.trim().is_empty() {
                 problems.push((field, "is empty".into()));
@@ -193,18 +190,18 @@ mod tests {
         assert_eq!(file.scope_in().collect::<Vec<_>>(), ["a", "c"]);
         assert_eq!(file.scope_out().collect::<Vec<_>>(), ["b"]);
         assert_eq!(file.standards.len(), 2);
-        assert!(file.check(&id(), "x").is_ok() && file.check_in_progress(&id(), "x").is_ok());
+        assert!(file.check("x").is_ok() && file.check_in_progress(&id(), "x").is_ok());
     }
 
     #[test]
     fn every_problem_is_named_at_once() {
         let bad =
             file(json!({ "id": "TASK-2", "title": " ", "description": "\n", "pipeline": ["a", "b", "a"] }));
-        let fault = bad.check(&id(), "tasks/x").unwrap_err();
-        for part in ["id is TASK-2", "title is empty", "description is empty", "names a twice"] {
+        let fault = bad.check("tasks/x").unwrap_err();
+        for part in ["title is empty", "description is empty", "names a twice"] {
             assert!(fault.message.contains(part), "{}", fault.message);
         }
-        assert_eq!(fault.details.unwrap()["fields"].as_array().unwrap().len(), 4);
+        assert_eq!(fault.details.unwrap()["fields"].as_array().unwrap().len(), 3);
         let done = file(json!({ "status": "completed" })).check_in_progress(&id(), "x").unwrap_err();
         assert_eq!(done.code, ErrorCode::TaskConflict);
     }

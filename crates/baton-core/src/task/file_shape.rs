@@ -1,115 +1,281 @@
-//! What is wrong with a task file whose fields do not have the form that they should, field by field and all at once.
+//! Reads a task file from its YAML value. Task files were written for other tools too, so the reader accepts every form it
+//! can make sense of and lists the rest as warnings.
 
 use serde_json::{Map, Value};
 
-use super::file::Priority;
+use super::file::{Priority, QaPlan, Scope, StandardRef, TaskFile};
 use super::name::{Area, Role, TaskId};
 
-/// Lists what is wrong, each with the field it is wrong with. Empty when every field has the form that it should.
-pub fn shape_problems(file: &Value) -> Vec<(String, String)> {
+/// Fields that are read.
+const KNOWN: [&str; 15] = [
+    "id",
+    "title",
+    "status",
+    "priority",
+    "area",
+    "description",
+    "scope",
+    "scope_in",
+    "scope_out",
+    "acceptance_criteria",
+    "standards",
+    "qa",
+    "pipeline",
+    "validation",
+    "context",
+];
+
+/// Parts of `validation` that hold no commands.
+const NOT_COMMANDS: [&str; 6] = ["manual", "artifact", "evidence", "note", "description", "report"];
+
+/// Reads a task file. Returns the task and warnings about fields that were not understood.
+///
+/// # Errors
+///
+/// Each field without which there is no task: the file must be a mapping with a title and a status.
+pub fn read_task_file(file: &Value) -> Result<(TaskFile, Vec<String>), Vec<(String, String)>> {
     let Value::Object(fields) = file else {
-        return vec![("the file".into(), "must hold fields like `title: TEXT`".into())];
+        return Err(vec![("the file".into(), "must hold fields like `title: TEXT`".into())]);
     };
-    let mut found = Problems::default();
-    for name in ["title", "status", "description"] {
-        found.require(fields, name, |value| as_text(value).map(|_| ()));
+    let mut problems = Vec::new();
+    let mut required = |name: &str| match fields.get(name).filter(|value| !value.is_null()).map(as_text) {
+        Some(Some(text)) => text,
+        Some(None) => {
+            problems.push((name.to_owned(), "must be text".to_owned()));
+            String::new()
+        }
+        None => {
+            problems.push((name.to_owned(), "is missing".to_owned()));
+            String::new()
+        }
+    };
+    let (title, status) = (required("title"), required("status"));
+    if !problems.is_empty() {
+        return Err(problems);
     }
-    found.require(fields, "priority", |value| {
-        let known = serde_json::from_value::<Priority>(value.clone()).is_ok();
-        if known { Ok(()) } else { Err("must be P0, P1 or P2".into()) }
-    });
-    found.require(fields, "area", as_name::<Area>);
-    found.allow(fields, "id", as_name::<TaskId>);
-    for name in ["scope_in", "scope_out", "acceptance_criteria"] {
-        found.list(name, fields.get(name), |item| as_text(item).map(|_| ()));
+    let mut reader = Reader { fields, warnings: Vec::new() };
+    let task = TaskFile {
+        id: reader.id(),
+        description: reader.description(&title),
+        priority: reader.priority(),
+        area: reader.area(),
+        scope: Scope { inside: reader.texts("scope", "in"), outside: reader.texts("scope", "out") },
+        scope_in: [reader.top_texts("scope_in"), reader.texts("context", "repo_paths")].concat(),
+        scope_out: reader.top_texts("scope_out"),
+        acceptance_criteria: reader.top_texts("acceptance_criteria"),
+        standards: reader.standards(),
+        qa: QaPlan { commands: reader.commands() },
+        pipeline: reader.pipeline(),
+        title,
+        status,
+    };
+    let unused: Vec<&str> = fields.keys().map(String::as_str).filter(|name| !KNOWN.contains(name)).collect();
+    if !unused.is_empty() {
+        reader.warnings.push(format!("fields that Baton does not use: {}", unused.join(", ")));
     }
-    for (name, parts) in [("scope", ["in", "out"].as_slice()), ("qa", &["commands"])] {
-        match fields.get(name) {
-            None => {}
+    Ok((task, reader.warnings))
+}
+
+struct Reader<'a> {
+    fields: &'a Map<String, Value>,
+    warnings: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn warn(&mut self, field: &str, problem: &str) {
+        self.warnings.push(format!("{field} {problem}"));
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.fields.get(name).and_then(as_text).filter(|text| !text.trim().is_empty())
+    }
+
+    fn id(&mut self) -> Option<TaskId> {
+        let text = self.text("id")?;
+        let id = text.parse().ok();
+        if id.is_none() {
+            self.warn("id", &format!("{text:?} is not understood; the name of the file decides"));
+        }
+        id
+    }
+
+    fn description(&mut self, title: &str) -> String {
+        if let Some(text) = self.text("description") {
+            return text;
+        }
+        let (text, source) =
+            self.text("outcome").map_or((title.to_owned(), "title"), |text| (text, "outcome"));
+        self.warn("description", &format!("is missing; the {source} takes its place"));
+        text
+    }
+
+    fn priority(&mut self) -> Priority {
+        let text = self.text("priority").unwrap_or_default();
+        let priority = match text.trim().to_uppercase().as_str() {
+            "P0" => Some(Priority::P0),
+            "P1" => Some(Priority::P1),
+            "P2" => Some(Priority::P2),
+            _ => None,
+        };
+        if priority.is_none() {
+            self.warn("priority", &format!("{text:?} is not P0, P1 or P2; P2 is assumed"));
+        }
+        priority.unwrap_or(Priority::P2)
+    }
+
+    fn area(&mut self) -> Area {
+        let text = self.text("area").unwrap_or_default();
+        let slug: String = text
+            .trim()
+            .to_lowercase()
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' })
+            .collect();
+        if let Ok(area) = slug.parse() {
+            return area;
+        }
+        self.warn("area", &format!("{text:?} is not understood; unspecified is assumed"));
+        Area::unspecified()
+    }
+
+    fn top_texts(&mut self, name: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(value) = self.fields.get(name) {
+            self.flatten(name, value, &mut found);
+        }
+        found
+    }
+
+    fn texts(&mut self, name: &str, part: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        match self.fields.get(name) {
             Some(Value::Object(members)) => {
-                for part in parts {
-                    let item = |item: &Value| as_text(item).map(|_| ());
-                    found.list(&format!("{name}.{part}"), members.get(*part), item);
+                if let Some(value) = members.get(part) {
+                    self.flatten(&format!("{name}.{part}"), value, &mut found);
                 }
             }
-            Some(_) => found.add(name, format!("must have {} below it", parts.join(" or "))),
+            // A list in the place of a mapping is what belongs to the task.
+            Some(value @ (Value::Array(_) | Value::String(_))) if name == "scope" && part == "in" => {
+                self.flatten(name, value, &mut found);
+            }
+            _ => {}
         }
-    }
-    found.list("standards", fields.get("standards"), standard);
-    if fields.get("pipeline").is_some_and(|pipeline| !pipeline.is_null()) {
-        found.list("pipeline", fields.get("pipeline"), as_name::<Role>);
-    }
-    found.0
-}
-
-type Check = Result<(), String>;
-
-#[derive(Default)]
-struct Problems(Vec<(String, String)>);
-
-impl Problems {
-    fn add(&mut self, field: &str, problem: String) {
-        self.0.push((field.to_owned(), problem));
+        found
     }
 
-    fn require(&mut self, fields: &Map<String, Value>, name: &str, check: impl Fn(&Value) -> Check) {
-        match fields.get(name) {
-            None | Some(Value::Null) => self.add(name, "is missing".into()),
-            Some(value) => self.check(name, value, check),
-        }
-    }
-
-    fn allow(&mut self, fields: &Map<String, Value>, name: &str, check: impl Fn(&Value) -> Check) {
-        if let Some(value) = fields.get(name).filter(|value| !value.is_null()) {
-            self.check(name, value, check);
-        }
-    }
-
-    fn check(&mut self, name: &str, value: &Value, check: impl Fn(&Value) -> Check) {
-        if let Err(problem) = check(value) {
-            self.add(name, problem);
-        }
-    }
-
-    fn list(&mut self, name: &str, value: Option<&Value>, check: impl Fn(&Value) -> Check) {
+    /// Collects texts from a text, a list, or a mapping of lists. An item that YAML took for a mapping because of its colon
+    /// is the text that was written.
+    fn flatten(&mut self, name: &str, value: &Value, found: &mut Vec<String>) {
         match value {
-            None => {}
-            Some(Value::Array(items)) => {
-                for (at, item) in items.iter().enumerate() {
-                    self.check(&format!("{name}[{at}]"), item, &check);
+            Value::Null => {}
+            Value::Array(items) => {
+                for item in items {
+                    match item {
+                        Value::Object(members) => {
+                            found.extend(members.iter().map(|(key, value)| as_line(key, value)))
+                        }
+                        item => self.flatten(name, item, found),
+                    }
                 }
             }
-            Some(_) => self.add(name, "must be a list".into()),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    match value {
+                        Value::Array(_) | Value::Object(_) => {
+                            self.flatten(&format!("{name}.{key}"), value, found)
+                        }
+                        value => found.push(as_line(key, value)),
+                    }
+                }
+            }
+            value => found.extend(as_text(value)),
         }
+    }
+
+    fn standards(&mut self) -> Vec<StandardRef> {
+        let items = match self.fields.get("standards") {
+            Some(Value::Array(items)) => items.clone(),
+            None | Some(Value::Null) => Vec::new(),
+            Some(other) => vec![other.clone()],
+        };
+        let mut found = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let text = as_text(item).filter(|text| text.contains('#')).map(StandardRef::Text);
+            match text.or_else(|| serde_json::from_value(item.clone()).ok().filter(|_| item.is_object())) {
+                Some(reference) => found.push(reference),
+                None => self.warn(&format!("standards[{at}]"), "is not understood; write `file#section`"),
+            }
+        }
+        found
+    }
+
+    /// Commands of `qa.commands`, else of every part of `validation` that holds commands.
+    fn commands(&mut self) -> Vec<String> {
+        let mut found = self.texts("qa", "commands");
+        if let Some(value @ (Value::Array(_) | Value::String(_))) = self.fields.get("qa") {
+            self.flatten("qa", value, &mut found);
+        }
+        let Some(validation) = self.fields.get("validation").filter(|_| found.is_empty()) else {
+            return found;
+        };
+        match validation {
+            Value::Object(parts) => {
+                for (name, value) in parts {
+                    if !NOT_COMMANDS.iter().any(|word| name.contains(word)) {
+                        self.command_lines(&format!("validation.{name}"), value, &mut found);
+                    }
+                }
+            }
+            value => self.command_lines("validation", value, &mut found),
+        }
+        found
+    }
+
+    fn command_lines(&mut self, name: &str, value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::String(line) => found.extend((!line.trim().is_empty()).then(|| line.trim().to_owned())),
+            Value::Array(items) => items.iter().for_each(|item| self.command_lines(name, item, found)),
+            Value::Object(members) => {
+                let command = ["command", "cmd", "run"].iter().find_map(|key| members.get(*key));
+                match command {
+                    Some(command) => self.command_lines(name, command, found),
+                    None => {
+                        for (key, value) in members {
+                            self.command_lines(&format!("{name}.{key}"), value, found);
+                        }
+                    }
+                }
+            }
+            Value::Null => {}
+            _ => self.warn(name, "holds something that is not a command"),
+        }
+    }
+
+    fn pipeline(&mut self) -> Option<Vec<Role>> {
+        let value = self.fields.get("pipeline").filter(|value| !value.is_null())?;
+        let roles = serde_json::from_value(value.clone()).ok();
+        if roles.is_none() {
+            self.warn("pipeline", "is not a list of role names; the configured roles are used");
+        }
+        roles
     }
 }
 
-/// Any plain value is text to YAML; a colon makes a mapping of what somebody meant as text.
-fn as_text(value: &Value) -> Result<String, String> {
+/// Any plain value is text in YAML.
+fn as_text(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        Value::Object(_) => Err("must be text; put it in quotes, a colon makes a mapping of it".into()),
-        Value::Array(_) | Value::Null => Err("must be text".into()),
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Object(_) | Value::Array(_) | Value::Null => None,
     }
 }
 
-fn as_name<T: std::str::FromStr<Err: std::fmt::Display>>(value: &Value) -> Check {
-    as_text(value)?.parse::<T>().map(|_| ()).map_err(|error| error.to_string())
-}
-
-fn standard(value: &Value) -> Check {
-    let Value::Object(parts) = value else {
-        return as_text(value)
-            .map(|_| ())
-            .map_err(|_| "must be `file#section`, or have file and section below it".into());
-    };
-    for name in ["file", "section"] {
-        if !parts.get(name).is_some_and(Value::is_string) {
-            return Err(format!("must have {name}"));
-        }
+/// An item that was written with a colon in it.
+fn as_line(key: &str, value: &Value) -> String {
+    match value {
+        Value::Null => key.to_owned(),
+        value => format!("{key}: {}", as_text(value).unwrap_or_else(|| value.to_string())),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -117,35 +283,68 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn every_field_that_is_wrong_is_named_at_once() {
-        let file = json!({ "title": ["x"], "priority": "P9", "area": "../x", "id": "x", "scope": { "in": "src" }, "qa": [],
-            "acceptance_criteria": [{ "p95": "below 20" }, "good"], "standards": [{ "file": "a" }, 3], "pipeline": ["A B"] });
-        let problems = shape_problems(&file);
-        let fields: Vec<&str> = problems.iter().map(|(field, _)| field.as_str()).collect();
-        let expected = [
-            "title",
-            "status",
-            "description",
-            "priority",
-            "area",
-            "id",
-            "acceptance_criteria[0]",
-            "scope.in",
-            "qa",
-            "standards[0]",
-            "pipeline[0]",
-        ];
-        assert_eq!(fields, expected, "{problems:?}");
-        assert!(problems.iter().any(|(_, problem)| problem.contains("put it in quotes")), "{problems:?}");
-        assert!(problems.contains(&("priority".into(), "must be P0, P1 or P2".into())));
+    fn read(extra: Value) -> (TaskFile, Vec<String>) {
+        let mut value = json!({ "title": "t", "status": "in_progress", "priority": "P1", "area": "backend",
+            "description": "d" });
+        crate::merge_patch(value.as_object_mut().unwrap(), extra.as_object().unwrap());
+        read_task_file(&value).unwrap()
     }
 
     #[test]
-    fn what_has_the_right_form_has_no_problem() {
-        let file = json!({ "title": 7, "status": "in_progress", "priority": "P1", "area": "backend", "description": "d",
-            "owner": { "any": 1 }, "standards": ["a.md#b", { "file": "c.md", "section": "D" }] });
-        assert_eq!(shape_problems(&file), []);
-        assert_eq!(shape_problems(&json!(["x"])).len(), 1);
+    fn criteria_may_be_a_mapping_of_lists_and_items_may_hold_colons() {
+        let (task, warnings) = read(json!({ "acceptance_criteria": {
+            "must": ["one", { "p95": "below 20 ms" }], "quality_gates": ["two"], "note": "three" } }));
+        assert_eq!(task.acceptance_criteria, ["one", "p95: below 20 ms", "note: three", "two"]);
+        assert_eq!(warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn commands_come_from_validation_and_paths_from_context() {
+        let (task, _) = read(
+            json!({ "scope": { "in": ["a.rs (new)"] }, "context": { "repo_paths": ["src", ":ui"] },
+            "validation": { "static_checks": ["pnpm lint", ""], "unit_tests": { "mobile": ["pnpm test"] },
+                "commands": [{ "command": "make" }], "manual_checks": ["look"], "artifacts": [{ "screenshots": [] }] } }),
+        );
+        assert_eq!(task.qa.commands, ["make", "pnpm lint", "pnpm test"]);
+        assert_eq!(task.scope_in().collect::<Vec<_>>(), ["a.rs (new)", "src", ":ui"]);
+        let (own, _) =
+            read(json!({ "qa": { "commands": ["cargo test"] }, "validation": { "commands": ["make"] } }));
+        assert_eq!(own.qa.commands, ["cargo test"]);
+    }
+
+    #[test]
+    fn fields_that_are_not_understood_are_warnings() {
+        let (task, warnings) =
+            read(json!({ "priority": "urgent", "area": ["x"], "id": "x", "standards": [{ "file": "a" }, 3],
+            "pipeline": ["A B"], "description": null, "outcome": "o", "plan": [{ "id": 1 }], "order": 5 }));
+        assert_eq!(
+            (task.priority, task.area.as_str(), task.description.as_str()),
+            (Priority::P2, "unspecified", "o")
+        );
+        assert!(task.pipeline.is_none() && task.id.is_none() && task.standards.is_empty());
+        let all = warnings.join("\n");
+        for part in [
+            "priority \"urgent\"",
+            "area",
+            "id \"x\"",
+            "standards[0]",
+            "standards[1]",
+            "pipeline",
+            "description is missing",
+            "does not use: order, outcome, plan",
+        ] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+    }
+
+    #[test]
+    fn only_a_mapping_with_title_and_status_is_a_task() {
+        let names = |value: Value| {
+            read_task_file(&value).unwrap_err().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(json!(["x"])), ["the file"]);
+        assert_eq!(names(json!({ "title": ["x"] })), ["title", "status"]);
+        let (task, _) = read_task_file(&json!({ "title": 7, "status": "in_progress" })).unwrap();
+        assert_eq!((task.title.as_str(), task.description.as_str()), ("7", "7"));
     }
 }

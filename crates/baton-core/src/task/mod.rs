@@ -26,8 +26,9 @@ mod ttl;
 pub use capture::{Capture, Captured, LargeText, QaDefaults, SummaryLine, capture, line_of, qa_commands};
 pub use citation::{Citation, CitationRule, Wanted, cite, stale_citations, wanted};
 pub use context::{
-    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, PastRevision,
-    QaResults, Revision, Source, TaskContext, TaskSnapshot, ValidationBaseline, canonical_line,
+    AcceptedSecret, Audit, CONTEXT_VERSION, Evidence, ForcedSecret, GitBase, Immutable, NoteKind,
+    PastRevision, QaCommand, QaResults, Revision, RoleNote, Source, TaskContext, TaskSnapshot,
+    ValidationBaseline, canonical_line,
 };
 pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
 pub use drift::{
@@ -35,7 +36,7 @@ pub use drift::{
 };
 pub use export::{MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_file, role_export};
 pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
-pub use file_shape::shape_problems;
+pub use file_shape::read_task_file;
 pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};

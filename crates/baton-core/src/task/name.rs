@@ -59,6 +59,13 @@ name!(
     "must be 1 to 32 lowercase letters, digits, `_` or `-`, starting with a letter"
 );
 
+impl Area {
+    /// Area of a task whose file names none.
+    pub fn unspecified() -> Self {
+        Self("unspecified".to_owned())
+    }
+}
+
 impl TaskId {
     /// Tells whether a file of this name describes this task: `TASK-0824.task.yaml`, `TASK-0824-title.task.yaml`.
     pub fn names_file(&self, file_name: &str) -> bool {

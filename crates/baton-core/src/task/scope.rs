@@ -48,7 +48,8 @@ pub fn check_repo_path(field: &str, path: &str) -> Result<String, Fault> {
 ///
 /// # Errors
 ///
-/// `invalid_request` for an unknown macro, a path that leaves the repository, a pattern that cannot be read.
+/// `invalid_request` for a macro of the configuration with a path or pattern that cannot be used. Items of the task file
+/// that cannot be used are warnings.
 pub fn scope_patterns<'a>(
     items: impl Iterator<Item = &'a str>,
     macros: &ScopeMacros,
@@ -62,15 +63,25 @@ pub fn scope_patterns<'a>(
         }
         for path in paths {
             if let Some(name) = path.strip_prefix(':') {
-                let patterns = macros.get(name).ok_or_else(|| unknown_macro(name, macros))?;
+                let Some(patterns) = macros.get(name) else {
+                    warnings.push(unknown_macro(name, macros));
+                    continue;
+                };
                 for pattern in patterns {
                     let checked = check_pattern("task.scope_globs", pattern);
                     let defined =
                         "the file that defines macros, .baton.toml or docs/templates/scope-globs.json";
-                    found.insert(checked.map_err(|fault| fault.hint(format!("mend :{name} in {defined}")))?);
+                    found.insert(
+                        checked.map_err(|fault| fault.hint(format!("correct :{name} in {defined}")))?,
+                    );
                 }
             } else {
-                found.insert(check_pattern("scope.in", path)?);
+                match check_pattern("scope.in", path) {
+                    Ok(pattern) => {
+                        found.insert(pattern);
+                    }
+                    Err(fault) => warnings.push(fault.message),
+                }
             }
         }
     }
@@ -83,12 +94,14 @@ fn check_pattern(field: &str, pattern: &str) -> Result<String, Fault> {
     Ok(path)
 }
 
-fn unknown_macro(name: &str, macros: &ScopeMacros) -> Fault {
+fn unknown_macro(name: &str, macros: &ScopeMacros) -> String {
     let known: Vec<String> = macros.keys().map(|name| format!(":{name}")).collect();
     let known =
         if known.is_empty() { "there are none".into() } else { format!("there are {}", known.join(", ")) };
-    Fault::invalid("scope.in", format!("the macro :{name} is not known; {known}"))
-        .hint("define it under [task.scope_globs] in .baton.toml or in docs/templates/scope-globs.json")
+    format!(
+        "scope.in: the macro :{name} is not known; {known}; define it under [task.scope_globs] in .baton.toml or in \
+         docs/templates/scope-globs.json"
+    )
 }
 
 fn paths_in(item: &str) -> Vec<&str> {
@@ -243,15 +256,16 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_repository_is_refused() {
+    fn paths_outside_the_repository_and_unknown_macros_are_left_out_with_a_warning() {
         for bad in ["../x", "/etc/passwd", "a/../../b", "~/x", "a//b", "c:/x", "./../x", "a/./b"] {
-            assert!(patterns(&[bad]).is_err(), "{bad}");
+            let found = patterns(&[bad]).unwrap();
+            assert!(found.patterns.is_empty() && found.warnings.len() == 1, "{bad}: {found:?}");
             assert!(check_repo_path("path", bad).is_err(), "{bad}");
         }
         assert!(check_repo_path("path", "a\nb").is_err() && check_repo_path("path", "").is_err());
         assert_eq!(check_repo_path("path", "./a/b/").unwrap(), "a/b");
-        let fault = patterns(&[":nope"]).unwrap_err();
-        assert!(fault.message.contains("there are :ui"), "{}", fault.message);
+        let found = patterns(&[":nope"]).unwrap();
+        assert!(found.warnings[0].contains("there are :ui"), "{found:?}");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct AttachEvidenceOutput {
     pub evidence: Evidence,
     /// Whether it was attached before.
     pub known: bool,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -80,7 +82,14 @@ impl TaskOperation for AttachEvidence {
         let id = format!("ev_{}", digits.get(..12).unwrap_or(&digits));
         if let Some(known) = draft.context.evidence.iter().find(|evidence| evidence.id == id) {
             let (evidence, task_id) = (known.clone(), draft.context.task_id.clone());
-            return Ok(AttachEvidenceOutput { task_id, evidence, known: true, warnings: draft.warnings });
+            let next = draft.context.next_command();
+            return Ok(AttachEvidenceOutput {
+                task_id,
+                evidence,
+                known: true,
+                next,
+                warnings: draft.warnings,
+            });
         }
         draft.scan().bytes(&file.path, bytes);
         let kept = match &excerpt {
@@ -99,7 +108,8 @@ impl TaskOperation for AttachEvidence {
         };
         draft.context.evidence.push(evidence.clone());
         let (context, warnings) = draft.save()?;
-        Ok(AttachEvidenceOutput { task_id: context.task_id, evidence, known: false, warnings })
+        let next = context.next_command();
+        Ok(AttachEvidenceOutput { task_id: context.task_id, evidence, known: false, next, warnings })
     }
 }
 

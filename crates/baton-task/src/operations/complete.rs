@@ -1,6 +1,6 @@
 //! `task.complete`
 
-use baton_core::task::TaskId;
+use baton_core::task::{DifferenceKind, TaskId};
 use baton_core::{Fault, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use crate::folder::{Draft, Writing};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
 use crate::shelf::{KEPT, archive, drop_expired, drop_objects};
+use crate::worktree::verify;
 
 /// Ends a task whose roles are done. Its files are kept for thirty days.
 #[derive(Debug)]
@@ -20,7 +21,8 @@ pub struct CompleteTask;
 pub struct CompleteTaskParams {
     /// The task, like `TASK-0824`.
     pub task_id: TaskId,
-    /// Complete it although a role is not done, is blocked, or a drift is open.
+    /// Complete the task even if a role is not done or blocked, a drift is open, or the tree changed since the last
+    /// snapshot.
     #[serde(default)]
     pub force: bool,
     /// Who acts.
@@ -59,6 +61,13 @@ impl TaskOperation for CompleteTask {
             }
             draft.warnings.push(format!("completed all the same: {}", fault.message));
         }
+        if let Some(fault) = changed_since_last_snapshot(&mut draft)? {
+            if !params.force {
+                draft.save()?;
+                return Err(fault);
+            }
+            draft.warnings.push(format!("completed all the same: {}", fault.message));
+        }
         let now = draft.now;
         let (context, warnings, _lock) = draft.save_and_hold()?;
         let folder = archive(place, &context.task_id, now)?;
@@ -72,4 +81,22 @@ impl TaskOperation for CompleteTask {
             warnings,
         })
     }
+}
+
+/// Records a drift if the tree differs from the last snapshot. A commit of exactly that tree is expected before a task is
+/// completed, so a new HEAD alone is no drift.
+fn changed_since_last_snapshot(draft: &mut Draft<'_>) -> Result<Option<Fault>, Fault> {
+    let Some(last) = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone()) else {
+        draft.warnings.push("there is no snapshot to compare the working tree with".into());
+        return Ok(None);
+    };
+    let verified = verify(draft.place(), &draft.context, &last)?;
+    let is_commit = |kind| matches!(kind, DifferenceKind::BaseCommitMoved | DifferenceKind::Committed);
+    if verified.snapshot.tree == verified.actual.tree
+        || verified.verdict.differences.iter().all(|difference| is_commit(difference.kind))
+    {
+        return Ok(None);
+    }
+    verified.record(draft)?;
+    Ok(Some(verified.fault(&draft.context, true)))
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use baton_core::task::qa::QaStatus;
 use baton_core::task::{
-    DriftEvent, Evidence, Role, RoleState, RoleStatus, TaskContext, TaskId, counted, role_export,
+    DriftEvent, Evidence, QaResults, Role, RoleNote, RoleState, RoleStatus, SnapshotKind, SnapshotRef,
+    TaskContext, TaskId, counted, role_export,
 };
-use baton_core::{Fault, Sha256Hash};
+use baton_core::{Fault, Sha256Hash, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,6 +43,8 @@ pub struct GetContextOutput {
     pub context: Option<TaskContext>,
     /// What the role needs; `null` when none was named.
     pub role: Option<RoleContext>,
+    /// Command that continues the task.
+    pub next: String,
     /// What makes the context doubtful or stops work: a moved HEAD, changed files, an open drift.
     pub warnings: Vec<String>,
 }
@@ -64,6 +68,42 @@ pub struct RoleContext {
     pub drift_budget: u64,
     /// The drifts that are open.
     pub open_drifts: Vec<DriftEvent>,
+    /// Drifts that were settled, with who settled them and why.
+    pub settled_drifts: Vec<DriftEvent>,
+    /// Notes of all roles, oldest first.
+    pub notes: Vec<RoleNote>,
+    /// Last QA result of each role, and of the baseline.
+    pub qa: Vec<QaLine>,
+    /// Every snapshot, oldest first.
+    pub snapshots: Vec<SnapshotLine>,
+}
+
+/// QA result of a role.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct QaLine {
+    /// Role; `null` for the baseline.
+    pub agent: Option<Role>,
+    /// Result.
+    pub results: QaResults,
+}
+
+/// One snapshot.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotLine {
+    /// Number, from 1.
+    pub sequence: u64,
+    /// Why it was taken.
+    pub kind: SnapshotKind,
+    /// Role whose work it holds, or that the drift was found after.
+    pub agent: Role,
+    /// Actor who took it.
+    pub actor: String,
+    /// When it was taken.
+    pub snapshot_time: Timestamp,
+    /// Size of the change from the base, for example `+145 -32`; `null` if a newer one replaced it.
+    pub diff_stat: Option<String>,
+    /// Number of changed files; `null` if a newer one replaced it.
+    pub files: Option<u64>,
 }
 
 impl TaskOperation for GetContext {
@@ -79,6 +119,7 @@ impl TaskOperation for GetContext {
         let warnings = warnings(place, &context)?;
         let role = params.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
         Ok(GetContextOutput {
+            next: context.next_command(),
             task_id: context.task_id.clone(),
             context: role.is_none().then_some(context),
             role,
@@ -105,7 +146,46 @@ fn role_context(context: &TaskContext, role: &Role) -> Result<RoleContext, Fault
         evidence: context.evidence.clone(),
         drift_budget: context.drift.open(),
         open_drifts: context.drift.unresolved().cloned().collect(),
+        settled_drifts: context
+            .drift
+            .events
+            .iter()
+            .filter(|event| event.resolution.is_some())
+            .cloned()
+            .collect(),
+        notes: context.notes.clone(),
+        qa: qa_lines(context),
+        snapshots: snapshot_lines(context),
     })
+}
+
+/// Lists the baseline and the last QA result of each role.
+pub fn qa_lines(context: &TaskContext) -> Vec<QaLine> {
+    let baseline = &context.immutable.validation_baseline.initial_results;
+    let baseline =
+        (baseline.status != QaStatus::Pending).then(|| QaLine { agent: None, results: baseline.clone() });
+    let of_role = |role: &Role| {
+        let results = context.coordination.get(role)?.qa_results.clone()?;
+        Some(QaLine { agent: Some(role.clone()), results })
+    };
+    baseline.into_iter().chain(context.pipeline.iter().filter_map(of_role)).collect()
+}
+
+/// Lists the snapshots of a task.
+pub fn snapshot_lines(context: &TaskContext) -> Vec<SnapshotLine> {
+    let line = |reference: &SnapshotRef| {
+        let whole = context.whole_snapshot(reference);
+        SnapshotLine {
+            sequence: reference.sequence,
+            kind: reference.kind,
+            agent: reference.agent.clone(),
+            actor: reference.actor.clone(),
+            snapshot_time: reference.snapshot_time,
+            diff_stat: whole.map(|whole| whole.diff_stat.clone()),
+            files: whole.map(|whole| whole.files_changed.len() as u64),
+        }
+    };
+    context.snapshots.iter().map(line).collect()
 }
 
 /// Says what makes a context doubtful.

@@ -1,6 +1,6 @@
 //! `task.get_diff`
 
-use baton_core::task::{Artifact, Role, TaskId};
+use baton_core::task::{Artifact, Role, TaskContext, TaskId, counted};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub enum DiffType {
     FromBase,
     /// From the snapshot that the role took over: what it did.
     Incremental,
+    /// From the expected tree to the one that was found: the open drift, or the last one.
+    Drift,
 }
 
 /// What [`GetDiff`] is told.
@@ -31,9 +33,10 @@ pub enum DiffType {
 pub struct GetDiffParams {
     /// The task, like `TASK-0824`.
     pub task_id: TaskId,
-    /// The role whose last snapshot is meant.
-    pub agent: Role,
-    /// What it is counted from: `from_base` or `incremental`.
+    /// Role whose last snapshot is meant. Defaults to the role of the newest snapshot; not used for `drift`.
+    #[serde(default)]
+    pub agent: Option<Role>,
+    /// `from_base` for everything so far, `incremental` for what the role did, `drift` for edits outside the workflow.
     #[serde(default, rename = "type")]
     pub kind: DiffType,
     /// Answer the diff itself, not only where it is.
@@ -63,7 +66,8 @@ pub struct GetDiffOutput {
 
 impl TaskOperation for GetDiff {
     const NAME: &'static str = "task.get_diff";
-    const SUMMARY: &'static str = "Find or read the diff of a role's work, cumulative or incremental";
+    const SUMMARY: &'static str =
+        "Find or read the diff of a role's work, cumulative or incremental, or of a drift";
     const EFFECT: Effect = Effect::Read;
     const IDEMPOTENT: bool = true;
     type Params = GetDiffParams;
@@ -71,21 +75,10 @@ impl TaskOperation for GetDiff {
 
     fn run(place: &TaskPlace, params: &GetDiffParams) -> Result<GetDiffOutput, Fault> {
         let context = require_context(place, &params.task_id)?;
-        let state = context.role(&params.agent)?;
-        let snapshot = state.worktree_snapshot.as_ref().ok_or_else(|| context.no_snapshot(&params.agent))?;
-        let path = match params.kind {
-            DiffType::FromBase => Some(&snapshot.diff_from_base),
-            DiffType::Incremental => snapshot.diff_from_previous.as_ref(),
+        let Found { agent, snapshot, artifact, diff_stat } = match params.kind {
+            DiffType::Drift => drift(&context)?,
+            kind => of_role(&context, params.agent.as_ref(), kind)?,
         };
-        let artifact = path.and_then(|path| snapshot.artifact(path)).ok_or_else(|| {
-            let why = snapshot
-                .incremental_diff_error
-                .as_deref()
-                .unwrap_or("there was no snapshot for it to take over");
-            Fault::new(ErrorCode::NotFound, format!("{} has no incremental diff: {why}", params.agent)).hint(
-                format!("baton task get-diff {} --agent {} --type from_base", params.task_id, params.agent),
-            )
-        })?;
         artifact::require(place.root(), artifact)?;
         let content = if params.content {
             let bytes = artifact::read(place.root(), artifact)?;
@@ -95,12 +88,61 @@ impl TaskOperation for GetDiff {
         };
         Ok(GetDiffOutput {
             task_id: context.task_id.clone(),
-            agent: params.agent.clone(),
+            agent: agent.clone(),
             kind: params.kind,
-            snapshot: snapshot.sequence,
+            snapshot,
             artifact: artifact.clone(),
-            diff_stat: snapshot.diff_stat.clone(),
+            diff_stat,
             content,
         })
     }
+}
+
+struct Found<'a> {
+    agent: &'a Role,
+    snapshot: u64,
+    artifact: &'a Artifact,
+    diff_stat: String,
+}
+
+fn of_role<'a>(
+    context: &'a TaskContext,
+    agent: Option<&'a Role>,
+    kind: DiffType,
+) -> Result<Found<'a>, Fault> {
+    let id = &context.task_id;
+    let newest = context.latest_snapshot().map(|snapshot| &snapshot.agent);
+    let agent = agent.or(newest).ok_or_else(|| {
+        Fault::new(ErrorCode::NotFound, format!("{id} has no snapshot")).hint(context.next_command())
+    })?;
+    let snapshot =
+        context.role(agent)?.worktree_snapshot.as_ref().ok_or_else(|| context.no_snapshot(agent))?;
+    let path = if kind == DiffType::FromBase {
+        Some(&snapshot.diff_from_base)
+    } else {
+        snapshot.diff_from_previous.as_ref()
+    };
+    let artifact = path.and_then(|path| snapshot.artifact(path)).ok_or_else(|| {
+        let why =
+            snapshot.incremental_diff_error.as_deref().unwrap_or("there was no snapshot for it to take over");
+        Fault::new(ErrorCode::NotFound, format!("{agent} has no incremental diff: {why}"))
+            .hint(format!("baton task get-diff {id} --agent {agent} --type from_base"))
+    })?;
+    Ok(Found { agent, snapshot: snapshot.sequence, artifact, diff_stat: snapshot.diff_stat.clone() })
+}
+
+/// The newest open drift, or the newest one.
+fn drift(context: &TaskContext) -> Result<Found<'_>, Fault> {
+    let id = &context.task_id;
+    let event = context.drift.unresolved().last().or(context.drift.events.last()).ok_or_else(|| {
+        Fault::new(ErrorCode::NotFound, format!("{id} has no drift")).hint(context.next_command())
+    })?;
+    let artifact = event.diff.as_ref().ok_or_else(|| {
+        let message = format!("no diff of the drift of {id} was kept");
+        Fault::new(ErrorCode::NotFound, message).hint(format!(
+            "the tree looked like it holds a secret; baton task get-context {id} names the files"
+        ))
+    })?;
+    let diff_stat = counted(event.difference_count, "difference");
+    Ok(Found { agent: &event.expected_agent, snapshot: event.snapshot, artifact, diff_stat })
 }

@@ -56,6 +56,8 @@ pub struct InitContextOutput {
     pub exports: Vec<String>,
     /// What was captured, and from where.
     pub summary: Vec<SummaryLine>,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -117,6 +119,7 @@ impl TaskOperation for InitContext {
         let (context, warnings) = draft.save()?;
         let folder = format!("{OUTPUT_FOLDER}/{id}");
         Ok(InitContextOutput {
+            next: context.next_command(),
             task_id: id.clone(),
             context_path: format!("{folder}/{CONTEXT_FILE}"),
             base_commit: context.git.base_commit,
@@ -192,6 +195,8 @@ fn new_context(
         snapshots: Vec::new(),
         drift: DriftLog::default(),
         evidence: Vec::new(),
+        notes: Vec::new(),
+        resolution: None,
         artifact_count: 0,
         audit: Audit {
             updated_at: now,

@@ -44,6 +44,8 @@ pub struct MarkBlockedOutput {
     pub agent: Role,
     /// What is known of it now.
     pub state: RoleState,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -67,11 +69,14 @@ impl TaskOperation for MarkBlocked {
         let mut draft = Draft::open(place, &params.task_id, &writing)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
-        draft.warn_of_unsaved(&params.agent)?;
+        draft.require_saved(&params.agent)?;
         draft.context.block(&params.agent, Some(finding))?;
+        let actor = draft.actor.clone();
+        draft.context.role_mut(&params.agent)?.actor = Some(actor);
         let (context, warnings) = draft.save()?;
         let state = context.role(&params.agent)?.clone();
-        Ok(MarkBlockedOutput { task_id: context.task_id, agent: params.agent.clone(), state, warnings })
+        let next = context.next_command();
+        Ok(MarkBlockedOutput { task_id: context.task_id, agent: params.agent.clone(), state, next, warnings })
     }
 }
 

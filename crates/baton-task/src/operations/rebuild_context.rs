@@ -48,6 +48,8 @@ pub struct RebuildContextOutput {
     pub changed_sources: Vec<String>,
     /// What was captured, and from where.
     pub summary: Vec<SummaryLine>,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -82,6 +84,7 @@ impl TaskOperation for RebuildContext {
         let moved = draft.context.snapshots.is_empty() && head.commit != draft.context.git.head;
         let frozen_is_same = next == draft.context.immutable && gathered.sources == draft.context.sources;
         if frozen_is_same && pipeline.is_none() && !moved {
+            let next = draft.context.next_command();
             let (revision, warnings) = if repaired.is_empty() {
                 (draft.context.immutable_revision.number, draft.warnings)
             } else {
@@ -95,6 +98,7 @@ impl TaskOperation for RebuildContext {
                 immutable_revision: revision,
                 changed_sources,
                 summary: gathered.captured.summary,
+                next,
                 warnings,
             });
         }
@@ -120,6 +124,7 @@ impl TaskOperation for RebuildContext {
         }
         let (context, warnings) = draft.save()?;
         Ok(RebuildContextOutput {
+            next: context.next_command(),
             task_id: context.task_id,
             changed: true,
             repaired,

@@ -10,49 +10,64 @@ use super::mark_blocked::require_text;
 use crate::folder::{Draft, Writing};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
-use crate::worktree::take;
+use crate::restore::restore;
+use crate::worktree::{take, verify};
 
-/// Settles every open drift: the present tree is the state to go on from.
+/// Settles every open drift: keeps the edits or restores files, and continues from the resulting tree.
 #[derive(Debug)]
 pub struct ResolveDrift;
 
-/// What [`ResolveDrift`] is told.
+/// Parameters of [`ResolveDrift`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveDriftParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Why it is right to go on from the present tree.
+    /// Reason for accepting the resulting working tree.
     pub note: String,
-    /// Who acts.
+    /// Files to restore to the content of the last snapshot, as paths from the root of the checkout. Their present content
+    /// is kept beside the context. All other edits are kept.
+    #[serde(default)]
+    pub restore: Vec<String>,
+    /// Restore every file that differs from the last snapshot.
+    #[serde(default)]
+    pub restore_all: bool,
+    /// Actor who resolves the drift; the resulting snapshot is recorded as theirs.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the content even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`ResolveDrift`] answers.
+/// Output of [`ResolveDrift`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ResolveDriftOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// How many drifts were settled.
+    /// Number of drifts that were settled.
     pub resolved: u64,
-    /// The number of the snapshot to go on from.
+    /// Number of the snapshot to continue from.
     pub snapshot: u64,
-    /// The role whose work that snapshot counts as.
+    /// Role whose snapshot the tree had drifted from.
     pub agent: Role,
-    /// The exact tree.
+    /// Actor whose snapshot this is.
+    pub resolved_by: String,
+    /// Id of the exact tree.
     pub tree: String,
-    /// What a person should know.
+    /// Files that were restored.
+    pub restored: Vec<String>,
+    /// Paths of the previous content of restored files.
+    pub set_aside: Vec<String>,
+    /// Command that continues the task.
+    pub next: String,
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for ResolveDrift {
     const NAME: &'static str = "task.resolve_drift";
-    const SUMMARY: &'static str =
-        "Acknowledge edits made outside the workflow with a note, and go on from the working tree as it is";
+    const SUMMARY: &'static str = "Settle edits made outside the workflow: keep them, or restore files to the last snapshot, with a note that says why";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = ResolveDriftParams;
@@ -60,6 +75,9 @@ impl TaskOperation for ResolveDrift {
 
     fn run(place: &TaskPlace, params: &ResolveDriftParams) -> Result<ResolveDriftOutput, Fault> {
         let note = require_text("note", &params.note)?;
+        if params.restore_all && !params.restore.is_empty() {
+            return Err(Fault::invalid("restore", "give paths or restore_all, not both"));
+        }
         let writing = Writing {
             verb: "resolve-drift",
             actor: params.actor.as_deref(),
@@ -70,24 +88,42 @@ impl TaskOperation for ResolveDrift {
         let last = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone());
         let Some(agent) = last.filter(|_| draft.context.drift.open() > 0) else {
             return Err(Fault::new(ErrorCode::TaskConflict, format!("{} has no open drift", params.task_id))
-                .hint(format!("baton task get-context {} shows where it stands", params.task_id)));
+                .hint(format!("show its state with baton task get-context {}", params.task_id)));
         };
+        let (mut restored, mut set_aside) = (Vec::new(), Vec::new());
+        if params.restore_all || !params.restore.is_empty() {
+            let verified = verify(place, &draft.context, &agent)?;
+            if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
+                let message = format!("cannot keep the present content of the files: {secret}");
+                return Err(Fault::new(ErrorCode::SecretFound, message)
+                    .hint("remove the secret, or add --force-secrets if it is none"));
+            }
+            let paths = Some(params.restore.as_slice()).filter(|_| !params.restore_all);
+            let outcome = restore(&mut draft, &verified, paths)?;
+            (restored, set_aside) = (outcome.paths, outcome.set_aside);
+        }
         let snapshot = take(&mut draft, &agent, SnapshotKind::Resolution)?;
         let resolution = Resolution {
             resolved_at: draft.now,
             resolved_by: draft.actor.clone(),
             note: note.to_owned(),
             snapshot: snapshot.sequence,
+            restored: restored.clone(),
+            set_aside: set_aside.clone(),
         };
         let resolved = draft.context.drift.resolve(&resolution);
         draft.context.count_drift();
         let (context, warnings) = draft.save()?;
         Ok(ResolveDriftOutput {
+            next: context.next_command(),
             task_id: context.task_id,
             resolved,
             snapshot: snapshot.sequence,
             agent,
+            resolved_by: snapshot.actor,
             tree: snapshot.tree,
+            restored,
+            set_aside: set_aside.into_iter().map(|artifact| artifact.path).collect(),
             warnings,
         })
     }

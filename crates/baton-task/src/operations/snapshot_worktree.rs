@@ -1,6 +1,6 @@
 //! `task.snapshot_worktree`
 
-use baton_core::task::{Role, RoleStatus, SnapshotKind, TaskContext, TaskId, WorktreeSnapshot};
+use baton_core::task::{Role, SnapshotKind, TaskId, WorktreeSnapshot};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,8 @@ pub struct SnapshotWorktreeOutput {
     pub agent: Role,
     /// What was recorded.
     pub snapshot: WorktreeSnapshot,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -65,11 +67,9 @@ impl TaskOperation for SnapshotWorktree {
         let role = &params.agent;
         draft.context.role(role)?;
         draft.context.require_no_drift()?;
-        require_own_tree(&draft.context, role)?;
-        if draft.context.may_begin_silently(role) && draft.context.role(role)?.status == RoleStatus::Pending {
-            let now = draft.now;
-            draft.context.acquire(role, now)?;
-        }
+        let (now, actor) = (draft.now, draft.actor.clone());
+        draft.context.hold(role, now)?;
+        draft.context.role_mut(role)?.actor = Some(actor);
         let snapshot = take(&mut draft, role, SnapshotKind::Work)?;
         if snapshot.files_changed.is_empty() && !params.allow_clean {
             return Err(Fault::new(
@@ -79,10 +79,7 @@ impl TaskOperation for SnapshotWorktree {
             .hint("were the changes committed, stashed or reset? add --allow-clean if there are none"));
         }
         let (context, warnings) = draft.save()?;
-        Ok(SnapshotWorktreeOutput { task_id: context.task_id, agent: role.clone(), snapshot, warnings })
+        let next = context.next_command();
+        Ok(SnapshotWorktreeOutput { task_id: context.task_id, agent: role.clone(), snapshot, next, warnings })
     }
-}
-
-fn require_own_tree(context: &TaskContext, role: &Role) -> Result<(), Fault> {
-    if context.owns_tree(role) { Ok(()) } else { context.require_holder(role) }
 }

@@ -5,6 +5,7 @@ use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::durable::remove_temporaries;
 use crate::folder::{lock_existing, read_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
@@ -67,6 +68,9 @@ impl TaskOperation for SweepContexts {
         let Some(_lock) = lock_existing(place)? else { return Ok(output) };
         let now = place.now();
         for id in live(place) {
+            if !params.dry_run {
+                remove_temporaries(&place.folder(&id));
+            }
             let context = match read_context(place, &id) {
                 Ok(Some(context)) => context,
                 Ok(None) => continue,

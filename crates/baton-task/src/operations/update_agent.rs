@@ -1,6 +1,7 @@
 //! `task.update_agent`
 
-use baton_core::task::{Acquisition, Role, RoleState, RoleStatus, TaskContext, TaskId, counted};
+use baton_core::task::qa::QaStatus;
+use baton_core::task::{Acquisition, Role, RoleNote, RoleState, RoleStatus, TaskContext, TaskId, counted};
 use baton_core::{ClientSessionId, ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
 use crate::shelf;
-use crate::worktree::verify;
+use crate::worktree::{left_unsaved, verify};
 
 /// Says where a role stands. Taking a task verifies that the tree is as it was left.
 #[derive(Debug)]
@@ -34,6 +35,13 @@ pub struct UpdateAgentParams {
     /// The session that works in this role.
     #[serde(default)]
     pub session_id: Option<ClientSessionId>,
+    /// With `done`: finish without a snapshot of this role's own, for example when it changed nothing. The next role is
+    /// verified against the last snapshot that there is.
+    #[serde(default)]
+    pub without_snapshot: bool,
+    /// With `done`: let the validator finish without a QA result.
+    #[serde(default)]
+    pub without_qa: bool,
     /// Who acts.
     #[serde(default)]
     pub actor: Option<String>,
@@ -53,6 +61,10 @@ pub struct UpdateAgentOutput {
     pub state: RoleState,
     /// The number of the snapshot that the tree was verified against; `null` when nothing had to be.
     pub verified_snapshot: Option<u64>,
+    /// Notes that other roles left, when the role takes the task.
+    pub notes: Vec<RoleNote>,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -88,13 +100,15 @@ impl TaskOperation for UpdateAgent {
                     return Err(*fault);
                 }
             },
-            RoleStatus::Done => finish(&mut draft, &params.agent).map(|()| None)?,
+            RoleStatus::Done => finish(&mut draft, params).map(|()| None)?,
             RoleStatus::Pending => {
                 draft.warn_of_unsaved(&params.agent)?;
                 draft.context.give_back(&params.agent).map(|()| None)?
             }
             RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
         };
+        let actor = draft.actor.clone();
+        draft.context.role_mut(&params.agent)?.actor = Some(actor);
         if let Some(file) = log {
             draft.scan().bytes(&file.path, &file.bytes);
             draft.context.role_mut(&params.agent)?.qa_log_path = Some(file.path);
@@ -106,6 +120,8 @@ impl TaskOperation for UpdateAgent {
         let (context, warnings) = draft.save()?;
         let state = context.role(&params.agent)?.clone();
         Ok(UpdateAgentOutput {
+            next: context.next_command(),
+            notes: handed_over(&context, &params.agent, params.status),
             task_id: context.task_id,
             agent: params.agent.clone(),
             state,
@@ -129,9 +145,7 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<Taken, Fault> {
             require_current_standards(place, &draft.context)?;
             let verified = verify(place, &draft.context, &expected.agent)?;
             if !verified.verdict.matches() {
-                let (now, actor) = (draft.now, draft.actor.clone());
-                draft.context.drift.record(verified.found(), now, &actor);
-                draft.context.count_drift();
+                verified.record(draft)?;
                 return Ok(Taken::Drifted(Box::new(verified.fault(&draft.context, true))));
             }
             draft.warnings.extend(verified.verdict.notices.into_iter().map(|notice| notice.message));
@@ -173,24 +187,43 @@ fn require_current_standards(place: &TaskPlace, context: &TaskContext) -> Result
         .details(json!({ "stale_citations": stale })))
 }
 
-fn finish(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
-    let now = draft.now;
-    if draft.context.may_begin_silently(role) {
-        draft.context.acquire(role, now)?;
+/// Notes of the other roles, for a role that takes the task.
+fn handed_over(context: &TaskContext, role: &Role, status: RoleStatus) -> Vec<RoleNote> {
+    let others = context.notes.iter().filter(|note| note.agent != *role);
+    if status == RoleStatus::InProgress { others.cloned().collect() } else { Vec::new() }
+}
+
+/// Finishes a role whose snapshot is what is in the tree; the validator must have recorded a QA result.
+fn finish(draft: &mut Draft<'_>, params: &UpdateAgentParams) -> Result<(), Fault> {
+    let (role, now, id) = (&params.agent, draft.now, draft.context.task_id.clone());
+    if draft.context.role(role)?.status == RoleStatus::Done {
+        return Ok(());
     }
-    let before = draft.context.role(role)?.snapshots_before;
-    let is_last = draft.context.pipeline.last() == Some(role);
-    if !is_last && draft.context.snapshots.iter().any(|snapshot| snapshot.sequence > before) {
+    draft.context.hold(role, now)?;
+    let refuse = |message: String, hint: String| Err(Fault::new(ErrorCode::TaskConflict, message).hint(hint));
+    let take = format!("baton task snapshot-worktree {id} --agent {role}");
+    if params.without_snapshot {
         draft.warn_of_unsaved(role)?;
+    } else if !draft.context.has_left_snapshot(role) {
+        let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
+        return refuse(format!("cannot finish {role} of {id}: it has left no snapshot"), hint);
+    } else if let Some(unsaved) = left_unsaved(draft.place(), &draft.context, role)? {
+        return refuse(
+            format!("cannot finish {role} of {id}: {unsaved}"),
+            format!("take a new one with {take}"),
+        );
     }
-    draft.context.finish(role, now)?;
-    if !is_last && !draft.context.snapshots.iter().any(|snapshot| snapshot.sequence > before) {
-        draft.warnings.push(format!(
-            "{role} left no snapshot; the next role cannot begin before baton task snapshot-worktree {} --agent {role}",
-            draft.context.task_id
-        ));
+    if role.as_str() == "validator" && !params.without_qa && !draft.context.has_recorded_qa(role) {
+        let hint = format!(
+            "run the checks with baton task run-qa {id} --agent {role}; add --without-qa to finish without them"
+        );
+        return refuse(format!("cannot finish {role} of {id}: it has recorded no QA result"), hint);
     }
-    Ok(())
+    let results = draft.context.role(role)?.qa_results.as_ref().map(|results| results.status);
+    if let Some(status @ (QaStatus::Failed | QaStatus::Unknown)) = results {
+        draft.warnings.push(format!("the last QA result of {role} is {status}"));
+    }
+    draft.context.finish(role, now)
 }
 
 fn block(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
@@ -200,6 +233,6 @@ fn block(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
             draft.context.task_id
         )));
     }
-    draft.warn_of_unsaved(role)?;
+    draft.require_saved(role)?;
     draft.context.block(role, None)
 }

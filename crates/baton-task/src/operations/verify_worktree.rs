@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::folder::{Draft, Writing, require_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
-use crate::worktree::verify;
+use crate::tree::Reading;
+use crate::worktree::verify_reading;
 
 /// Tells whether the working tree is as a role left it.
 #[derive(Debug)]
@@ -22,7 +23,10 @@ pub struct VerifyWorktreeParams {
     pub task_id: TaskId,
     /// The role whose last snapshot must still be what is in the tree.
     pub expected_agent: Role,
-    /// Who asks.
+    /// Read every file again instead of trusting size and time stamps. Slower; finds edits that leave them unchanged.
+    #[serde(default)]
+    pub full: bool,
+    /// Actor who asks.
     #[serde(default)]
     pub actor: Option<String>,
 }
@@ -42,6 +46,8 @@ pub struct VerifyWorktreeOutput {
     pub notices: Vec<Difference>,
     /// How many drifts are open.
     pub drift_budget: u64,
+    /// Command that continues the task.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -57,7 +63,8 @@ impl TaskOperation for VerifyWorktree {
     fn run(place: &TaskPlace, params: &VerifyWorktreeParams) -> Result<VerifyWorktreeOutput, Fault> {
         let role = &params.expected_agent;
         let context = require_context(place, &params.task_id)?;
-        let verified = verify(place, &context, role)?;
+        let reading = if params.full { Reading::All } else { Reading::Changed };
+        let verified = verify_reading(place, &context, role, reading)?;
         if verified.verdict.matches() {
             let open = context.drift.open();
             let mut warnings = Vec::new();
@@ -69,6 +76,7 @@ impl TaskOperation for VerifyWorktree {
                 ));
             }
             return Ok(VerifyWorktreeOutput {
+                next: context.next_command(),
                 task_id: context.task_id,
                 expected_agent: role.clone(),
                 snapshot: verified.snapshot.sequence,
@@ -87,9 +95,7 @@ impl TaskOperation for VerifyWorktree {
         if !counts {
             return Err(verified.fault(&draft.context, false));
         }
-        let (now, actor) = (draft.now, draft.actor.clone());
-        let is_new = draft.context.drift.record(verified.found(), now, &actor);
-        draft.context.count_drift();
+        let is_new = verified.record(&mut draft)?;
         let fault = verified.fault(&draft.context, true);
         if is_new {
             draft.save()?;

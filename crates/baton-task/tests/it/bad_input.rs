@@ -60,22 +60,9 @@ fn unknown_tasks() {
 fn task_files_that_cannot_be_read() {
     let cases = [
         ("title: [", "settings.task.yaml:"),
-        (&TASK_FILE.replace("priority: P1\n", ""), "priority"),
         (&TASK_FILE.replace("title: Faster settings", "title: ''"), "title is empty"),
-        (&TASK_FILE.replace("P1", "P7"), "settings.task.yaml:4:11"),
-        (&TASK_FILE.replace("id: TASK-0824", "id: TASK-1"), "id is TASK-1"),
-        (&TASK_FILE.replace("area: backend", "area: ../x"), "settings.task.yaml:5:7"),
         (&TASK_FILE.replace("#layering-rules", "#nothing"), "has no section"),
         (&TASK_FILE.replace("standards/backend.md#", "../backend.md#"), "must not leave the repository"),
-        (
-            &TASK_FILE.replace("    - docs/settings.md", "    - ../../etc/passwd"),
-            "must not leave the repository",
-        ),
-        (&TASK_FILE.replace("    - docs/settings.md", "    - :nope"), ":nope is not known"),
-        (
-            &TASK_FILE.replace("standards:\n  - standards/backend.md#layering-rules\n", ""),
-            "standards_citations",
-        ),
     ];
     for (text, expected) in cases {
         let checkout = Checkout::new();
@@ -89,6 +76,35 @@ fn task_files_that_cannot_be_read() {
     let checkout = Checkout::new();
     checkout.write("tasks/open/TASK-0824-settings.task.yaml", &TASK_FILE.replace("in_progress", "todo"));
     assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::TaskConflict);
+}
+
+#[test]
+fn task_files_with_other_fields_initialise_with_warnings() {
+    let cases = [
+        (TASK_FILE.replace("priority: P1\n", ""), "priority"),
+        (TASK_FILE.replace("P1", "P7"), "priority \"P7\""),
+        (TASK_FILE.replace("id: TASK-0824", "id: TASK-1"), "id is TASK-1"),
+        (TASK_FILE.replace("area: backend", "area: ['x']"), "area"),
+        (
+            TASK_FILE.replace("    - docs/settings.md", "    - ../../etc/passwd"),
+            "must not leave the repository",
+        ),
+        (TASK_FILE.replace("    - docs/settings.md", "    - :nope"), ":nope is not known"),
+        (
+            TASK_FILE.replace("standards:\n  - standards/backend.md#layering-rules\n", ""),
+            "no standards are cited",
+        ),
+        (format!("{TASK_FILE}plan: [{{ id: 1 }}]\nrisks: []\n"), "does not use: owner, plan, risks"),
+    ];
+    for (text, expected) in cases {
+        let checkout = Checkout::new();
+        checkout.write("tasks/open/TASK-0824-settings.task.yaml", &text);
+        let answer = checkout.call("init_context", json!({ "task_id": TASK }));
+        assert!(
+            answer["warnings"].to_string().replace("\\\"", "\"").contains(expected),
+            "{expected}: {answer}"
+        );
+    }
 }
 
 #[test]
@@ -116,8 +132,6 @@ fn names_and_paths_that_lead_elsewhere() {
     for path in ["../x", "/etc/passwd", "leak", "src/../../x", ".", ""] {
         let attach = json!({ "task_id": TASK, "type": "plan", "path": path });
         assert_eq!(checkout.code("attach_evidence", attach), ErrorCode::InvalidRequest, "{path:?}");
-        let record = json!({ "task_id": TASK, "agent": "implementer", "from": path });
-        assert_eq!(checkout.code("record_qa", record), ErrorCode::InvalidRequest, "{path:?}");
         let update =
             json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress", "qa_log": path });
         assert_eq!(checkout.code("update_agent", update), ErrorCode::InvalidRequest, "{path:?}");
@@ -179,7 +193,8 @@ fn secrets_are_not_written_unless_somebody_insists() {
         ("attach_evidence", json!({ "task_id": TASK, "type": "excerpt", "path": "qa.log", "lines": "2" })),
         (
             "update_agent",
-            json!({ "task_id": TASK, "agent": "implementer", "status": "done", "qa_log": "qa.log" }),
+            json!({ "task_id": TASK, "agent": "implementer", "status": "done", "qa_log": "qa.log",
+                "without_snapshot": true }),
         ),
     ];
     for (name, params) in &calls {

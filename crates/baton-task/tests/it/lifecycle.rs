@@ -116,3 +116,15 @@ fn another_beginning_overwrites_no_diff() {
     assert_eq!(checkout.read(first), before);
     assert!(checkout.context().snapshots[0].diff_from_base.ends_with("/0002-implementer-from-base.diff.gz"));
 }
+
+#[test]
+fn temporary_files_of_killed_processes_are_removed_by_the_sweep() {
+    let checkout = Checkout::begun();
+    let left = [".agent-output/.tmp-abc", ".agent-output/TASK-0824/.tmp-def"];
+    left.iter().for_each(|path| checkout.write(path, "half"));
+    checkout.call("sweep_contexts", json!({}));
+    for path in left {
+        assert!(!checkout.root().join(path).exists(), "{path}");
+    }
+    checkout.context();
+}

@@ -6,6 +6,8 @@ mod checkout;
 mod crash;
 mod drift;
 mod lifecycle;
+mod qa;
 mod race;
 mod relay;
 mod walked_tree;
+mod workflow;

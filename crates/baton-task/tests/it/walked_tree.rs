@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::task::{ChangeStatus, Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
-use baton_task::{Inspector, OUTPUT_FOLDER, WorkingTree};
+use baton_task::{Inspector, OUTPUT_FOLDER, Reading, SnapshotFile, WorkingTree};
 use serde_json::{Value, json};
 
 /// Where commits, trees and contents are kept.
@@ -163,9 +163,18 @@ impl WorkingTree for WalkedTree {
         self.diff(from["tree"].as_str().unwrap(), &to.tree)
     }
 
+    fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault> {
+        let files = self.tree(record["tree"].as_str().unwrap())?;
+        Ok(files.get(path).map(|(mode, sha)| SnapshotFile {
+            mode: mode.clone(),
+            bytes: fs::read(self.store("blobs", sha)).unwrap(),
+        }))
+    }
+
     fn verify(
         &self,
         expected: &WorktreeSnapshot,
+        _: Reading,
         inspector: &mut dyn Inspector,
     ) -> Result<(TreeState, Vec<TreeChange>), Fault> {
         let state = self.state()?;

@@ -141,7 +141,7 @@ impl Checkout {
     }
 
     pub(crate) fn update(&self, role: &str, status: &str) -> Value {
-        self.task(&["update-agent", TASK, "--agent", role, "--status", status])
+        self.task(&["update-agent", TASK, "--agent", role, "--status", status, "--without-qa"])
     }
 
     pub(crate) fn snapshot(&self, role: &str) -> Value {

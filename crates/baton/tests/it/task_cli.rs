@@ -59,7 +59,7 @@ fn exit_codes_follow_the_error() {
     assert_eq!(code(&["update-agent", "TASK-1", "--agent", "reviewer", "--status", "finished"]), 7);
     assert_eq!(code(&["mark-blocked", "TASK-1", "--agent", "reviewer", "--finding", " "]), 7);
     assert_eq!(code(&["sweep-contexts", "--ttl", "soon"]), 7);
-    assert_eq!(code(&["record-qa", "TASK-1", "--agent", "implementer", "--from", "../outside.log"]), 7);
+    assert_eq!(code(&["record-qa", "TASK-1", "--agent", "implementer", "--from", "../outside.log"]), 3);
     assert_eq!(code(&["record-qa", "TASK-1", "--agent", "implementer"]), 2);
     assert_eq!(code(&["nonsense"]), 2);
 }

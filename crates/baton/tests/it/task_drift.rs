@@ -58,8 +58,8 @@ fn another_content_of_the_same_size_in_the_same_second() {
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { aaaa() }\n");
     checkout.snapshot("implementer");
-    checkout.write("src/main.rs", "fn main() { bbbb() }\n");
     checkout.update("implementer", "done");
+    checkout.write("src/main.rs", "fn main() { bbbb() }\n");
     assert_eq!(named(&checkout.refused(5, &REVIEW)), [("content_changed".into(), "src/main.rs".into())]);
 }
 

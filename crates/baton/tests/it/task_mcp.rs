@@ -15,7 +15,7 @@ fn tools(list: &Value) -> Vec<Value> {
 fn the_task_tools() {
     let checkout = Checkout::new();
     let tools = tools(&checkout.home.mcp().request("tools/list", &json!({})));
-    assert_eq!(tools.len(), 15);
+    assert_eq!(tools.len(), 17);
     for tool in &tools {
         let name = &tool["name"];
         for schema in [&tool["inputSchema"], &tool["outputSchema"]] {

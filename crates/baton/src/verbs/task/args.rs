@@ -1,65 +1,86 @@
-//! What can be said after `baton task`.
+//! Command-line arguments of `baton task`.
 
 use clap::{Args, Subcommand};
 
+/// Printed below the list of verbs.
+pub(crate) const WORKFLOW: &str = "\
+Workflow (default roles: implementer, reviewer, validator):
+  init-context TASK                                      freeze the task, once
+  run-qa TASK --agent implementer --baseline             optional: results before any change
+  for each role, in order:
+    update-agent TASK --agent ROLE --status in_progress  take the task; verifies the working tree
+    get-context TASK --role ROLE                         read it
+    … work, without committing …
+    run-qa TASK --agent ROLE                             run and record the checks
+    note TASK --agent ROLE TEXT                          optional: for the next role
+    snapshot-worktree TASK --agent ROLE                  record the working tree
+    update-agent TASK --agent ROLE --status done         finish
+    (or mark-blocked TASK --agent ROLE --finding TEXT    send it back to the role before)
+  complete TASK                                          archive it, after a commit
+After a drift: get-diff TASK --type drift --content, then resolve-drift TASK --note TEXT.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
-    /// Freeze what a task is about, before anybody works on it
+    /// Freeze a task's description, standards, checks and scope
     InitContext(InitArgs),
-    /// Read what is known of a task, or only what one role needs
+    /// Show a task, or only what one role needs
     GetContext(GetArgs),
     /// Take a task, finish it, or give it back
     UpdateAgent(UpdateArgs),
-    /// Record something that must be dealt with first
-    MarkBlocked(BlockArgs),
+    /// Run the QA commands and record their exit codes
+    RunQa(RunQaArgs),
+    /// Record the log of checks that ran elsewhere
+    RecordQa(QaArgs),
+    /// Leave a note for the next role, or a review note
+    Note(NoteArgs),
     /// Record the working tree as a role leaves it
     SnapshotWorktree(SnapshotArgs),
+    /// Record a finding that must be fixed first
+    MarkBlocked(BlockArgs),
     /// Check that the working tree is as a role left it
     VerifyWorktree(VerifyArgs),
-    /// Find or print the diff of a role's work
+    /// Show the diff of a role's work or of a drift
     GetDiff(DiffArgs),
-    /// Record what tests, linters and type checkers said
-    RecordQa(QaArgs),
+    /// Settle a drift: keep the edits or restore files
+    ResolveDrift(ResolveArgs),
     /// Attach a file, or lines of one, to be cited by id
     AttachEvidence(EvidenceArgs),
-    /// Take a changed task file or standard over
+    /// Adopt a changed task file or standard
     RebuildContext(RebuildArgs),
-    /// Acknowledge a drift and go on from the tree as it is
-    ResolveDrift(ResolveArgs),
     /// End a task; its files are kept for 30 days
     Complete(CompleteArgs),
-    /// Remove a task's files without keeping them
-    PurgeContext(PurgeArgs),
-    /// Archive what nobody needs any more, drop old archives
-    SweepContexts(SweepArgs),
-    /// List the tasks of this checkout, or of every one
+    /// List the tasks of this checkout, or of all checkouts
     List(ListArgs),
+    /// Delete a task's files
+    PurgeContext(PurgeArgs),
+    /// Archive unused contexts and delete old archives
+    SweepContexts(SweepArgs),
 }
 
-/// Who acts.
+/// Actor of a call.
 #[derive(Debug, Args)]
 pub(crate) struct ActorArgs {
-    /// Who acts; `session.agent` of the configuration or your user name when left out
+    /// Actor to record [default: session.agent, else the user name]
     #[arg(long, value_name = "NAME")]
     pub(super) actor: Option<String>,
 }
 
-/// Whether a finding of the secret scan is overruled.
+/// Override of the secret scan.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {
-    /// Write it although it looks like it holds a credential; that is recorded
+    /// Store the text even if it looks like a secret (recorded in the audit)
     #[arg(long)]
     pub(super) force_secrets: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Count changes from this commit; HEAD when left out
+    /// Commit that changes are counted from [default: HEAD]
     #[arg(long, value_name = "SHA")]
     pub(super) base_commit: Option<String>,
-    /// Cut text above 2 KiB, with a pointer to the task file
+    /// Truncate text above 2 KiB, with a pointer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
     #[command(flatten)]
@@ -70,29 +91,35 @@ pub(crate) struct InitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Only what this role needs
+    /// Role, for example reviewer: show only what it needs
     #[arg(long)]
     pub(super) role: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// The role, like reviewer
+    /// Role, for example reviewer
     #[arg(long, value_name = "ROLE")]
     pub(super) agent: String,
-    /// pending, in_progress, done or blocked; in_progress takes the task and verifies the tree
+    /// in_progress (take the task, verifies the tree), done, pending (give it back) or blocked
     #[arg(long)]
     pub(super) status: String,
-    /// The log of its quality checks
+    /// Log of the role's checks
     #[arg(long, value_name = "PATH")]
     pub(super) qa_log: Option<String>,
-    /// The session that works in this role
+    /// Session that works in this role
     #[arg(long, value_name = "ID")]
     pub(super) session_id: Option<String>,
+    /// With done: finish without a snapshot, for example when the role changed nothing
+    #[arg(long)]
+    pub(super) without_snapshot: bool,
+    /// With done: let the validator finish without a QA result
+    #[arg(long)]
+    pub(super) without_qa: bool,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
@@ -101,12 +128,12 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BlockArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// The role that found it
+    /// Role that found it
     #[arg(long, value_name = "ROLE")]
     pub(super) agent: String,
-    /// What must be dealt with
+    /// What must be fixed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) finding: String,
     #[command(flatten)]
@@ -117,12 +144,12 @@ pub(crate) struct BlockArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SnapshotArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// The role whose work it is
+    /// Role that holds the task
     #[arg(long, value_name = "ROLE")]
     pub(super) agent: String,
-    /// Take it although nothing differs from the base
+    /// Take it even if nothing differs from the base
     #[arg(long)]
     pub(super) allow_clean: bool,
     #[command(flatten)]
@@ -133,40 +160,87 @@ pub(crate) struct SnapshotArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// The role whose last snapshot must still be what is in the tree
+    /// Role whose last snapshot must equal the working tree
     #[arg(long, value_name = "ROLE")]
     pub(super) expected_agent: String,
+    /// Read every file again instead of trusting size and time stamps
+    #[arg(long)]
+    pub(super) full: bool,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// The role whose last snapshot is meant
+    /// Role whose last snapshot is shown [default: role of the newest snapshot]
     #[arg(long, value_name = "ROLE")]
-    pub(super) agent: String,
-    /// from_base for everything so far, incremental for what this role did
+    pub(super) agent: Option<String>,
+    /// from_base (everything so far), incremental (what the role did) or drift (edits outside the workflow)
     #[arg(long = "type", value_name = "TYPE", default_value = "from_base")]
     pub(super) kind: String,
-    /// Print the diff itself
+    /// Print the diff instead of its path
     #[arg(long)]
     pub(super) content: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct QaArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// The role that ran them
+    /// Role that ran the checks and holds the task
     #[arg(long, value_name = "ROLE")]
     pub(super) agent: String,
-    /// The log, or `-` for standard input
+    /// Path of the log, or `-` for standard input
     #[arg(long, value_name = "PATH")]
     pub(super) from: String,
+    /// Exit code of the command that wrote the log; it decides the result
+    #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
+    pub(super) exit_code: Option<i32>,
+    /// Record it as the state before the first role's work
+    #[arg(long)]
+    pub(super) baseline: bool,
+    #[command(flatten)]
+    pub(super) actor: ActorArgs,
+    #[command(flatten)]
+    pub(super) secrets: SecretArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunQaArgs {
+    /// Task id, for example TASK-0824
+    pub(super) task: String,
+    /// Role that runs the checks and holds the task
+    #[arg(long, value_name = "ROLE")]
+    pub(super) agent: String,
+    /// Record it as the state before the first role's work
+    #[arg(long)]
+    pub(super) baseline: bool,
+    /// Command to run instead of the task's QA commands; one word is run by the shell
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+    #[command(flatten)]
+    pub(super) actor: ActorArgs,
+    #[command(flatten)]
+    pub(super) secrets: SecretArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// Task id, for example TASK-0824
+    pub(super) task: String,
+    /// Role that writes the note
+    #[arg(long, value_name = "ROLE")]
+    pub(super) agent: String,
+    /// Text of the note
+    #[arg(allow_hyphen_values = true)]
+    pub(super) text: String,
+    /// handover (for the next role, one per role) or review (does not block the work)
+    #[arg(long, default_value = "handover")]
+    pub(super) kind: String,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
@@ -175,15 +249,15 @@ pub(crate) struct QaArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvidenceArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// What it is: plan, design, excerpt, or another word
+    /// Kind: plan, design, excerpt, or another word
     #[arg(long = "type", value_name = "TYPE")]
     pub(super) kind: String,
-    /// The file
+    /// File to attach
     #[arg(long)]
     pub(super) path: String,
-    /// Only these lines, like 10-24
+    /// Lines to attach, for example 10-24 [default: the whole file]
     #[arg(long, value_name = "A-B")]
     pub(super) lines: Option<String>,
     #[command(flatten)]
@@ -194,9 +268,9 @@ pub(crate) struct EvidenceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RebuildArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Cut text above 2 KiB, with a pointer to the task file
+    /// Truncate text above 2 KiB, with a pointer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
     #[command(flatten)]
@@ -207,11 +281,17 @@ pub(crate) struct RebuildArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResolveArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Why it is right to go on from the tree as it is
+    /// Reason for accepting the resulting working tree
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) note: String,
+    /// Files to restore to the last snapshot; their present content is kept aside
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "restore_all")]
+    pub(super) restore: Vec<String>,
+    /// Restore every file that differs from the last snapshot
+    #[arg(long, visible_alias = "all")]
+    pub(super) restore_all: bool,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
@@ -220,9 +300,9 @@ pub(crate) struct ResolveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Complete it although a role is not done, is blocked, or a drift is open
+    /// Complete it even if a role is not done, a drift is open, or the tree changed
     #[arg(long)]
     pub(super) force: bool,
     #[command(flatten)]
@@ -231,7 +311,7 @@ pub(crate) struct CompleteArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArgs {
-    /// The task, like TASK-0824
+    /// Task id, for example TASK-0824
     pub(super) task: String,
     #[command(flatten)]
     pub(super) actor: ActorArgs,
@@ -239,13 +319,13 @@ pub(crate) struct PurgeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// How long a context must have been left alone: a number and s, m, h, d or w
+    /// Minimum age of the last change: a number and s, m, h, d or w
     #[arg(long, default_value = "7d")]
     pub(super) ttl: String,
-    /// Also take contexts whose task is still in progress
+    /// Include contexts whose task is still in progress
     #[arg(long)]
     pub(super) all: bool,
-    /// Only say what would be done
+    /// Print what would be done
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
@@ -254,22 +334,22 @@ pub(crate) struct SweepArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Also those that were completed in the last 30 days
+    /// Include tasks that were completed in the last 30 days
     #[arg(long, conflicts_with = "everywhere")]
     pub(super) archived: bool,
-    /// Those of every checkout that the store knows of, latest written first
+    /// List the tasks of every checkout that the store knows, latest first
     #[arg(long)]
     pub(super) everywhere: bool,
-    /// In this repository, owner/name
+    /// Filter by repository, owner/name
     #[arg(long, requires = "everywhere")]
     pub(super) repo: Option<String>,
-    /// pending, in_progress, waiting, blocked, done or completed
+    /// Filter by status: pending, in_progress, waiting, blocked, done or completed
     #[arg(long, requires = "everywhere")]
     pub(super) status: Option<String>,
-    /// How many at the most
+    /// Maximum number of tasks
     #[arg(long, requires = "everywhere", allow_negative_numbers = true)]
     pub(super) limit: Option<i64>,
-    /// How many to skip first
+    /// Number of tasks to skip
     #[arg(long, requires = "everywhere", allow_negative_numbers = true)]
     pub(super) offset: Option<i64>,
 }

@@ -35,8 +35,8 @@ impl Checkout {
         Ok(Self { place: place(&root, &actor(config)), cwd })
     }
 
-    /// Takes a path as people mean it, from the working folder, and gives it from the root of the checkout. One that
-    /// leads out is left as it is, to be refused by name.
+    /// Resolves a path from the working folder and returns it from the root of the checkout. A path outside of the
+    /// checkout is returned as an absolute path.
     pub(super) fn path(&self, given: &str) -> String {
         let mut full = PathBuf::new();
         for part in self.cwd.join(given).components() {
@@ -49,7 +49,7 @@ impl Checkout {
             }
         }
         let inside = full.strip_prefix(self.place.root()).ok().and_then(Path::to_str);
-        inside.unwrap_or(given).to_owned()
+        inside.map_or_else(|| full.to_string_lossy().into_owned(), str::to_owned)
     }
 }
 

@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 
 use baton_core::Fault;
-use baton_core::task::counted;
 use baton_task::{
     InitContext, ResolveDrift, SnapshotWorktree, TaskOperation, TaskPlace, UpdateAgent, operation,
 };
@@ -81,13 +80,7 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
         &place,
         "resolve-drift TASK-0007 --note 'I marked what is missing'",
         json!({ "task_id": TASK, "note": "I marked what is missing" }),
-        |output| {
-            format!(
-                "{} settled; going on from snapshot {}",
-                counted(output.resolved, "drift"),
-                output.snapshot
-            )
-        },
+        |output| describe::resolved(output),
     )?);
     steps.push(done::<UpdateAgent>(
         &place,

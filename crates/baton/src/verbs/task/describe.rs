@@ -1,11 +1,14 @@
-//! Answers about tasks, for people to read.
+//! Answers about tasks as text.
 
 use baton_core::task::qa::QaFailure;
-use baton_core::task::{DriftEvent, Evidence, Role, RoleStatus, SummaryLine, TaskContext, counted};
+use baton_core::task::{DriftEvent, Evidence, Role, RoleStatus, SummaryLine, counted};
 use baton_task::{
     AttachEvidenceOutput, GetContextOutput, InitContextOutput, ListTasksOutput, RebuildContextOutput,
-    RecordQaOutput, RoleContext, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine, UpdateAgentOutput,
+    RecordQaOutput, ResolveDriftOutput, SnapshotWorktreeOutput, SweepContextsOutput, TaskLine,
+    UpdateAgentOutput,
 };
+
+use super::view;
 
 /// How many of a list are named.
 const NAMED: usize = 10;
@@ -15,13 +18,7 @@ pub(super) fn begun(output: &InitContextOutput) -> String {
     let mut lines = vec![format!("{} has a context: {}", output.task_id, output.context_path)];
     lines.push(format!("roles: {}", roles.join(" → ")));
     lines.push(table(&output.summary));
-    if let Some(first) = output.pipeline.first() {
-        lines.push(format!(
-            "next: baton task update-agent {} --agent {first} --status in_progress",
-            output.task_id
-        ));
-    }
-    lines.join("\n")
+    then(lines.join("\n"), &output.next)
 }
 
 fn table(summary: &[SummaryLine]) -> String {
@@ -34,88 +31,28 @@ fn table(summary: &[SummaryLine]) -> String {
         .join("\n")
 }
 
+/// Adds the command that continues the task.
+pub(super) fn then(text: String, next: &str) -> String {
+    if next.is_empty() { text } else { format!("{text}\nnext: {next}") }
+}
+
 pub(super) fn context(output: &GetContextOutput) -> String {
-    match (&output.context, &output.role) {
-        (Some(context), _) => whole(context),
-        (None, Some(role)) => of_role(role),
+    let text = match (&output.context, &output.role) {
+        (Some(context), _) => view::whole(context),
+        (None, Some(role)) => view::of_role(role),
         (None, None) => output.task_id.to_string(),
-    }
+    };
+    then(text, &output.next)
 }
 
-fn whole(context: &TaskContext) -> String {
-    let task = &context.immutable.task_snapshot;
-    let mut lines = vec![format!("{}  {}  [{} {}]", context.task_id, task.title, task.priority, task.area)];
-    lines.push(task.description.trim_end().to_owned());
-    list_of(
-        &mut lines,
-        "acceptance criteria",
-        task.acceptance_criteria.iter().map(|text| text.trim_end().to_owned()),
-    );
-    list_of(
-        &mut lines,
-        "standards",
-        context.immutable.standards_citations.iter().map(|citation| {
-            format!(
-                "{}#{} {}: {}",
-                citation.file,
-                citation.section,
-                citation.line_span.as_deref().unwrap_or(""),
-                citation.requirement
-            )
-        }),
-    );
-    list_of(&mut lines, "checks", context.immutable.validation_baseline.commands.iter().cloned());
-    list_of(&mut lines, "scope", context.immutable.repo_paths.iter().cloned());
-    list_of(&mut lines, "not in scope", task.scope_out.iter().map(|text| text.trim_end().to_owned()));
-    list_of(&mut lines, "evidence", context.evidence.iter().map(attached));
-    list_of(&mut lines, "open drifts", context.drift.unresolved().map(drift));
-    for role in &context.pipeline {
-        let Some(state) = context.coordination.get(role) else { continue };
-        lines.push(format!("{role}: {}", state.status));
-        lines.extend(state.blocking_findings.iter().map(|finding| format!("  blocked by: {finding}")));
-        if let Some(snapshot) = &state.worktree_snapshot {
-            lines.push(format!(
-                "  snapshot {}: {} in {}",
-                snapshot.sequence,
-                snapshot.diff_stat,
-                counted(snapshot.files_changed.len() as u64, "file")
-            ));
-        }
-    }
-    lines.join("\n")
-}
-
-fn list_of(lines: &mut Vec<String>, title: &str, items: impl Iterator<Item = String>) {
-    let items: Vec<String> = items.map(|item| format!("  {item}")).collect();
-    if !items.is_empty() {
-        lines.push(format!("{title}:"));
-        lines.extend(items);
-    }
-}
-
-/// A role pastes this into its own prompt: the export as JSON, then where everybody stands.
-fn of_role(role: &RoleContext) -> String {
-    let export = serde_json::to_string_pretty(&role.export).unwrap_or_default();
-    let mut lines = vec![export];
-    let order: Vec<Role> = serde_json::from_value(role.export["pipeline"].clone()).unwrap_or_default();
-    let stands = |name: &Role| role.statuses.get(name).map(|status| format!("{name}: {status}"));
-    lines.extend(order.iter().filter_map(stands));
-    for (name, findings) in &role.blocking_findings {
-        lines.extend(findings.iter().map(|finding| format!("{name} is blocked by: {finding}")));
-    }
-    list_of(&mut lines, "evidence", role.evidence.iter().map(attached));
-    list_of(&mut lines, "open drifts", role.open_drifts.iter().map(drift));
-    lines.join("\n")
-}
-
-/// How a piece of evidence is cited, and where its text is.
-fn attached(evidence: &Evidence) -> String {
+/// Id, kind and place of a piece of evidence.
+pub(super) fn attached(evidence: &Evidence) -> String {
     let lines = evidence.lines.as_deref().map(|lines| format!("#{lines}")).unwrap_or_default();
     let kept = evidence.excerpt.as_ref().map(|kept| format!(", kept as {}", kept.path)).unwrap_or_default();
     format!("{}  {}  {}{lines}{kept}", evidence.id, evidence.kind, evidence.path)
 }
 
-fn drift(event: &DriftEvent) -> String {
+pub(super) fn drift(event: &DriftEvent) -> String {
     let named: Vec<String> = event
         .differences
         .iter()
@@ -124,13 +61,30 @@ fn drift(event: &DriftEvent) -> String {
         .collect();
     let rest = event.difference_count.saturating_sub(named.len() as u64);
     let more = if rest > 0 { format!("\n    and {rest} more") } else { String::new() };
+    let settled = event.resolution.as_ref().map_or_else(String::new, |resolution| {
+        format!("\n    settled {} by {}: {}", resolution.resolved_at, resolution.resolved_by, resolution.note)
+    });
     format!(
-        "since {}: not as {} left it in snapshot {}{}{more}",
+        "found {} by {}: not as {} left it in snapshot {}{}{more}{settled}",
         event.detected_at,
+        event.detected_by,
         event.expected_agent,
         event.snapshot,
         named.concat()
     )
+}
+
+pub(super) fn resolved(output: &ResolveDriftOutput) -> String {
+    let mut lines = vec![format!(
+        "{} settled by {}; {} continues from snapshot {}",
+        counted(output.resolved, "drift"),
+        output.resolved_by,
+        output.task_id,
+        output.snapshot
+    )];
+    lines.extend(output.restored.iter().map(|path| format!("restored: {path}")));
+    lines.extend(output.set_aside.iter().map(|path| format!("previous content: {path}")));
+    then(lines.join("\n"), &output.next)
 }
 
 pub(super) fn updated(output: &UpdateAgentOutput) -> String {
@@ -138,7 +92,10 @@ pub(super) fn updated(output: &UpdateAgentOutput) -> String {
         .verified_snapshot
         .map(|snapshot| format!("; the working tree is as snapshot {snapshot} left it"))
         .unwrap_or_default();
-    format!("{} of {} is {}{verified}", output.agent, output.task_id, output.state.status)
+    let mut lines =
+        vec![format!("{} of {} is {}{verified}", output.agent, output.task_id, output.state.status)];
+    lines.extend(output.notes.iter().map(view::note));
+    then(lines.join("\n"), &output.next)
 }
 
 pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
@@ -154,21 +111,15 @@ pub(super) fn snapshot(output: &SnapshotWorktreeOutput) -> String {
     if let (Some(path), Some(agent)) = (&snapshot.diff_from_previous, &snapshot.previous_agent) {
         lines.push(format!("diff from {agent}: {path}"));
     }
-    lines.join("\n")
+    then(lines.join("\n"), &output.next)
 }
 
 pub(super) fn quality(output: &RecordQaOutput) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    let reason = output.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let mut lines = vec![format!("{}{reason}", output.status)];
+    lines.extend(output.commands.iter().map(view::command));
     for run in &output.runs {
-        lines.push(format!(
-            "{}: {} passed, {} failed, {} skipped, {}, {}",
-            run.tool,
-            run.passed,
-            run.failed,
-            run.skipped,
-            counted(run.errors, "error"),
-            counted(run.warnings, "warning")
-        ));
+        lines.push(view::run(run));
         if !run.is_clean() {
             lines.extend(run.failures.iter().take(NAMED).map(failure));
             let rest = run.failures.len().saturating_sub(NAMED);
@@ -176,14 +127,17 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
         }
     }
     if output.is_baseline {
-        lines.push("this is the baseline that later runs are compared with".into());
+        lines.push("recorded as the baseline that later results are compared with".into());
     }
     if let Some(comparison) = &output.compared_with_baseline {
         lines.extend(comparison.new_failures.iter().map(|name| format!("new failure: {name}")));
         lines.extend(comparison.fixed.iter().map(|name| format!("fixed: {name}")));
+        lines.extend(
+            comparison.missing_tools.iter().map(|tool| format!("missing: {tool} ran in the baseline")),
+        );
     }
-    lines.push(format!("kept as {}", output.qa_log_path));
-    lines.join("\n")
+    lines.push(format!("log: {}", output.qa_log_path));
+    then(lines.join("\n"), &output.next)
 }
 
 fn failure(failure: &QaFailure) -> String {
@@ -194,28 +148,30 @@ fn failure(failure: &QaFailure) -> String {
 }
 
 pub(super) fn evidence(output: &AttachEvidenceOutput) -> String {
-    attached(&output.evidence)
+    then(attached(&output.evidence), &output.next)
 }
 
 pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
     let repaired: String = output.repaired.iter().map(|file| format!("\nwritten anew: {file}")).collect();
     if !output.changed {
-        return format!(
+        let told = format!(
             "nothing differs from what {} froze (revision {}){repaired}",
             output.task_id, output.immutable_revision
         );
+        return then(told, &output.next);
     }
     let sources = if output.changed_sources.is_empty() {
         "where HEAD is, or the files that the scope stands for".to_owned()
     } else {
         output.changed_sources.join(", ")
     };
-    format!(
+    let told = format!(
         "{} is at revision {} now; changed: {sources}{repaired}\n{}",
         output.task_id,
         output.immutable_revision,
         table(&output.summary)
-    )
+    );
+    then(told, &output.next)
 }
 
 pub(super) fn swept(output: &SweepContextsOutput) -> String {

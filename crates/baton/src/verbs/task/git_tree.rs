@@ -12,7 +12,7 @@ use baton_git::{
     Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
     RepoPath, Repository, Snapshot, StatusCode, StatusEntry, Vault,
 };
-use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, WorkingTree};
+use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, SnapshotFile, WorkingTree};
 use serde_json::Value;
 
 use crate::checkout::{fault, git};
@@ -128,10 +128,14 @@ impl WorkingTree for GitTree {
     fn verify(
         &self,
         expected: &WorktreeSnapshot,
+        reading: Reading,
         inspector: &mut dyn Inspector,
     ) -> Result<(TreeState, Vec<TreeChange>), Fault> {
         let repository = self.repository()?;
-        let vault = self.vault(repository)?;
+        let vault = match reading {
+            Reading::Changed => self.vault(repository)?,
+            Reading::All => self.vault(repository)?.rereading(),
+        };
         match repository.verify_inspected(&vault, &snapshot_of(&expected.record)?, &mut Bridge(inspector)) {
             Ok(verification) => Ok((state(&verification.present)?, tree_changes(verification.differences))),
             // Somebody removed the objects of the earlier tree: that the two differ can still be said, by their ids.
@@ -140,6 +144,13 @@ impl WorkingTree for GitTree {
             }
             Err(error) => Err(fault(error)),
         }
+    }
+
+    fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault> {
+        let vault = self.vault(self.repository()?)?;
+        let name = path.parse::<RepoPath>().map_err(|error| Fault::invalid("path", error))?;
+        let found = vault.file(&snapshot_of(record)?, &name).map_err(fault)?;
+        Ok(found.map(|(mode, bytes)| SnapshotFile { mode: mode.digits().to_owned(), bytes }))
     }
 
     fn keep_only(&self, snapshots: &[WorktreeSnapshot], trees: &[String]) -> Result<(), Fault> {

@@ -8,20 +8,20 @@ mod describe;
 mod git_tree;
 mod index;
 mod tools;
+mod view;
 
 use std::io::Read;
 
 use baton_core::ErrorCode;
-use baton_core::task::counted;
 use baton_core::task::qa::without_colours;
 use baton_task::{
     AttachEvidence, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked, PurgeContext,
-    RebuildContext, RecordQa, ResolveDrift, SnapshotWorktree, SweepContexts, TaskOperation, UpdateAgent,
-    VerifyWorktree, operation,
+    RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree, SweepContexts, TaskOperation,
+    UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
 use serde_json::{Value, json};
 
-pub(crate) use args::TaskCommand;
+pub(crate) use args::{TaskCommand, WORKFLOW};
 pub(crate) use demo::demo;
 pub(crate) use tools::local_tools;
 
@@ -53,13 +53,14 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         TaskCommand::UpdateAgent(args) => verb.answer::<UpdateAgent>(
             json!({ "task_id": args.task, "agent": args.agent, "status": args.status,
                 "qa_log": args.qa_log.map(|path| checkout.path(&path)), "session_id": args.session_id,
+                "without_snapshot": args.without_snapshot, "without_qa": args.without_qa,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
             describe::updated,
         ),
         TaskCommand::MarkBlocked(args) => verb.answer::<MarkBlocked>(
             json!({ "task_id": args.task, "agent": args.agent, "finding": args.finding,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            |output| format!("{} of {} is blocked", output.agent, output.task_id),
+            |output| describe::then(format!("{} of {} is blocked", output.agent, output.task_id), &output.next),
         ),
         TaskCommand::SnapshotWorktree(args) => verb.answer::<SnapshotWorktree>(
             json!({ "task_id": args.task, "agent": args.agent, "allow_clean": args.allow_clean,
@@ -67,10 +68,11 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             describe::snapshot,
         ),
         TaskCommand::VerifyWorktree(args) => verb.answer::<VerifyWorktree>(
-            json!({ "task_id": args.task, "expected_agent": args.expected_agent, "actor": args.actor.actor }),
+            json!({ "task_id": args.task, "expected_agent": args.expected_agent, "full": args.full, "actor": args.actor.actor }),
             |output| {
                 let notices: String = output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
-                format!("the working tree is as {} left it (snapshot {}){notices}", output.expected_agent, output.snapshot)
+                let told = format!("the working tree is as {} left it (snapshot {}){notices}", output.expected_agent, output.snapshot);
+                describe::then(told, &output.next)
             },
         ),
         TaskCommand::GetDiff(args) => verb.answer::<GetDiff>(
@@ -84,10 +86,30 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             };
             verb.answer::<RecordQa>(
                 json!({ "task_id": args.task, "agent": args.agent, "from": from, "content": content,
-                    "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+                    "exit_code": args.exit_code, "baseline": args.baseline, "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
                 describe::quality,
             )
         }
+        TaskCommand::RunQa(args) => {
+            let mut answer = verb.answer::<RunQa>(
+                json!({ "task_id": args.task, "agent": args.agent, "command": args.command, "baseline": args.baseline,
+                    "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+                describe::quality,
+            )?;
+            // The result is recorded either way; scripts that chain commands must stop here.
+            if answer.data["status"] != "passed" {
+                answer.exit = Exit::Failure;
+            }
+            Ok(answer)
+        }
+        TaskCommand::Note(args) => verb.answer::<WriteNote>(
+            json!({ "task_id": args.task, "agent": args.agent, "text": args.text, "kind": args.kind,
+                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
+            |output| {
+                let told = format!("{} note of {} recorded", output.note.kind, output.note.agent);
+                describe::then(told, &output.next)
+            },
+        ),
         TaskCommand::AttachEvidence(args) => verb.answer::<AttachEvidence>(
             json!({ "task_id": args.task, "type": args.kind, "path": checkout.path(&args.path), "lines": args.lines,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
@@ -99,9 +121,10 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             describe::rebuilt,
         ),
         TaskCommand::ResolveDrift(args) => verb.answer::<ResolveDrift>(
-            json!({ "task_id": args.task, "note": args.note,
+            json!({ "task_id": args.task, "note": args.note, "restore_all": args.restore_all,
+                "restore": args.restore.iter().map(|path| checkout.path(path)).collect::<Vec<_>>(),
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            |output| format!("{} settled; {} goes on from snapshot {}", counted(output.resolved, "drift"), output.task_id, output.snapshot),
+            describe::resolved,
         ),
         TaskCommand::Complete(args) => verb.answer::<CompleteTask>(
             json!({ "task_id": args.task, "force": args.force, "actor": args.actor.actor }),
@@ -143,7 +166,7 @@ impl Verb<'_> {
         let data = result.map_err(|mut fault| {
             if fault.code == ErrorCode::InvalidRequest && fault.hint.is_none() {
                 let verb = O::NAME.trim_start_matches("task.").replace('_', "-");
-                fault.hint = Some(format!("baton task {verb} --help says what it takes"));
+                fault.hint = Some(format!("see baton task {verb} --help"));
             }
             fault
         })?;

@@ -65,8 +65,11 @@ fn for_tools(hint: &str) -> String {
     let words = [
         ("--force-secrets", "force_secrets: true"),
         ("--allow-clean", "allow_clean: true"),
+        ("--without-snapshot", "without_snapshot: true"),
+        ("--without-qa", "without_qa: true"),
+        ("--restore-all", "restore_all: true"),
+        ("--baseline", "baseline"),
         ("--force", "force: true"),
-        ("pipe any other in with --from -", "send any other as content"),
     ];
     words.iter().fold(hint.to_owned(), |hint, (flag, parameter)| hint.replace(flag, parameter))
 }

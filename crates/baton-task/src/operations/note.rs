@@ -1,0 +1,85 @@
+//! `task.note`
+
+use baton_core::Fault;
+use baton_core::task::{NoteKind, Role, RoleNote, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::mark_blocked::require_text;
+use crate::folder::{Draft, Writing};
+use crate::operation::{Effect, TaskOperation};
+use crate::place::TaskPlace;
+
+/// Records a note of a role that blocks nothing.
+#[derive(Debug)]
+pub struct WriteNote;
+
+/// Parameters of [`WriteNote`].
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteNoteParams {
+    /// Task id, for example `TASK-0824`.
+    pub task_id: TaskId,
+    /// Role that writes the note, for example `reviewer`.
+    pub agent: Role,
+    /// Text of the note, at most 4096 bytes.
+    pub text: String,
+    /// `handover` for what the next role must know (each role has one; a new one replaces it), `review` for an observation
+    /// that does not block the work. Use `task_mark_blocked` for what must be fixed.
+    #[serde(default)]
+    pub kind: NoteKind,
+    /// Actor who writes it.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Store the text even if it looks like it holds a secret (recorded in the audit).
+    #[serde(default)]
+    pub force_secrets: bool,
+}
+
+/// Output of [`WriteNote`].
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct WriteNoteOutput {
+    /// Task id.
+    pub task_id: TaskId,
+    /// The note.
+    pub note: RoleNote,
+    /// Command that continues the task.
+    pub next: String,
+    /// Warnings.
+    pub warnings: Vec<String>,
+}
+
+impl TaskOperation for WriteNote {
+    const NAME: &'static str = "task.note";
+    const SUMMARY: &'static str =
+        "Leave a handover note for the next role, or a review note that does not block the work";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = true;
+    type Params = WriteNoteParams;
+    type Output = WriteNoteOutput;
+
+    fn run(place: &TaskPlace, params: &WriteNoteParams) -> Result<WriteNoteOutput, Fault> {
+        let text = require_text("text", &params.text)?;
+        let writing =
+            Writing { verb: "note", actor: params.actor.as_deref(), force_secrets: params.force_secrets };
+        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        draft.context.role(&params.agent)?;
+        draft.scan().value("text", &json!(text));
+        let note = RoleNote {
+            agent: params.agent.clone(),
+            kind: params.kind,
+            text: text.to_owned(),
+            written_at: draft.now,
+            written_by: draft.actor.clone(),
+        };
+        let notes = &mut draft.context.notes;
+        notes.retain(|known| {
+            let replaced = known.kind == NoteKind::Handover || known.text == note.text;
+            !(known.agent == note.agent && known.kind == note.kind && replaced)
+        });
+        notes.push(note.clone());
+        let (context, warnings) = draft.save()?;
+        Ok(WriteNoteOutput { next: context.next_command(), task_id: context.task_id, note, warnings })
+    }
+}

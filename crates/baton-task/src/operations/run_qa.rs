@@ -1,0 +1,148 @@
+//! `task.run_qa`
+
+use baton_core::task::qa::{QaRun, QaStatus, read_log, status_by_exit_code};
+use baton_core::task::{QaCommand, QaResults, Role, TaskId};
+use baton_core::{ErrorCode, Fault};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::record_qa::{RecordQaOutput, require_recordable, store};
+use crate::artifact::Compress;
+use crate::command::{CommandLine, Finished};
+use crate::folder::{Draft, Writing, require_context};
+use crate::operation::{Effect, TaskOperation};
+use crate::place::{CONTEXT_FILE, TaskPlace};
+
+/// Runs quality checks and records their exit codes.
+#[derive(Debug)]
+pub struct RunQa;
+
+/// Parameters of [`RunQa`].
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunQaParams {
+    /// Task id, for example `TASK-0824`.
+    pub task_id: TaskId,
+    /// Role that runs the checks and holds the task, for example `implementer`.
+    pub agent: Role,
+    /// Command to run at the root of the checkout: one string for the shell, or a program and its arguments, for example
+    /// `["cargo", "test"]`. Omit it to run the QA commands of the task.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Record this as the baseline: the state before the first role's work, which later results are compared with.
+    #[serde(default)]
+    pub baseline: bool,
+    /// Actor who runs the checks.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Store the logs even if they look like they hold a secret (recorded in the audit).
+    #[serde(default)]
+    pub force_secrets: bool,
+}
+
+impl TaskOperation for RunQa {
+    const NAME: &'static str = "task.run_qa";
+    const SUMMARY: &'static str = "Run the task's QA commands, or one given command, and record command, exit code, duration and log. The exit code decides whether they passed";
+    const EFFECT: Effect = Effect::Write;
+    const IDEMPOTENT: bool = false;
+    type Params = RunQaParams;
+    type Output = RecordQaOutput;
+
+    fn run(place: &TaskPlace, params: &RunQaParams) -> Result<RecordQaOutput, Fault> {
+        let role = &params.agent;
+        let context = require_context(place, &params.task_id)?;
+        require_recordable(place, &context, role, params.baseline)?;
+        let lines = if params.command.is_empty() {
+            let commands = &context.immutable.validation_baseline.commands;
+            commands.iter().map(|command| CommandLine::Shell(command.clone())).collect()
+        } else {
+            vec![CommandLine::of(&params.command)]
+        };
+        if lines.is_empty() {
+            let message = format!("{} names no QA commands", params.task_id);
+            return Err(Fault::new(ErrorCode::InvalidRequest, message)
+                .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", params.task_id)));
+        }
+        // Checks may take long, so the lock over all tasks is taken only to record the results.
+        let context_path = place.folder(&params.task_id).join(CONTEXT_FILE);
+        let mut finished = Vec::new();
+        for line in &lines {
+            finished.push((line.text(), line.run(place.root(), &context_path)?));
+        }
+        let writing =
+            Writing { verb: "run-qa", actor: params.actor.as_deref(), force_secrets: params.force_secrets };
+        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        require_recordable(place, &draft.context, role, params.baseline)?;
+        if !params.baseline {
+            let now = draft.now;
+            draft.context.hold(role, now)?;
+        }
+        let results = results(&mut draft, role, finished)?;
+        store(draft, role, results, params.baseline)
+    }
+}
+
+fn results(
+    draft: &mut Draft<'_>,
+    role: &Role,
+    finished: Vec<(String, Finished)>,
+) -> Result<QaResults, Fault> {
+    let (mut commands, mut runs, mut reason) = (Vec::new(), Vec::new(), None);
+    for (command, finished) in finished {
+        let report = read_log(&String::from_utf8_lossy(&finished.output));
+        let (status, warning) = status_by_exit_code(finished.exit_code, &report.runs);
+        if let Some(warning) = warning {
+            let warning = format!("`{command}`: {warning}");
+            match status {
+                QaStatus::Unknown => reason = reason.or(Some(warning)),
+                _ => draft.warnings.push(warning),
+            }
+        }
+        if finished.truncated {
+            draft.warnings.push(format!("only the end of the output of `{command}` was kept"));
+        }
+        draft.scan().value("command", &serde_json::json!(command));
+        draft.scan().bytes(&format!("output of `{command}`"), &finished.output);
+        let log = draft.keep(&format!("{role}-qa"), "log", &finished.output, Compress::WhenLarge)?;
+        merge(&mut runs, report.runs);
+        let (exit_code, duration_ms) = (finished.exit_code, finished.duration_ms);
+        commands.push(QaCommand { command, exit_code, duration_ms, status, log });
+    }
+    let has = |wanted| commands.iter().any(|command: &QaCommand| command.status == wanted);
+    let status = if has(QaStatus::Failed) {
+        QaStatus::Failed
+    } else if has(QaStatus::Unknown) {
+        QaStatus::Unknown
+    } else {
+        QaStatus::Passed
+    };
+    Ok(QaResults {
+        status,
+        recorded_at: Some(draft.now),
+        recorded_by: Some(role.clone()),
+        log: commands.last().map(|command| command.log.clone()),
+        runs,
+        exit_code: None,
+        commands,
+        reason: reason.filter(|_| status == QaStatus::Unknown),
+        actor: Some(draft.actor.clone()),
+    })
+}
+
+/// Adds up the results of commands that ran the same tool.
+fn merge(all: &mut Vec<QaRun>, more: Vec<QaRun>) {
+    for run in more {
+        match all.iter_mut().find(|known| known.tool == run.tool) {
+            Some(known) => {
+                known.passed += run.passed;
+                known.failed += run.failed;
+                known.skipped += run.skipped;
+                known.errors += run.errors;
+                known.warnings += run.warnings;
+                known.no_tests &= run.no_tests;
+                known.failures.extend(run.failures);
+            }
+            None => all.push(run),
+        }
+    }
+}
