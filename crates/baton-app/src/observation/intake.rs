@@ -3,7 +3,8 @@
 //! A small one is parameters. Of a large one what the tool was asked and what it said is made private and packed while it is
 //! read, and goes beside the parameters: it is never there as a whole. Owns where one ends and the other begins.
 
-use std::io::{self, BufWriter, Cursor, Read};
+use std::cell::Cell;
+use std::io::{self, BufWriter, Cursor, Read, Write};
 use std::sync::Arc;
 
 use baton_core::observation::{LenientError, ReadError, files_of, make_private, read_large, read_lenient};
@@ -53,12 +54,31 @@ impl LargeOutput {
 #[derive(Debug, Clone, Default)]
 pub struct Intake {
     blobs: Option<BlobFolder>,
+    unkept_output: UnkeptOutput,
+}
+
+/// What becomes of a large report whose output is over the limit or cannot be written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum UnkeptOutput {
+    /// The report is rejected.
+    #[default]
+    Reject,
+    /// The report is kept with a text in place of the output.
+    Replace,
 }
 
 impl Intake {
     /// Output that is large when it is packed goes into these blobs; without any it is held.
     pub const fn new(blobs: Option<BlobFolder>) -> Self {
-        Self { blobs }
+        Self { blobs, unkept_output: UnkeptOutput::Reject }
+    }
+
+    /// Keeps a report whose output is over the limit, or cannot be written, without that output: a text in its place says
+    /// how large the report was and why the output is missing. The source is read to its end, however long it is.
+    #[must_use]
+    pub const fn replacing_unkept_output(mut self) -> Self {
+        self.unkept_output = UnkeptOutput::Replace;
+        self
     }
 
     /// Reads a report to its end, also one that is refused. `complete` adds what is known beside it before it is closed.
@@ -86,8 +106,13 @@ impl Intake {
         source: impl Read,
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
-        let mut source = Bounded { source, room: MAX_REPORT_BYTES };
-        let read = self.read_bounded(name, &mut source, complete);
+        let received = Cell::new(0);
+        let limit = match self.unkept_output {
+            UnkeptOutput::Reject => MAX_REPORT_BYTES,
+            UnkeptOutput::Replace => usize::MAX,
+        };
+        let mut source = Counted { source, received: &received, limit };
+        let read = self.read_counted(name, &mut source, &received, complete);
         if read.is_err() {
             // Whoever writes it writes all of it, whether it is read or not.
             let _ = io::copy(&mut source.source, &mut io::sink());
@@ -95,10 +120,11 @@ impl Intake {
         read
     }
 
-    fn read_bounded(
+    fn read_counted(
         &self,
         name: Option<&str>,
         source: &mut impl Read,
+        received: &Cell<usize>,
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
         let mut first = Vec::with_capacity(FIRST_BYTES);
@@ -114,16 +140,26 @@ impl Intake {
             None => blob_name(&format!("{:032x}", SystemEntropy.bits()?)),
         };
         let unwritable = |error| fault(ReadError::Sink(error));
-        let packer = RawPacker::new(self.blobs.as_ref(), &name).map_err(unwritable)?;
-        let sink = BufWriter::with_capacity(SINK_BYTES, packer);
+        let packer = RawPacker::new(self.blobs.as_ref(), &name)
+            .map(|packer| BufWriter::with_capacity(SINK_BYTES, packer));
+        let sink = match (packer, self.unkept_output) {
+            (Err(error), UnkeptOutput::Reject) => return Err(unwritable(error)),
+            (packer, policy) => OutputSink { packer, policy, received },
+        };
         let mut large = read_large(Cursor::new(first).chain(source), sink).map_err(fault)?;
         complete(&mut large.fields);
         let fields = std::mem::take(&mut large.fields);
         let (asked, raw_bytes) = (large.asked.take(), large.said_bytes);
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let folder = text("root").or_else(|| text("cwd"));
-        let sealed = large.seal(folder.as_deref()).and_then(|sink| Ok(sink.into_inner()?));
-        let raw = sealed.and_then(RawPacker::finish).map_err(unwritable)?;
+        let sealed = large.seal(folder.as_deref()).and_then(|sink| sink.packer);
+        let raw = match sealed.and_then(|packer| packer.into_inner()?.finish()) {
+            Ok(raw) => raw,
+            Err(error) if self.unkept_output == UnkeptOutput::Replace => {
+                return Ok(without_output(fields, asked, received.get(), &error));
+            }
+            Err(error) => return Err(unwritable(error)),
+        };
         let packed = Packed { raw, raw_bytes, files: files_of(&asked, folder.as_deref()) };
         Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed) }) })
     }
@@ -170,18 +206,70 @@ impl<R: Read> Read for AllButLast<R> {
     }
 }
 
-/// A source of which no more than so many bytes are read.
-struct Bounded<R> {
+/// A source that counts its bytes and fails beyond a limit.
+struct Counted<'a, R> {
     source: R,
-    room: usize,
+    received: &'a Cell<usize>,
+    limit: usize,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
-        self.room = self.room.checked_sub(read).ok_or(io::ErrorKind::FileTooLarge)?;
-        Ok(read)
+        self.received.set(self.received.get().saturating_add(read));
+        if self.received.get() > self.limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
     }
+}
+
+/// Where output is packed. Output that may be replaced is discarded from the first failure on, so that the rest of the
+/// report is still read.
+struct OutputSink<'a> {
+    packer: io::Result<BufWriter<RawPacker>>,
+    policy: UnkeptOutput,
+    received: &'a Cell<usize>,
+}
+
+impl Write for OutputSink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Ok(packer) = &mut self.packer else { return Ok(bytes.len()) };
+        let written = if self.received.get() > MAX_REPORT_BYTES {
+            Err(io::ErrorKind::FileTooLarge.into())
+        } else {
+            packer.write(bytes)
+        };
+        match (written, self.policy) {
+            (Err(error), UnkeptOutput::Replace) => {
+                self.packer = Err(error);
+                Ok(bytes.len())
+            }
+            (written, _) => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.packer.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// A report with a text in place of the output of its tool.
+fn without_output(
+    mut fields: Map<String, Value>,
+    asked: Value,
+    received: usize,
+    error: &io::Error,
+) -> Report {
+    let why = match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("is over the limit of {MAX_REPORT_BYTES} bytes"),
+        _ => format!("could not be written: {error}"),
+    };
+    if !asked.is_null() {
+        fields.insert("tool_input".into(), asked);
+    }
+    if fields.contains_key("tool_name") {
+        let text = format!("[output not kept: the report of {received} bytes {why}]");
+        fields.insert("tool_response".into(), text.into());
+    }
+    Report { fields, output: None }
 }
 
 fn damaged(error: io::Error) -> Fault {
