@@ -79,6 +79,8 @@ impl Place {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.folder.path());
         command.env("BATON_DATA_DIR", self.folder.path().join("data")).current_dir(self.folder.path());
+        // A worker beside it would take time of what is measured.
+        command.env("BATON_WORKER_AUTOSTART", "off");
         command
     }
 

@@ -24,6 +24,7 @@ mod spill;
 mod sql;
 mod sqlite;
 mod store;
+mod target;
 mod tx;
 mod watch;
 
@@ -54,5 +55,6 @@ pub use spill::{SpillFolder, Spilled};
 pub use store::{
     Durability, Health, Inspection, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads,
 };
+pub use target::Target;
 pub use tx::{Outcome, Tx};
 pub use watch::QueueWatch;

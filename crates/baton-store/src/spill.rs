@@ -1,9 +1,11 @@
 //! The folder of checkpoints that the database could not take: one file each, complete by itself.
 //!
-//! A file is one line of JSON that says what it is, then the frame. Files are taken into the database in the order of
-//! their names, which begin with the checkpoint's id and so with the time; a file is removed when that is committed.
+//! A file is one line of JSON that says what it is and which database it is for, then the frame. Files are taken into that
+//! database in the order of their names, which begin with the checkpoint's id and so with the time; a file is removed when that
+//! is committed. Files for another database stay where they are.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
@@ -14,11 +16,14 @@ use crate::error::StoreError;
 use crate::files::{file_error, make_folder, write_durably};
 use crate::frame::Encoding;
 use crate::rows::{Frame, FrameBody, StoredFrame};
+use crate::target::Target;
 
-const FORMAT: &str = "baton checkpoint 1";
+const FORMAT: &str = "baton checkpoint 2";
 const ENDING: &str = ".spilled";
 /// A frame and its line.
 const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+/// Longest first line that is read to find out which database a file is for.
+const MAX_HEAD_BYTES: u64 = 1024 * 1024;
 
 /// A checkpoint outside the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +43,7 @@ pub struct Spilled {
 #[serde(deny_unknown_fields)]
 struct Head {
     format: String,
+    target: Target,
     checkpoint_id: CheckpointId,
     venture: Venture,
     workflow_id: WorkflowId,
@@ -59,17 +65,33 @@ struct Head {
 #[derive(Debug, Clone)]
 pub struct SpillFolder {
     path: PathBuf,
+    target: Target,
 }
 
 impl SpillFolder {
-    /// Takes a folder, which is made with the first file.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    /// Takes a folder, which is made with the first file, and the database that its files are read and written for.
+    pub fn at(path: impl Into<PathBuf>, target: Target) -> Self {
+        Self { path: path.into(), target }
     }
 
-    /// Tells whether anything waits here.
+    /// Returns true when no file waits for the database. A file that does not say which one it is for counts.
     pub fn is_empty(&self) -> bool {
-        self.names().is_ok_and(|names| names.is_empty())
+        self.names().is_ok_and(|names| names.iter().all(|name| self.is_for_another(name)))
+    }
+
+    /// Counts the files that wait for other databases.
+    pub fn count_for_others(&self) -> usize {
+        self.names().map_or(0, |names| names.iter().filter(|name| self.is_for_another(name)).count())
+    }
+
+    fn is_for_another(&self, name: &str) -> bool {
+        let head = || {
+            let mut line = Vec::new();
+            let file = File::open(self.path.join(name)).ok()?;
+            BufReader::new(file).take(MAX_HEAD_BYTES).read_until(b'\n', &mut line).ok()?;
+            serde_json::from_slice::<Head>(&line).ok()
+        };
+        head().is_some_and(|head| head.target != self.target)
     }
 
     /// Returns the highest id of the checkpoints that wait here.
@@ -84,17 +106,20 @@ impl SpillFolder {
             return Err(StoreError::corrupt("spill", "a spilled frame is kept in its own file"));
         };
         make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
-        let head = serde_json::to_string(&Head::of(spilled))
+        let head = serde_json::to_string(&Head::of(spilled, &self.target))
             .map_err(|problem| StoreError::corrupt("spill", problem))?;
         let path = self.path.join(format!("{}{ENDING}", spilled.checkpoint.id));
         let bytes = [head.as_bytes(), b"\n", frame].concat();
         write_durably(&path, &bytes).map_err(|source| file_error(&path, source))
     }
 
-    /// Reads everything that waits, oldest first. What cannot be read is left where it is and logged.
+    /// Reads everything that waits for the database, oldest first. What cannot be read is left where it is and logged.
     pub fn entries(&self) -> Result<Vec<Spilled>, StoreError> {
         let mut entries = Vec::new();
         for name in self.names()? {
+            if self.is_for_another(&name) {
+                continue;
+            }
             let path = self.path.join(&name);
             match read(&path) {
                 Ok(entry) => entries.push(entry),
@@ -132,10 +157,11 @@ impl SpillFolder {
 }
 
 impl Head {
-    fn of(spilled: &Spilled) -> Self {
+    fn of(spilled: &Spilled, target: &Target) -> Self {
         let Spilled { checkpoint, workflow_name, repo, frame } = spilled;
         Self {
             format: FORMAT.into(),
+            target: target.clone(),
             checkpoint_id: checkpoint.id,
             venture: checkpoint.venture.clone(),
             workflow_id: checkpoint.workflow_id.clone(),
@@ -250,7 +276,7 @@ mod tests {
     #[test]
     fn what_is_spilled_comes_back_in_order_until_it_is_removed() {
         let home = tempfile::tempdir().unwrap();
-        let folder = SpillFolder::at(home.path().join("spill"));
+        let folder = SpillFolder::at(home.path().join("spill"), Target::sqlite());
         assert!(folder.is_empty());
         let [first, second] = [spilled(1), spilled(2)];
         folder.put(&second).unwrap();
@@ -265,7 +291,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_left_and_hides_nothing() {
         let home = tempfile::tempdir().unwrap();
-        let folder = SpillFolder::at(home.path());
+        let folder = SpillFolder::at(home.path(), Target::sqlite());
         folder.put(&spilled(2)).unwrap();
         let path = home.path().join(format!("{}{ENDING}", spilled(2).checkpoint.id));
         let sound = std::fs::read(&path).unwrap();
@@ -278,5 +304,16 @@ mod tests {
         }
         assert_eq!(folder.entries().unwrap(), [spilled(2)]);
         assert!(home.path().join(format!("bad-0{ENDING}")).exists());
+    }
+
+    #[test]
+    fn a_checkpoint_for_another_database_waits_for_it() {
+        let home = tempfile::tempdir().unwrap();
+        let here = SpillFolder::at(home.path(), Target::sqlite());
+        let there = SpillFolder::at(home.path(), Target::postgres("postgres://db/shop"));
+        there.put(&spilled(1)).unwrap();
+        assert!(here.is_empty() && !there.is_empty());
+        assert_eq!((here.count_for_others(), there.count_for_others()), (1, 0));
+        assert_eq!((here.entries().unwrap(), there.entries().unwrap()), (vec![], vec![spilled(1)]));
     }
 }

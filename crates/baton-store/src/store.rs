@@ -13,6 +13,7 @@ use crate::error::StoreError;
 use crate::postgres::PostgresEngine;
 use crate::reopening::Reopening;
 use crate::sqlite::SqliteEngine;
+use crate::target::Target;
 use crate::tx::{Outcome, Tx};
 
 /// When a write is acknowledged.
@@ -57,6 +58,16 @@ pub enum StoreConfig {
     },
 }
 
+impl StoreConfig {
+    /// Identifies the database in files that wait for it.
+    pub fn target(&self) -> Target {
+        match self {
+            Self::Sqlite { .. } => Target::sqlite(),
+            Self::Postgres { url, .. } => Target::postgres(url),
+        }
+    }
+}
+
 /// What happens to a database whose schema is older than [`LATEST_VERSION`](crate::LATEST_VERSION).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OlderSchema {
@@ -71,7 +82,7 @@ pub(crate) enum OlderSchema {
 pub enum LockTimeout {
     /// Ten seconds.
     Long,
-    /// Two seconds.
+    /// One second.
     Short,
     /// A tenth of a second: enough for the commit of another process, not for an outage.
     Minimal,

@@ -65,8 +65,13 @@ impl Home {
     }
 
     /// Uses a folder that exists as a home. The folder is not removed.
+    ///
+    /// # Panics
+    ///
+    /// When no folder can be made in it.
     #[must_use]
     pub fn at(folder: &Path, binary: &str) -> Self {
+        std::fs::create_dir_all(folder.join("tmp")).expect("a temporary folder in the home");
         Self {
             folder: folder.to_owned(),
             _temporary: None,
@@ -127,6 +132,9 @@ impl Home {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("BATON_DATA_DIR", self.data_dir())
             .env("BATON_RELAY_KEY", RELAY_KEY)
+            .env("TMPDIR", self.folder.join("tmp"))
+            // Hooks of a test leave no worker behind; tests of that set it themselves.
+            .env("BATON_WORKER_AUTOSTART", "off")
             .current_dir(&self.working_folder)
             .stdin(Stdio::null());
         if let Some(url) = &self.database_url {

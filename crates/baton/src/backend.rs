@@ -11,7 +11,7 @@ use baton_app::{
 };
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_server::{Route, Verb, routes};
-use baton_store::{PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
+use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
 use serde::Serialize;
 use serde_json::Value;
 use ureq::{Agent, SendBody};
@@ -140,6 +140,9 @@ const IN_PASSING: Duration = Duration::from_secs(2);
 /// Limit for PostgreSQL to accept a connection, and to answer each statement, in a hook.
 const HOOK_STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time for a server to answer a hook when it did not answer an earlier one.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Where operations run.
 pub(crate) enum Backend {
     /// On the local store.
@@ -172,14 +175,25 @@ impl Backend {
         }
     }
 
-    /// The same for a hook: a PostgreSQL server that does not answer is given up early, so that the report is spooled
-    /// before the time of the hook is over.
-    pub(crate) fn open_for_hook(config: &Config) -> Result<Self, Failure> {
-        let mut config = config.clone();
-        let PostgresTimeouts { connect, statement } = &mut config.postgres_timeouts;
-        *connect = HOOK_STORE_TIMEOUT.min(*connect);
-        *statement = HOOK_STORE_TIMEOUT.min(*statement);
-        Self::open(&config)
+    /// The same for a hook, whose agent waits: an older database is not migrated, and locks and PostgreSQL are not waited
+    /// for as long, so that the report is spooled before the time of the hook is over.
+    pub(crate) fn open_for_hook(config: &Config, lock_timeout: LockTimeout) -> Result<Self, Failure> {
+        if let Some(url) = &config.server {
+            let timeout = if lock_timeout == LockTimeout::Minimal { RETRY_TIMEOUT } else { PATIENCE };
+            return Ok(Self::Remote(Box::new(Remote::new(url, config, timeout))));
+        }
+        let mut place = store_config(config, Threads::Caller);
+        match &mut place {
+            StoreConfig::Sqlite { .. } => {
+                DataDir::open(&config.data_dir)?;
+            }
+            StoreConfig::Postgres { timeouts: PostgresTimeouts { connect, statement }, .. } => {
+                *connect = HOOK_STORE_TIMEOUT.min(*connect);
+                *statement = HOOK_STORE_TIMEOUT.min(*statement);
+            }
+        }
+        let store = Store::open_current(&place, lock_timeout).map_err(|error| store_failure(&error))?;
+        Ok(Self::Local(Box::new(app_on(store, config, Threads::Caller)?)))
     }
 
     /// Takes the configured server, or opens the local store, going on without it when that cannot be done.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use baton_app::CheckpointSettings;
 use baton_app::checkpoint::Vault;
 use baton_core::classify::{Classifier, RulesFile};
-use baton_store::{BlobFolder, Packing, SpillFolder};
+use baton_store::{BlobFolder, Packing, SpillFolder, Threads};
 use serde_json::Value;
 
+use crate::backend::store_config;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
@@ -37,7 +38,7 @@ fn vault(config: &Config) -> Vault {
     let blobs = is_local.then(|| BlobFolder::at(folder.blobs()));
     Vault::new(packing)
         .with_blobs(blobs)
-        .with_spill(SpillFolder::at(folder.spill()))
+        .with_spill(SpillFolder::at(folder.spill(), store_config(config, Threads::Caller).target()))
         .with_keys(ConfiguredKeys::of(config))
 }
 

@@ -67,6 +67,16 @@ impl DataDir {
         self.path.join("worker.lock")
     }
 
+    /// Its time says when a hook last started a worker.
+    pub(crate) fn worker_start(&self) -> PathBuf {
+        self.path.join("worker.start")
+    }
+
+    /// Locked by each `baton serve` that runs a worker of its own.
+    pub(crate) fn server_lock(&self) -> PathBuf {
+        self.path.join("server.lock")
+    }
+
     pub(crate) fn relay_key(&self) -> PathBuf {
         self.path.join("relay.key")
     }

@@ -14,6 +14,7 @@ mod exit;
 mod hooks;
 mod keys;
 mod logging;
+mod maintenance;
 mod observations;
 mod output;
 mod stop_signal;

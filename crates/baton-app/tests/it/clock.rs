@@ -1,7 +1,7 @@
 //! A clock that is set back, with a restart in between: what is stored later still counts as newer.
 
 use baton_app::{App, RequestLog};
-use baton_store::{SpillFolder, Store, StoreConfig, StoreError, Threads};
+use baton_store::{SpillFolder, Store, StoreConfig, StoreError, Target, Threads};
 use serde_json::{Value, json};
 
 use crate::observing::{bash, report};
@@ -78,7 +78,8 @@ fn spilled_checkpoints_are_replayed_in_the_order_in_which_they_were_saved() {
     let stage = Stage::sqlite();
     let with_spill = |settings: &mut baton_app::Settings| {
         let vault = settings.checkpoints.vault.clone();
-        settings.checkpoints.vault = vault.with_spill(SpillFolder::at(folder.path().join("spill")));
+        settings.checkpoints.vault =
+            vault.with_spill(SpillFolder::at(folder.path().join("spill"), Target::server("here")));
     };
     let without_database = || {
         // A folder cannot be opened as a database.

@@ -35,7 +35,7 @@ pub(super) fn migrate(
     if gate(connection)? == LATEST_VERSION {
         return Ok(());
     }
-    remove_file(&temporary_name(path));
+    remove_torn_backups(path);
     apply(connection, path)
 }
 
@@ -168,6 +168,21 @@ fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push("-upgrade.backup.db.tmp");
     path.with_file_name(name)
+}
+
+/// Removes copies that a killed process did not complete: those with the temporary name, and those beside which SQLite left its
+/// journal.
+fn remove_torn_backups(path: &Path) {
+    remove_file(&temporary_name(path));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if let Some(copy) = name.to_str().and_then(|name| name.strip_suffix("-journal"))
+            && copy.ends_with(".backup.db")
+        {
+            remove_file(&folder.join(copy));
+        }
+    }
 }
 
 /// A file that is removed with this value, unless it was renamed.

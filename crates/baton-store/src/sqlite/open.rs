@@ -1,9 +1,10 @@
 //! Opening the file: folder and modes, pragmas, waiting for other processes.
 
+use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -91,19 +92,28 @@ fn use_wal(connection: &Connection, wait: fn(i32) -> bool) -> Result<(), StoreEr
 /// and steady is fairer.
 const BUSY_INTERVAL: Duration = Duration::from_micros(500);
 
-/// Gives the function that SQLite calls while another process holds a lock. It is a plain function without state, so
-/// each timeout has one of its own.
+thread_local! {
+    /// When this thread began to wait for the lock that it waits for.
+    static WAITING_SINCE: Cell<Instant> = Cell::new(Instant::now());
+}
+
+/// Gives the function that SQLite calls while another process holds a lock. It is a plain function without arguments of
+/// ours, so each timeout has one of its own.
 fn busy_handler(lock_timeout: LockTimeout) -> fn(i32) -> bool {
     match lock_timeout {
-        LockTimeout::Long => wait_up_to::<20_000>,
-        LockTimeout::Short => wait_up_to::<4_000>,
-        LockTimeout::Minimal => wait_up_to::<200>,
+        LockTimeout::Long => wait_up_to::<10_000>,
+        LockTimeout::Short => wait_up_to::<1_000>,
+        LockTimeout::Minimal => wait_up_to::<100>,
     }
 }
 
-/// Sleeps for one interval, or answers false after so many of them.
-fn wait_up_to<const INTERVALS: i32>(times: i32) -> bool {
-    if times >= INTERVALS {
+/// Sleeps for one interval, or answers false when the time is over. SQLite counts its calls from zero for each lock.
+fn wait_up_to<const MILLISECONDS: u64>(times: i32) -> bool {
+    let now = Instant::now();
+    if times == 0 {
+        WAITING_SINCE.set(now);
+    }
+    if now.duration_since(WAITING_SINCE.get()) >= Duration::from_millis(MILLISECONDS) {
         return false;
     }
     std::thread::sleep(BUSY_INTERVAL);

@@ -130,6 +130,9 @@ fn a_torn_backup_is_removed_and_an_earlier_one_of_the_version_is_replaced() {
     let torn = file.with_file_name("baton-upgrade.backup.db.tmp");
     fs::write(&torn, [0xA5; 100_000]).unwrap();
     fs::write(file.with_file_name("baton-v1.backup.db"), "an earlier one").unwrap();
+    for ending in ["", "-journal"] {
+        fs::write(file.with_file_name(format!("baton-v1-1794787816426.backup.db{ending}")), "torn").unwrap();
+    }
     drop(place.open().unwrap());
     assert_eq!(beside(&file), ["baton-v1.backup.db"]);
     assert_eq!(schema_version(&file.with_file_name("baton-v1.backup.db")), 1);

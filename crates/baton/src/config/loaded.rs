@@ -96,6 +96,8 @@ pub(crate) struct Config {
     pub(crate) daily_token_budget: Option<u64>,
     /// `worker.idle_minutes`
     pub(crate) worker_idle_minutes: u64,
+    /// `worker.autostart`
+    pub(crate) worker_autostart: bool,
     /// `worker.lease_seconds`
     pub(crate) worker_lease_seconds: u64,
     /// `worker.max_attempts`
@@ -215,6 +217,7 @@ impl Config {
             daily_token_budget: Some(required(&layers, "worker.daily_token_budget", integer)?)
                 .filter(|budget| *budget > 0),
             worker_idle_minutes: required(&layers, "worker.idle_minutes", integer)?,
+            worker_autostart: required(&layers, "worker.autostart", on_or_off)?,
             worker_lease_seconds: required(&layers, "worker.lease_seconds", integer)?,
             worker_max_attempts: required(&layers, "worker.max_attempts", integer)?,
             raw_retention_days: required(&layers, "observation.raw_retention_days", integer)?,

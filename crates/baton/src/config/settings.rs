@@ -396,6 +396,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "minutes without requests or work after which a worker leaves",
     },
     Setting {
+        key: "worker.autostart",
+        env: &["BATON_WORKER_AUTOSTART"],
+        default: Preset::Text("on"),
+        kind: Kind::Choice(&["on", "off"]),
+        project_file: SHARED,
+        help: "whether a hook starts a worker when none runs",
+    },
+    Setting {
         key: "worker.lease_seconds",
         env: &["BATON_WORKER_LEASE_SECONDS"],
         default: Preset::Text("300"),

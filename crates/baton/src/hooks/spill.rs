@@ -1,77 +1,68 @@
-//! Reports that could not be stored: kept as files, without secrets, and stored as soon as that can be done.
+//! Hook reports that could not be stored: one file each, without secrets, replayed in order once the store is available.
 //!
-//! A file says when its report was made and whom it is for, so that it ends where it would have ended, as of then. Whoever
-//! stores them holds a lock on the folder meanwhile: they are stored in their order, and before what came later.
+//! The first line of a file names the operation, its idempotency key, its time and its target store; the rest of the file is the
+//! report. Files are in the data folder or, when that cannot be written, in the fallback folder. A process that replays them
+//! holds a lock on the folders, so that they are stored in order, once, and before later reports.
 
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baton_app::observation::{Intake, Report};
-use baton_app::{Clock, SystemClock};
+use baton_app::observation::{Hook, Intake, Report};
+use baton_app::{Clock, Operation, SystemClock};
 use baton_core::{ErrorCode, Timestamp};
-use baton_store::{DurableFile, make_folder};
+use baton_store::{DurableFile, Target, make_folder};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Journal;
+use super::fallback::FallbackFolder;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// How long somebody waits who finds another one at the files.
-const PATIENCE: Duration = Duration::from_secs(1);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// A report that breaks whoever stores it is tried for so long.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// A report that fails by an internal error is retried for so long.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(86_400);
 /// The first line of a file is no longer.
-const MAX_LABEL_BYTES: u64 = 16 * 1024;
-/// What the files of reports end in. Earlier versions wrote the second, in another form, and the third while they stored one;
-/// they leave the first alone.
-const WAITING: [&str; 3] = [".report", ".json", ".taking"];
+const MAX_HEAD_BYTES: u64 = 16 * 1024;
+const SPOOLED: &str = ".report";
 const REFUSED: &str = ".refused";
 
-/// Whom reports are for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Addressee {
-    /// The store of this machine.
-    Store,
-    /// The server at this address.
-    Server(String),
-}
-
-/// What is on the first line of a file; the rest of it is the report.
+/// The first line of a file; the rest of it are the parameters of the operation.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Label {
-    /// None where the configuration could not be read: it is for whomever reports go to once it can be.
-    #[serde(rename = "for")]
-    addressee: Option<Addressee>,
+struct Head {
+    operation: String,
+    key: String,
     at: Timestamp,
+    /// None when the configuration could not be read: the report then goes to the store that is configured later.
+    target: Option<Target>,
 }
 
-/// The file of an earlier version.
-#[derive(Debug, Deserialize)]
-struct Earlier {
-    #[serde(rename = "for")]
-    addressee: Option<Addressee>,
-    at: Timestamp,
-    report: Map<String, Value>,
+/// Names one report, so that it is stored once even when it is sent directly and also spooled.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportId(String);
+
+impl ReportId {
+    pub(crate) fn new() -> Self {
+        Self(format!("{}-{}", nanoseconds(), std::process::id()))
+    }
+
+    /// The idempotency key of the report.
+    pub(crate) fn key(&self) -> String {
+        format!("hook-{}", self.0)
+    }
 }
 
-/// A report that waits, before it is read.
-struct Waiting {
-    label: Label,
-    rest: Rest,
-}
-
-enum Rest {
-    /// It is the rest of the file.
-    Unread(BufReader<File>),
-    /// It is read already.
-    Read(Map<String, Value>),
+/// Where a report was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// In the data folder.
+    InDataFolder,
+    /// In this folder, because of this failure of the data folder.
+    InFallbackFolder(PathBuf, String),
 }
 
 /// What became of a report that was to be stored.
@@ -101,132 +92,172 @@ impl From<&Failure> for Taken {
     }
 }
 
-/// What became of the reports that waited.
+/// What became of the spooled reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TakenIn {
-    /// How many were stored.
+    /// Number of stored reports.
     pub(crate) stored: usize,
-    /// How many wait on: for somebody else, or because storing them fails.
+    /// Number of reports that stay: for another target, or because storing them fails.
     pub(crate) left: usize,
-    /// Whether others still wait that must be stored first.
+    /// Returns true while reports for the target could not be replayed; later ones must wait behind them.
     pub(crate) blocked: bool,
 }
 
-/// The folder of reports that could not be stored.
+/// How long replaying may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplayLimits {
+    /// Time to wait for another process that replays.
+    pub(crate) lock: Duration,
+    /// Time for all reports; those beyond it stay.
+    pub(crate) total: Duration,
+}
+
+/// The folders of spooled reports.
 #[derive(Debug)]
 pub(crate) struct HookSpill {
     folder: PathBuf,
+    fallback: FallbackFolder,
     journal: Journal,
 }
 
 impl HookSpill {
     pub(crate) fn of(data_dir: &Path) -> Self {
-        Self { folder: DataDir::at(data_dir).spill().join("hooks"), journal: Journal::of(data_dir) }
+        Self {
+            folder: DataDir::at(data_dir).spill().join("hooks"),
+            fallback: FallbackFolder::of(data_dir),
+            journal: Journal::of(data_dir),
+        }
     }
 
-    /// Keeps a report, durably.
+    /// Keeps a report durably: in the data folder or, when that fails, in the fallback folder.
     pub(crate) fn put(
         &self,
         id: &ReportId,
-        addressee: Option<&Addressee>,
+        target: Option<&Target>,
         report: &Report,
         intake: &Intake,
-    ) -> std::io::Result<()> {
-        make_folder(&self.folder)?;
+    ) -> std::io::Result<Kept> {
         let reported_at = report.fields.get("reported_at").and_then(Value::as_str);
-        let at = reported_at.and_then(|at| at.parse().ok()).unwrap_or_else(|| SystemClock.now());
-        let label = Label { addressee: addressee.cloned(), at };
-        let name = format!("{:020}-{}.report", self.next_position(), id.0);
-        let mut document =
-            intake.document(report).map_err(|fault| std::io::Error::other(fault.to_string()))?;
-        let mut file = DurableFile::create(&self.folder.join(name))?;
-        writeln!(file, "{}", serde_json::to_string(&label)?)?;
-        std::io::copy(&mut document, &mut file)?;
-        file.finish()
+        let head = Head {
+            operation: Hook::NAME.to_owned(),
+            key: id.key(),
+            at: reported_at.and_then(|at| at.parse().ok()).unwrap_or_else(|| SystemClock.now()),
+            target: target.cloned(),
+        };
+        let name = format!("{:020}-{}{SPOOLED}", self.next_position(), id.0);
+        let write = |folder: &Path| {
+            let mut document =
+                intake.document(report).map_err(|fault| std::io::Error::other(fault.to_string()))?;
+            let mut file = DurableFile::create(&folder.join(&name))?;
+            writeln!(file, "{}", serde_json::to_string(&head)?)?;
+            std::io::copy(&mut document, &mut file)?;
+            file.finish()
+        };
+        let Err(error) = make_folder(&self.folder).and_then(|()| write(&self.folder)) else {
+            return Ok(Kept::InDataFolder);
+        };
+        let fallback = self.fallback.create().and_then(|folder| write(folder).map(|()| folder.to_owned()));
+        match fallback {
+            Ok(folder) => Ok(Kept::InFallbackFolder(folder, error.to_string())),
+            Err(second) => Err(std::io::Error::other(format!("{error}; in the temporary folder: {second}"))),
+        }
     }
 
     /// The position of a new file: the time, or one past the last file when the clock was set back. Files are replayed
     /// in the order of their positions.
     fn next_position(&self) -> u128 {
-        let last = self.names().iter().filter_map(|name| name.split_once('-')?.0.parse().ok()).max();
-        nanoseconds().max(last.map_or(0, |last: u128| last + 1))
+        let files = self.files();
+        let positions = files.iter().filter_map(|(name, _)| name.split_once('-')?.0.parse().ok());
+        nanoseconds().max(positions.max().map_or(0, |last: u128| last + 1))
     }
 
-    /// Tells whether no report waits.
+    /// Returns true when no report is spooled.
     pub(crate) fn is_empty(&self) -> bool {
-        self.count(&WAITING) == 0
+        self.len() == 0
     }
 
-    /// Tells how many reports wait.
+    /// Counts the spooled reports.
     pub(crate) fn len(&self) -> usize {
-        self.count(&WAITING)
+        self.count(SPOOLED)
     }
 
-    /// Tells how many reports were put aside, because they can never be stored.
+    /// Counts the reports that were put aside, because they can never be stored.
     pub(crate) fn refused(&self) -> usize {
-        self.count(&[REFUSED])
+        self.count(REFUSED)
+    }
+
+    /// Counts the spooled reports of each other target, by its name.
+    pub(crate) fn for_other_targets(&self, target: &Target) -> Vec<(String, usize)> {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        for (name, path) in self.files() {
+            let Some(other) = name.ends_with(SPOOLED).then(|| open(&path).ok()).flatten() else { continue };
+            let Some(other) = other.0.target.filter(|other| other != target) else { continue };
+            match counts.iter_mut().find(|(known, _)| known == other.as_str()) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((other.as_str().to_owned(), 1)),
+            }
+        }
+        counts
     }
 
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    fn count(&self, endings: &[&str]) -> usize {
-        self.names().iter().filter(|name| endings.iter().any(|ending| name.ends_with(ending))).count()
+    fn count(&self, ending: &str) -> usize {
+        self.folders().flat_map(names).filter(|name| name.ends_with(ending)).count()
     }
 
-    fn names(&self) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    /// The folders that exist.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        [Some(self.folder.as_path()), self.fallback.existing()].into_iter().flatten()
     }
 
-    /// Stores what waits for `addressee`, oldest first, through `store`, which is given a key so that nothing is stored
-    /// twice. Stops when nothing can be stored, and after `within`.
+    /// The files of all folders, in the order of their names.
+    fn files(&self) -> Vec<(String, PathBuf)> {
+        let in_folder =
+            |folder: &Path| names(folder).map(|name| (name.clone(), folder.join(name))).collect::<Vec<_>>();
+        let mut files: Vec<_> = self.folders().flat_map(in_folder).collect();
+        files.sort_unstable();
+        files
+    }
+
+    /// Replays the reports for `target`, oldest first, through `store`, which is given an idempotency key. Stops when
+    /// nothing can be stored.
     pub(crate) fn take_in(
         &self,
-        addressee: &Addressee,
-        within: Duration,
+        target: &Target,
+        limits: ReplayLimits,
         intake: &Intake,
         mut store: impl FnMut(&Report, &str) -> Taken,
     ) -> TakenIn {
         let mut taken = TakenIn { stored: 0, left: 0, blocked: false };
-        let deadline = Instant::now() + within;
-        // Held until the end. Where there is no folder, nothing waits.
-        let Ok(folder) = File::open(&self.folder) else { return taken };
-        if !lock(&folder, PATIENCE.min(within)) {
+        let deadline = Instant::now() + limits.total;
+        // Held until the end.
+        let folders: Vec<File> = self.folders().filter_map(|folder| File::open(folder).ok()).collect();
+        if !folders.iter().all(|folder| lock(folder, limits.lock)) {
             return TakenIn { blocked: true, ..taken };
         }
-        let mut names = self.names();
-        names.sort_unstable();
-        for name in names {
-            let Some(stem) = WAITING.iter().find_map(|ending| name.strip_suffix(ending)) else { continue };
+        for (name, path) in self.files() {
+            let Some(stem) = name.strip_suffix(SPOOLED) else { continue };
             if Instant::now() > deadline {
                 taken.blocked = true;
                 break;
             }
-            let path = self.folder.join(&name);
-            let Waiting { label: Label { addressee: meant, at }, rest } = match open(&path, stem) {
-                Ok(waiting) => waiting,
+            let (head, rest) = match open(&path) {
+                Ok(opened) => opened,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    self.put_aside(&path, "spill", &format!("it is no report: {error}"));
-                    continue;
-                }
                 Err(error) => {
                     self.put_aside(&path, "spill", &format!("it cannot be read: {error}"));
                     continue;
                 }
             };
-            if meant.is_some_and(|meant| meant != *addressee) {
+            if head.target.is_some_and(|meant| meant != *target) {
                 taken.left += 1;
                 continue;
             }
-            let report = match rest {
-                Rest::Unread(file) => intake.read_as(stem, file, |_| {}),
-                Rest::Read(fields) => Ok(Report { fields, output: None }),
-            };
-            let report = match report {
-                Ok(report) => dated(report, at),
+            let report = match intake.read_as(stem, rest, |_| {}) {
+                Ok(report) => dated(report, head.at),
                 Err(fault) if fault.code == ErrorCode::StoreUnavailable => {
                     taken.blocked = true;
                     break;
@@ -237,15 +268,15 @@ impl HookSpill {
                 }
             };
             let event = report.fields.get("event").and_then(Value::as_str).unwrap_or("spill").to_owned();
-            match store(&report, &key_of(stem)) {
+            match store(&report, &head.key) {
                 Taken::Stored => {
                     taken.stored += 1;
                     if let Err(error) = std::fs::remove_file(&path) {
-                        self.journal.record(&event, &format!("{} stays behind: {error}", path.display()));
+                        self.journal.record(&event, &format!("cannot remove {}: {error}", path.display()));
                     }
                 }
                 Taken::Refused(why) => self.put_aside(&path, &event, &why),
-                Taken::Broken(why) if at.plus(GIVEN_UP_AFTER) < SystemClock.now() => {
+                Taken::Broken(why) if head.at.plus(GIVEN_UP_AFTER) < SystemClock.now() => {
                     self.put_aside(&path, &event, &why);
                 }
                 Taken::Broken(_) => taken.left += 1,
@@ -263,60 +294,32 @@ impl HookSpill {
         let aside = path.with_extension(REFUSED.trim_start_matches('.'));
         let message = match std::fs::rename(path, &aside) {
             Ok(()) => {
-                format!("a report that waited cannot be stored: {why}; it is kept as {}", aside.display())
+                format!("a spooled report cannot be stored: {why}; it is kept as {}", aside.display())
             }
-            Err(error) => format!("a report that waited cannot be stored: {why}; nor put aside: {error}"),
+            Err(error) => format!("a spooled report cannot be stored: {why}; nor put aside: {error}"),
         };
         self.journal.record(event, &message);
     }
 }
 
-/// Names one report, so that it is stored once even when it is sent directly and also spooled.
-#[derive(Debug, Clone)]
-pub(crate) struct ReportId(String);
-
-impl ReportId {
-    pub(crate) fn new() -> Self {
-        Self(format!("{}-{}", nanoseconds(), std::process::id()))
-    }
-
-    /// The idempotency key of the report.
-    pub(crate) fn key(&self) -> String {
-        format!("hook-{}", self.0)
-    }
+fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// The idempotency key of a spooled report. `<position>-<time>-<pid>` carries the id of the report; earlier versions
-/// wrote `<time>-<pid>`, which is the id itself.
-fn key_of(stem: &str) -> String {
-    match stem.split_once('-') {
-        Some((_, id)) if id.contains('-') => format!("hook-{id}"),
-        _ => format!("hook-{stem}"),
-    }
-}
-
-/// Opens the file of a report, and reads whom it is for.
-fn open(path: &Path, stem: &str) -> std::io::Result<Waiting> {
+/// Opens the file of a report and reads its first line.
+fn open(path: &Path) -> std::io::Result<(Head, BufReader<File>)> {
     let mut file = BufReader::new(File::open(path)?);
     let mut line = Vec::new();
-    file.by_ref().take(MAX_LABEL_BYTES).read_until(b'\n', &mut line)?;
-    if let Ok(label) = serde_json::from_slice(&line) {
-        return Ok(Waiting { label, rest: Rest::Unread(file) });
+    file.by_ref().take(MAX_HEAD_BYTES).read_until(b'\n', &mut line)?;
+    let head: Head = serde_json::from_slice(&line)?;
+    if head.operation != Hook::NAME {
+        return Err(std::io::Error::other(format!("it is for the operation {}", head.operation)));
     }
-    // An earlier version: the report inside its label, or alone with its time in its name.
-    let no_report = |error: serde_json::Error| std::io::Error::new(ErrorKind::InvalidData, error);
-    let fields: Map<String, Value> = serde_json::from_slice(&std::fs::read(path)?).map_err(no_report)?;
-    if !fields.contains_key("event") {
-        let Earlier { addressee, at, report } =
-            serde_json::from_value(Value::Object(fields)).map_err(no_report)?;
-        return Ok(Waiting { label: Label { addressee, at }, rest: Rest::Read(report) });
-    }
-    let nanoseconds: Option<i64> = stem.split('-').next().and_then(|time| time.parse().ok());
-    let at = nanoseconds.map_or_else(|| SystemClock.now(), |time| Timestamp::from_millis(time / 1_000_000));
-    Ok(Waiting { label: Label { addressee: None, at }, rest: Rest::Read(fields) })
+    Ok((head, file))
 }
 
-/// Says in a report when it was made.
+/// Adds the time of the report to it.
 fn dated(mut report: Report, at: Timestamp) -> Report {
     report.fields.entry("reported_at").or_insert_with(|| at.to_string().into());
     report
@@ -326,16 +329,16 @@ fn nanoseconds() -> u128 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
-/// Locks the folder; false when somebody else has it for too long.
-fn lock(folder: &File, patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
+/// Locks the folder; false when another process holds the lock for too long.
+fn lock(folder: &File, timeout: Duration) -> bool {
+    let deadline = Instant::now() + timeout;
     loop {
         match folder.try_lock() {
             Ok(()) => return true,
             // Where folders cannot be locked, the key keeps a report from being stored twice.
             Err(TryLockError::Error(_)) => return true,
             Err(TryLockError::WouldBlock) if Instant::now() > deadline => return false,
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_POLL_INTERVAL),
         }
     }
 }
@@ -345,38 +348,39 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LIMITS: ReplayLimits =
+        ReplayLimits { lock: Duration::from_secs(60), total: Duration::from_secs(60) };
 
-    fn put(spill: &HookSpill, number: u32, addressee: Option<Addressee>) {
-        let report = json!({ "event": "stop", "number": number, "prompt": "a <private>b</private>" });
-        let fields = report.as_object().unwrap().clone();
-        spill
-            .put(&ReportId::new(), addressee.as_ref(), &Report { fields, output: None }, &Intake::default())
-            .unwrap();
+    fn here() -> Target {
+        Target::server("http://here")
     }
 
-    fn take_in(
-        spill: &HookSpill,
-        addressee: &Addressee,
-        store: impl FnMut(&Report, &str) -> Taken,
-    ) -> TakenIn {
-        spill.take_in(addressee, LONG, &Intake::default(), store)
+    fn put(spill: &HookSpill, number: u32, target: Option<Target>) {
+        let report = json!({ "event": "stop", "number": number, "prompt": "a <private>b</private>" });
+        let fields = report.as_object().unwrap().clone();
+        let report = Report { fields, output: None };
+        let kept = spill.put(&ReportId::new(), target.as_ref(), &report, &Intake::default()).unwrap();
+        assert_eq!(kept, Kept::InDataFolder);
+    }
+
+    fn take_in(spill: &HookSpill, target: &Target, store: impl FnMut(&Report, &str) -> Taken) -> TakenIn {
+        spill.take_in(target, LIMITS, &Intake::default(), store)
     }
 
     #[test]
     fn reports_are_stored_once_in_order_and_wait_while_they_cannot_be() {
         let home = tempfile::tempdir().unwrap();
         let spill = HookSpill::of(home.path());
-        let none = take_in(&spill, &Addressee::Store, |_, _| panic!("there is nothing"));
+        let none = take_in(&spill, &here(), |_, _| panic!("there is nothing"));
         assert_eq!(none, TakenIn { stored: 0, left: 0, blocked: false });
         for number in 0..3 {
-            put(&spill, number, Some(Addressee::Store));
+            put(&spill, number, Some(here()));
         }
         assert_eq!((spill.len(), spill.is_empty()), (3, false));
-        let blocked = take_in(&spill, &Addressee::Store, |_, _| Taken::Unavailable);
+        let blocked = take_in(&spill, &here(), |_, _| Taken::Unavailable);
         assert_eq!(blocked, TakenIn { stored: 0, left: 0, blocked: true });
         let mut seen = Vec::new();
-        let taken = take_in(&spill, &Addressee::Store, |report, key| {
+        let taken = take_in(&spill, &here(), |report, key| {
             assert!(key.starts_with("hook-"), "{key}");
             assert_eq!(report.fields["prompt"], "a [private]");
             assert!(report.fields["reported_at"].as_str().unwrap().parse::<Timestamp>().is_ok());
@@ -388,17 +392,62 @@ mod tests {
     }
 
     #[test]
+    fn reports_go_to_whom_they_are_for() {
+        let home = tempfile::tempdir().unwrap();
+        let spill = HookSpill::of(home.path());
+        let server = Target::server("http://one");
+        put(&spill, 1, Some(server.clone()));
+        put(&spill, 2, Some(here()));
+        put(&spill, 3, None);
+        let seen = |target: &Target| {
+            let mut seen = Vec::new();
+            take_in(&spill, target, |report, _| {
+                seen.push(report.fields["number"].as_u64().unwrap());
+                Taken::Stored
+            });
+            seen
+        };
+        assert_eq!(spill.for_other_targets(&here()), [("http://one".to_owned(), 1)]);
+        assert_eq!(seen(&Target::server("http://other")), [3]);
+        assert_eq!(seen(&here()), [2]);
+        assert_eq!((seen(&server), spill.len()), (vec![1], 0));
+    }
+
+    #[test]
+    fn reports_that_can_never_be_stored_are_put_aside() {
+        let home = tempfile::tempdir().unwrap();
+        let spill = HookSpill::of(home.path());
+        put(&spill, 1, None);
+        std::fs::write(spill.folder().join("1-1-1.report"), b"{\"trunc").unwrap();
+        let old = json!({ "operation": Hook::NAME, "key": "hook-1", "at": "2020-01-01T00:00:00.000Z", "target": null });
+        let old = format!("{old}\n{}", json!({ "event": "stop", "number": 2 }));
+        std::fs::write(spill.folder().join("00000000000000000002-1-1.report"), old).unwrap();
+        let taken = take_in(&spill, &here(), |report, _| match report.fields["number"].as_u64() {
+            Some(2) => Taken::Broken("it breaks".to_owned()),
+            _ => Taken::Refused("it is wrong".to_owned()),
+        });
+        assert_eq!(taken, TakenIn { stored: 0, left: 0, blocked: false });
+        assert_eq!((spill.len(), spill.refused()), (0, 3));
+        let told: Vec<String> =
+            Journal::of(home.path()).latest(9).into_iter().map(|trouble| trouble.message).collect();
+        assert_eq!(told.len(), 3);
+        for (told, why) in told.iter().zip(["it breaks", "it is wrong", "it cannot be read"]) {
+            assert!(told.contains(why) && told.contains(".refused"), "{told}");
+        }
+    }
+
+    #[test]
     fn a_report_spooled_after_the_clock_was_set_back_is_replayed_last() {
         let home = tempfile::tempdir().unwrap();
         let spill = HookSpill::of(home.path());
-        put(&spill, 1, Some(Addressee::Store));
-        let written = spill.names().pop().unwrap();
+        put(&spill, 1, Some(here()));
+        let (written, path) = spill.files().pop().unwrap();
         let an_hour_ahead = nanoseconds() + 3_600_000_000_000;
         let renamed = format!("{an_hour_ahead:020}-{}", written.split_once('-').unwrap().1);
-        std::fs::rename(spill.folder().join(&written), spill.folder().join(renamed)).unwrap();
-        put(&spill, 2, Some(Addressee::Store));
+        std::fs::rename(path, spill.folder().join(renamed)).unwrap();
+        put(&spill, 2, Some(here()));
         let mut seen = Vec::new();
-        take_in(&spill, &Addressee::Store, |report, _| {
+        take_in(&spill, &here(), |report, _| {
             seen.push(report.fields["number"].as_u64().unwrap());
             Taken::Stored
         });
@@ -413,54 +462,10 @@ mod tests {
         let fields = json!({ "event": "stop" }).as_object().unwrap().clone();
         spill.put(&id, None, &Report { fields, output: None }, &Intake::default()).unwrap();
         let mut keys = Vec::new();
-        take_in(&spill, &Addressee::Store, |_, key| {
+        take_in(&spill, &here(), |_, key| {
             keys.push(key.to_owned());
             Taken::Stored
         });
         assert_eq!(keys, [id.key()]);
-        assert_eq!(key_of("01700000000000000000-42"), "hook-01700000000000000000-42");
-    }
-
-    #[test]
-    fn reports_go_to_whom_they_are_for() {
-        let home = tempfile::tempdir().unwrap();
-        let spill = HookSpill::of(home.path());
-        let server = Addressee::Server("http://one".to_owned());
-        put(&spill, 1, Some(server.clone()));
-        put(&spill, 2, Some(Addressee::Store));
-        put(&spill, 3, None);
-        let seen = |addressee: &Addressee| {
-            let mut seen = Vec::new();
-            take_in(&spill, addressee, |report, _| {
-                seen.push(report.fields["number"].as_u64().unwrap());
-                Taken::Stored
-            });
-            seen
-        };
-        assert_eq!(seen(&Addressee::Server("http://other".to_owned())), [3]);
-        assert_eq!(seen(&Addressee::Store), [2]);
-        assert_eq!((seen(&server), spill.len()), (vec![1], 0));
-    }
-
-    #[test]
-    fn what_can_never_be_stored_is_put_aside_and_told() {
-        let home = tempfile::tempdir().unwrap();
-        let spill = HookSpill::of(home.path());
-        put(&spill, 1, None);
-        std::fs::write(spill.folder().join("1.json"), b"{\"trunc").unwrap();
-        let old = json!({ "event": "stop", "number": 2 }).to_string();
-        std::fs::write(spill.folder().join("00000000000000000002-1.json"), old).unwrap();
-        let taken = take_in(&spill, &Addressee::Store, |report, _| match report.fields["number"].as_u64() {
-            Some(2) => Taken::Broken("it breaks".to_owned()),
-            _ => Taken::Refused("it is wrong".to_owned()),
-        });
-        assert_eq!(taken, TakenIn { stored: 0, left: 0, blocked: false });
-        assert_eq!((spill.len(), spill.refused()), (0, 3));
-        let told: Vec<String> =
-            Journal::of(home.path()).latest(9).into_iter().map(|trouble| trouble.message).collect();
-        assert_eq!(told.len(), 3);
-        for (told, why) in told.iter().zip(["it breaks", "it is wrong", "it is no report"]) {
-            assert!(told.contains(why) && told.contains(".refused"), "{told}");
-        }
     }
 }

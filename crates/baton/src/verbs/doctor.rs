@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use baton_app::maintenance::{Damage, StoreCheck, check_store};
 use baton_app::observation::ReadQueueStats;
-use baton_store::{Health, Inspection, LATEST_VERSION, SpillFolder, Store, StoreConfig, Threads};
+use baton_store::{Health, Inspection, LATEST_VERSION, SpillFolder, Store, StoreConfig, Target, Threads};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
-use crate::hooks::{HookSpill, Journal, Trouble};
+use crate::hooks::{CaptureFailures, HookSpill, Journal, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
@@ -63,9 +63,9 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     let mut findings = folder(&config.data_dir);
     findings.push(free_space(&config.data_dir));
     findings.push(database(config, inspection));
-    findings.push(worker(&config.data_dir));
+    findings.push(worker(config));
     findings.push(observations(config));
-    findings.push(hooks(&config.data_dir));
+    findings.push(hooks(config));
     findings.push(keys(config));
     findings.push(waiting(config));
     if args.deep {
@@ -258,8 +258,9 @@ fn content(config: &Config) -> Vec<Finding> {
 }
 
 /// The background worker, by its process id.
-fn worker(data_dir: &Path) -> Finding {
+fn worker(config: &Config) -> Finding {
     const CHECK: &str = "worker";
+    let data_dir = &config.data_dir;
     match Seat::occupancy(data_dir) {
         Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
         Occupancy::Taken(None) => Finding::ok(CHECK, "running in another container"),
@@ -277,6 +278,9 @@ fn worker(data_dir: &Path) -> Finding {
             if path.exists() {
                 // The next worker clears it away by itself.
                 return Finding::ok(CHECK, "not running; the last one ended without saying so");
+            }
+            if config.worker_autostart && config.server.is_none() {
+                return Finding::ok(CHECK, "not running; the next hook starts it");
             }
             Finding::ok(CHECK, "not running; baton worker start makes observations of what hooks captured")
         }
@@ -332,14 +336,29 @@ fn observations(config: &Config) -> Finding {
     Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
 
-/// Whether hooks could store what they were told.
-fn hooks(data_dir: &Path) -> Finding {
+/// Whether hooks could store their reports.
+fn hooks(config: &Config) -> Finding {
     const CHECK: &str = "hooks";
-    let spill = HookSpill::of(data_dir);
-    let journal = Journal::of(data_dir);
+    let spill = HookSpill::of(&config.data_dir);
+    let journal = Journal::of(&config.data_dir);
+    let target = match &config.server {
+        Some(url) => Target::server(url),
+        None => store_config(config, Threads::Caller).target(),
+    };
     let (waiting, refused, trouble) = (spill.len(), spill.refused(), journal.latest(1).pop());
     let mut told = Vec::new();
     let mut next = Vec::new();
+    if let Some(failure) = CaptureFailures::of(&config.data_dir).read() {
+        told.push(failure.describe());
+        next.push(
+            "free some space, or make the data folder writable; the next session start tells the agent and clears this"
+                .to_owned(),
+        );
+    }
+    for (other, count) in spill.for_other_targets(&target) {
+        told.push(format!("{count} of them are for {other}, which is not the configured store"));
+        next.push(format!("configure {other} again to store them, or remove them"));
+    }
     if waiting > 0 {
         told.push(format!("{waiting} reports of hooks could not be stored and wait as files"));
         next.push(
@@ -402,7 +421,18 @@ fn is_anything_sealed(config: &Config) -> bool {
 /// Checkpoints that wait beside a database which could not be written.
 fn waiting(config: &Config) -> Finding {
     const CHECK: &str = "checkpoints";
-    if SpillFolder::at(DataDir::at(&config.data_dir).spill()).is_empty() {
+    let target = store_config(config, Threads::Caller).target();
+    let spill = SpillFolder::at(DataDir::at(&config.data_dir).spill(), target);
+    let for_others = spill.count_for_others();
+    if for_others > 0 {
+        return Finding::bad(
+            CHECK,
+            Level::Warning,
+            format!("{for_others} checkpoints in spill/ are for another database than the configured one"),
+            "configure that database again (BATON_DATABASE_URL) to store them; their first line names it",
+        );
+    }
+    if spill.is_empty() {
         return Finding::ok(CHECK, "none waits outside the database");
     }
     Finding::bad(

@@ -6,30 +6,35 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
 use baton_core::observation::HookEvent;
 use baton_core::{Agent, Label};
-use baton_store::BlobFolder;
+use baton_store::{BlobFolder, LockTimeout, Target, Threads};
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, store_config};
 use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::{Addressee, HookSpill, Journal, ReportId, Taken, describe_place};
+use crate::hooks::{
+    CaptureFailures, HookSpill, Journal, Kept, Outcome, ReplayLimits, ReportId, Taken, describe_place,
+};
 use crate::logging;
 use crate::output::{Failure, warn};
+use crate::verbs::worker::start_if_absent;
 
 /// How long a hook may take: what is not stored by then is kept as a file. As long as the agent is still sending, it is not
 /// the hook that takes long.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// How long a hook may store what waits from before.
-const FOR_OTHERS: Duration = Duration::from_secs(2);
+/// How long a hook may replay spooled reports. It does not wait for another process that replays them: its own report is then
+/// spooled behind them.
+const REPLAY_LIMITS: ReplayLimits =
+    ReplayLimits { lock: Duration::from_millis(100), total: Duration::from_secs(2) };
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
@@ -135,7 +140,8 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
 /// Keeps what a hook is told as a file, for as long as nobody knows where it goes.
 fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
     warn(trouble);
-    let desk = Arc::new(Desk::of(args.clone(), folder, None, Intake::default()));
+    let intake = Intake::default().replacing_unkept_output();
+    let desk = Arc::new(Desk::of(args.clone(), folder, None, intake));
     watch_the_clock(desk.clone());
     let failure = desk.hear().map_or_else(|failure| failure, |report| desk.keep(report, trouble));
     desk.journal.record(&args.event, &failure.message);
@@ -143,7 +149,10 @@ fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
 
 /// Hears an agent and answers. The answer is printed as the agent expects it, whatever `--format` says.
 fn attend(args: &HookArgs, config: &Config) {
-    let addressee = config.server.as_ref().map_or(Addressee::Store, |url| Addressee::Server(url.clone()));
+    let target = match &config.server {
+        Some(url) => Target::server(url),
+        None => store_config(config, Threads::Caller).target(),
+    };
     let args = HookArgs {
         agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
         ..args.clone()
@@ -151,13 +160,17 @@ fn attend(args: &HookArgs, config: &Config) {
     // What goes to a server, or into a database that others use too, is not kept in the blobs of this machine.
     let is_local = config.server.is_none() && config.database_url.is_none();
     let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
-    let desk = Arc::new(Desk::of(args, &config.data_dir, Some(addressee), Intake::new(blobs)));
+    let intake = Intake::new(blobs).replacing_unkept_output();
+    let desk = Arc::new(Desk::of(args, &config.data_dir, Some(target), intake));
     watch_the_clock(desk.clone());
-    match desk.take(config) {
-        Ok(Some(answer)) => crate::output::print(&answer.to_string()),
-        Ok(None) => {}
-        Err(failure) => desk.journal.record(&desk.args.event, &failure.message),
+    let answer = desk.take(config);
+    if let Err(failure) = &answer {
+        desk.journal.record(&desk.args.event, &failure.message);
     }
+    if let Some(answer) = desk.with_capture_warning(answer) {
+        crate::output::print(&answer.to_string());
+    }
+    start_if_absent(config);
 }
 
 /// Leaves word of what went wrong before there was a configuration to go by.
@@ -195,27 +208,32 @@ struct Desk {
     args: HookArgs,
     journal: Journal,
     spill: HookSpill,
+    failures: CaptureFailures,
     report_id: ReportId,
     /// Where reports go; none when that is not known.
-    addressee: Option<Addressee>,
+    target: Option<Target>,
     /// How many bytes the agent has sent so far.
     received: AtomicUsize,
     intake: Intake,
     /// What the agent sent, once it is there.
     report: OnceLock<Report>,
+    /// What became of the report when it was spooled. The time may be over while it is being spooled already.
+    spooled: Mutex<Option<String>>,
 }
 
 impl Desk {
-    fn of(args: HookArgs, data_dir: &Path, addressee: Option<Addressee>, intake: Intake) -> Self {
+    fn of(args: HookArgs, data_dir: &Path, target: Option<Target>, intake: Intake) -> Self {
         Self {
             args,
             journal: Journal::of(data_dir),
             spill: HookSpill::of(data_dir),
+            failures: CaptureFailures::of(data_dir),
             report_id: ReportId::new(),
-            addressee,
+            target,
             received: AtomicUsize::new(0),
             intake,
             report: OnceLock::new(),
+            spooled: Mutex::new(None),
         }
     }
 
@@ -235,12 +253,15 @@ impl Desk {
     fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.hear()?;
         self.check_names();
-        let backend = match Backend::open_for_hook(config) {
+        let has_spooled = !self.spill.is_empty();
+        // An earlier hook has waited already: this one only looks whether the store is available again.
+        let lock_timeout = if has_spooled { LockTimeout::Minimal } else { LockTimeout::Short };
+        let backend = match Backend::open_for_hook(config, lock_timeout) {
             Ok(backend) => backend,
             Err(failure) => return Err(self.keep(report, &failure.message)),
         };
-        if !self.spill.is_empty() && self.is_behind_others(&backend) {
-            return Err(self.keep(report, "reports from before it wait to be stored"));
+        if has_spooled && self.is_behind_others(&backend) {
+            return Err(self.keep(report, "earlier reports wait to be stored"));
         }
         match backend.report(report, self.key(config).as_deref(), &self.intake) {
             Ok(answer) => {
@@ -259,6 +280,30 @@ impl Desk {
         may_be_unknown.then(|| self.report_id.key())
     }
 
+    /// Gives what the agent is told. A session start warns of reports that could not be kept, and clears their record once
+    /// the store works again.
+    fn with_capture_warning(&self, answer: Result<Option<Value>, Failure>) -> Option<Value> {
+        let is_stored = answer.is_ok();
+        let answer = answer.ok().flatten();
+        if HookEvent::from_name(&self.args.event) != Some(HookEvent::SessionStart) {
+            return answer;
+        }
+        let Some(failure) = self.failures.read() else { return answer };
+        if is_stored {
+            self.journal.record(&self.args.event, &failure.describe());
+            self.failures.clear();
+        }
+        let mut context =
+            format!("Baton warning: {}. Run `baton doctor` for the cause and the fix.", failure.describe());
+        if let Some(given) =
+            answer.as_ref().and_then(|answer| answer["hookSpecificOutput"]["additionalContext"].as_str())
+        {
+            context = format!("{context}\n\n{given}");
+        }
+        let event = HookEvent::SessionStart.wire_name();
+        Some(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": context } }))
+    }
+
     /// Tells of names on the command line that are none; the report does not go by them.
     fn check_names(&self) {
         let HookArgs { event, client, agent } = &self.args;
@@ -274,13 +319,13 @@ impl Desk {
     /// Stores what waits from before; tells whether some of it still waits. What happened later must not be stored first: it
     /// may be the end of what happened before, or a new beginning after its end.
     fn is_behind_others(&self, backend: &Backend) -> bool {
-        let Some(addressee) = &self.addressee else { return false };
+        let Some(target) = &self.target else { return false };
         let store = |report: &Report, key: &str| {
             backend
                 .report(report, Some(key), &self.intake)
                 .map_or_else(|failure| Taken::from(&failure), |_| Taken::Stored)
         };
-        self.spill.take_in(addressee, FOR_OTHERS, &self.intake, store).blocked
+        self.spill.take_in(target, REPLAY_LIMITS, &self.intake, store).blocked
     }
 
     /// Adds to a report what is known beside it.
@@ -303,13 +348,27 @@ impl Desk {
         describe_place(report);
     }
 
-    /// Keeps a report as a file; says so, or that even this failed.
+    /// Spools a report; says so, or that even this failed.
     fn keep(&self, report: &Report, trouble: &str) -> Failure {
-        let kept = self.spill.put(&self.report_id, self.addressee.as_ref(), report, &self.intake);
-        let message = match kept {
-            Ok(()) => format!("{trouble}; kept as a file until it can be stored"),
-            Err(error) => format!("{trouble}; it could not be kept as a file either: {error}"),
+        let event = &self.args.event;
+        let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(message) = spooled.as_ref() {
+            return Failure::new(Exit::StoreUnavailable, "store_unavailable", message);
+        }
+        let message = match self.spill.put(&self.report_id, self.target.as_ref(), report, &self.intake) {
+            Ok(Kept::InDataFolder) => format!("{trouble}; kept as a file until it can be stored"),
+            Ok(Kept::InFallbackFolder(folder, error)) => {
+                let message = format!("{trouble}; kept as a file in {}: {error}", folder.display());
+                self.failures.record(event, Outcome::KeptElsewhere, &message);
+                message
+            }
+            Err(error) => {
+                let message = format!("{trouble}; it could not be kept as a file either: {error}");
+                self.failures.record(event, Outcome::Lost, &message);
+                message
+            }
         };
+        *spooled = Some(message.clone());
         Failure::new(Exit::StoreUnavailable, "store_unavailable", message)
     }
 }

@@ -112,7 +112,9 @@ fn refuse_server(config: &Config) -> Result<(), Failure> {
 /// Takes in what waits beside the database: it may be sealed with a key that is about to be forgotten.
 fn take_in(config: &Config) -> Result<(), Failure> {
     Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
-    if !SpillFolder::at(DataDir::at(&config.data_dir).spill()).is_empty() {
+    let target = store_config(config, Threads::Caller).target();
+    let spill = SpillFolder::at(DataDir::at(&config.data_dir).spill(), target);
+    if !spill.is_empty() || spill.count_for_others() > 0 {
         return Err(Failure::new(
             Exit::Conflict,
             "checkpoints_waiting",

@@ -1,6 +1,7 @@
 //! `baton mcp`
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_server::{FindRepo, LocalCheckout};
 use baton_store::Threads;
@@ -10,8 +11,12 @@ use crate::checkout::{find_root, repository_at};
 use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
+use crate::maintenance::clean_up_every_minute;
 use crate::output::{Answer, Failure, warn};
 use crate::verbs::task::local_tools;
+
+/// A client that has just started is answered before the store is cleaned up.
+const FIRST_CLEANUP_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     if let Some(url) = &config.server {
@@ -23,7 +28,10 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         .build()
         .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}")))?;
     runtime
-        .block_on(baton_server::serve_stdio(app, VERSION, local_checkout(config)))
+        .block_on(async {
+            tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
+            baton_server::serve_stdio(app, VERSION, local_checkout(config)).await
+        })
         .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
     // Standard output was the wire; nothing more may go there.
     Ok(Answer::silent())

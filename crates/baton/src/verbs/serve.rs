@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use baton_app::maintenance::{Cleanup, CleanupOutput};
-use baton_app::{App, operation};
 use baton_server::{Server, ServerConfig};
 use baton_store::Threads;
 use clap::Args;
@@ -15,9 +13,10 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::take_in_now_and_then;
+use crate::maintenance::clean_up_every_minute;
 use crate::output::{Answer, Failure, note, warn};
 use crate::stop_signal::StopSignal;
-use crate::verbs::worker::spawn_beside;
+use crate::verbs::worker::{announce_server, spawn_beside};
 
 /// Minimum length of a relay key.
 const MIN_RELAY_KEY_CHARS: usize = 16;
@@ -75,6 +74,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let team = if args.no_worker { None } else { Some(spawn_beside(&app, config)?) };
+    // While it is held, hooks start no worker of their own.
+    let _announced = team.as_ref().and_then(|_| announce_server(&folder));
     let failed = |error: baton_server::ServeError| {
         Failure::new(Exit::Failure, "serve_failed", error.to_string())
             .hint("choose another address with --listen, or stop what listens there")
@@ -89,8 +90,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
             );
         }
         note(&format!("baton listens on http://{address}"));
-        let sweeper = tokio::spawn(clean_up_every_minute(app.clone()));
-        let taker = tokio::spawn(take_in_now_and_then(app, config.data_dir.clone()));
+        let sweeper = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
+        let taker = tokio::spawn(take_in_now_and_then(app, config.clone()));
         let stopped = tokio::select! {
             stopped = server.run(stop.clone().heard()) => stopped,
             () = grace(stop) => Ok(()),
@@ -110,25 +111,4 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
 async fn grace(stop: StopSignal) {
     stop.heard().await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-}
-
-/// Gives up silent sessions, drops old logs and expired keys: every minute, by one process of all that share the store.
-async fn clean_up_every_minute(app: App) {
-    let mut minutes = tokio::time::interval(Duration::from_secs(60));
-    loop {
-        minutes.tick().await;
-        let mut more = true;
-        let mut params = json!({ "unless_within_seconds": 50 });
-        while more {
-            let Ok(call) = app.own_call() else { break };
-            let reply = app.call(operation::<Cleanup>(), call, params).await;
-            let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
-            if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {
-                tracing::info!(?done, "cleaned up");
-            }
-            more = done.more;
-            // The turn is ours until all is done.
-            params = json!({});
-        }
-    }
 }

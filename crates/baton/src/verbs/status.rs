@@ -6,10 +6,16 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::cli::VERSION;
 use crate::config::Config;
-use crate::output::{Answer, Failure};
+use crate::hooks::CaptureFailures;
+use crate::output::{Answer, Failure, warn};
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
-    let backend = Backend::open(config)?;
+    let capture_failure = CaptureFailures::of(&config.data_dir).read();
+    let backend = Backend::open(config).inspect_err(|_| {
+        if let Some(failure) = &capture_failure {
+            warn(&failure.describe());
+        }
+    })?;
     let venture = &config.venture;
     let (output, _) = backend.call::<ListSessions>(&json!({ "venture": venture, "limit": 200 }), None)?;
     let place = match (&config.server, &config.database_url) {
@@ -32,8 +38,10 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             .take(10)
             .map(|session| format!("  {}  {} in {}", session.id, session.agent, session.repo)),
     );
+    lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
     let data = json!({
         "version": VERSION, "store": place, "venture": venture, "active_sessions": output.sessions,
+        "capture_failure": capture_failure,
     });
     Ok(Answer::new(data, lines.join("\n")))
 }

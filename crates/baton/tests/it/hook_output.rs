@@ -44,13 +44,25 @@ fn output_of_any_size_is_stored_and_comes_back() {
 }
 
 #[test]
-fn output_that_is_too_large_is_refused_whole() {
-    let hooked = Hooked::new();
-    let finished = hooked.call(&["post-tool-use"], &vec![b' '; 66 * 1024 * 1024]);
-    assert_eq!(finished.stdout, "");
-    let message = hooked.troubles()[0]["message"].clone();
-    assert!(message.as_str().unwrap().contains("larger than"), "{message}");
-    assert_eq!(hooked.queue(), [0; 4]);
+fn output_over_the_limit_leaves_an_observation_that_says_so() {
+    for hooked in Hooked::each() {
+        let mut report = hooked.claude("PostToolUse", json!({ "tool_name": "Read", "tool_use_id": "" }));
+        report["tool_input"] = json!({ "file_path": "/srv/huge.bin" });
+        report["tool_response"] = json!({ "file": { "content": "x".repeat(66 * 1024 * 1024) } });
+        // Some agents send it after the output.
+        report["tool_use_id"] = json!("toolu_after");
+        hooked.hook("post-tool-use", &report);
+        assert_eq!((hooked.work(), hooked.troubles()), (1, Vec::new()));
+        let seen = hooked.observations().remove(0);
+        assert_eq!((&seen["tool_name"], &seen["files"]), (&json!("Read"), &json!(["/srv/huge.bin"])));
+        let raw = hooked.raw(&seen);
+        assert_eq!(raw["tool_input"], json!({ "file_path": "/srv/huge.bin" }));
+        let said = raw["tool_response"].as_str().unwrap();
+        let bytes = report.to_string().len().to_string();
+        assert!(said.contains("not kept") && said.contains(&bytes), "{said}");
+        let blobs = crate::hooked::files_below(&hooked.home.data_dir().join("blobs"));
+        assert!(blobs.is_empty(), "{blobs:?}");
+    }
 }
 
 /// Escapes of terminals, NULs, halves of characters: agents cut output where they like.

@@ -52,8 +52,9 @@ fn what_waited_for_a_locked_database_is_stored_by_the_next_hooks_once() {
             });
         }
     });
-    assert!(hooked.spilled().is_empty(), "{:?}", hooked.spilled());
-    assert_eq!((hooked.queue(), hooked.work()), ([5, 0, 0, 0], 5));
+    // A hook that meets another one that replays spools its own report behind it.
+    assert_eq!(hooked.queue()[0] as usize + hooked.spilled().len(), 5, "{:?}", hooked.troubles());
+    assert_eq!((hooked.work(), hooked.spilled().len()), (5, 0));
     assert_eq!(said(&hooked), ["0", "1", "2", "3", "waits"]);
     assert_eq!(hooked.sessions().len(), 1);
 }
@@ -122,27 +123,6 @@ fn what_was_stored_but_not_removed_is_not_stored_twice() {
         hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].as_array().unwrap().len(),
         1
     );
-}
-
-#[test]
-fn what_an_earlier_version_kept_and_began_to_store_is_stored() {
-    let (hooked, waiting) = chat_waits();
-    for path in &waiting[2..] {
-        std::fs::remove_file(path).unwrap();
-    }
-    // One kept a report alone and renamed it while it was stored, one kept it inside its label.
-    let (_, report) = kept(&waiting[0]);
-    std::fs::write(waiting[0].with_extension("taking"), report.to_string()).unwrap();
-    std::fs::remove_file(&waiting[0]).unwrap();
-    let (mut label, report) = kept(&waiting[1]);
-    label["report"] = report;
-    std::fs::write(waiting[1].with_extension("json"), label.to_string()).unwrap();
-    std::fs::remove_file(&waiting[1]).unwrap();
-    hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
-    assert!(hooked.spilled().is_empty());
-    hooked.hook("pre-compact", &hooked.claude("PreCompact", json!({})));
-    let saved = hooked.data(&["checkpoint", "load", "--session", crate::hooked::CHAT]);
-    assert_eq!(saved["context"]["prompts"], json!(["Make it fast"]));
 }
 
 /// The label and the report of a file that waits.
@@ -215,9 +195,14 @@ fn who_stays_stores_what_waits_within_seconds() {
 fn a_file_that_is_no_report_holds_nothing_up() {
     let (hooked, waiting) = chat_waits();
     let folder = waiting[0].parent().unwrap();
-    std::fs::write(folder.join("00000000000000000001-1.json"), b"{\"event\": \"stop\"").unwrap();
-    std::fs::write(folder.join("00000000000000000002-1.json"), json!({ "event": "gone" }).to_string())
-        .unwrap();
+    std::fs::write(folder.join("00000000000000000001-1-1.report"), b"{\"event\": \"stop\"").unwrap();
+    let (head, _) = kept(&waiting[0]);
+    let unknown = with(head, json!({ "key": "hook-2-1" }));
+    std::fs::write(
+        folder.join("00000000000000000002-2-1.report"),
+        format!("{unknown}\n{}", json!({ "event": "gone" })),
+    )
+    .unwrap();
     assert_eq!(hooked.work(), 2);
     let refused: Vec<_> = hooked.spilled().iter().map(|path| path.extension().unwrap().to_owned()).collect();
     assert_eq!(refused, ["refused", "refused"]);

@@ -1,5 +1,6 @@
 //! `baton worker …`: a process in the background that turns what hooks captured into observations.
 
+mod autostart;
 mod client;
 mod process;
 mod seat;
@@ -9,6 +10,7 @@ use clap::{Args, Subcommand};
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
+pub(crate) use autostart::{announce_server, start_if_absent};
 pub(crate) use client::health;
 pub(crate) use process::{run_once as drain, spawn_beside};
 pub(crate) use seat::{Occupancy, Seat, socket_of};

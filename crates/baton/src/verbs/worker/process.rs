@@ -2,13 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use baton_app::maintenance::Cleanup;
-use baton_app::{App, operation};
+use baton_app::App;
 use baton_server::LocalServer;
 use baton_store::{QueueWatch, Threads};
 use baton_worker::{Worker, WorkerConfig, WorkerHandle};
@@ -24,6 +23,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::{take_in_now_and_then, take_in_reports};
+use crate::maintenance::clean_up_every_minute;
 use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
 
@@ -37,8 +37,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A log that is longer is put aside by the next start, and a new one begun.
 const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
 /// What a worker in the background logs when nothing else is set.
-const WORKER_LOG: &str = "warn,baton_worker=info";
-const CLEANUP_EVERY: Duration = Duration::from_secs(60);
+const WORKER_LOG: &str = "warn,baton_worker=info,baton::verbs::worker=info";
 
 fn failed(message: impl Into<String>) -> Failure {
     Failure::new(Exit::Failure, "worker_failed", message)
@@ -51,26 +50,7 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     if let Some(answer) = answered(config, Instant::now() + PATIENCE, "worker already runs")? {
         return Ok(answer);
     }
-    let log = folder.logs().join("worker.log");
-    let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
-    baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
-    if std::fs::metadata(&log).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
-        std::fs::rename(&log, log.with_extension("log.1")).map_err(unwritable)?;
-    }
-    let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
-    let errors = output.try_clone().map_err(unwritable)?;
-    let begun_at = output.metadata().map_err(unwritable)?.len();
-    let program = std::env::current_exe().map_err(|error| failed(format!("this program: {error}")))?;
-    let mut child = Command::new(program)
-        .args(["worker", "run", "--detached", "--data-dir"])
-        .arg(&config.data_dir)
-        // Its log is a file of its own: it says what was done, unless somebody wants it otherwise.
-        .args(if config.is_set("log.level") { &[][..] } else { &["--log", WORKER_LOG] })
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(errors)
-        .spawn()
-        .map_err(|error| failed(format!("the worker could not be started: {error}")))?;
+    let Started { mut child, log, begun_at } = spawn_detached(config, &folder)?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if health(&folder.worker_socket()).is_ok()
@@ -89,6 +69,39 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
         std::thread::sleep(LOOK_EVERY);
     }
     Err(failed("the worker does not answer").hint(format!("{} may say why", log.display())))
+}
+
+/// A worker process that was just started.
+pub(super) struct Started {
+    child: Child,
+    log: PathBuf,
+    /// Size of the log before the process wrote to it.
+    begun_at: u64,
+}
+
+/// Starts a worker process apart from this one, with a log of its own, and does not wait for it.
+pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Started, Failure> {
+    let log = folder.logs().join("worker.log");
+    let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
+    baton_store::make_folder(&folder.logs()).map_err(unwritable)?;
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
+        std::fs::rename(&log, log.with_extension("log.1")).map_err(unwritable)?;
+    }
+    let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
+    let errors = output.try_clone().map_err(unwritable)?;
+    let begun_at = output.metadata().map_err(unwritable)?.len();
+    let program = std::env::current_exe().map_err(|error| failed(format!("this program: {error}")))?;
+    let child = Command::new(program)
+        .args(["worker", "run", "--detached", "--data-dir"])
+        .arg(&config.data_dir)
+        // Its log is a file of its own: it says what was done, unless somebody wants it otherwise.
+        .args(if config.is_set("log.level") { &[][..] } else { &["--log", WORKER_LOG] })
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .spawn()
+        .map_err(|error| failed(format!("the worker could not be started: {error}")))?;
+    Ok(Started { child, log, begun_at })
 }
 
 /// What a process that ended wrote to its log as the reason: its error, or else its last line.
@@ -196,7 +209,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
 /// Does what is due now, on this thread.
 pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
-    take_in_reports(&app, &config.data_dir);
+    take_in_reports(&app, config);
     let drained = worker_on(&app, config).run_once()?;
     let mut text = format!(
         "{} observations, {} summaries, {} waiting again, {} given up",
@@ -252,14 +265,16 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         if !detached {
             note(&format!("worker runs (PID: {}), socket {}", std::process::id(), seat.socket().display()));
         }
-        let cleaner = tokio::spawn(clean_up_now_and_then(app.clone()));
-        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.data_dir.clone()));
+        let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
+        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.clone()));
         let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
         let (watching, asked) = (app.clone(), stop.clone());
         let leave = async move {
             tokio::select! {
-                () = asked.heard() => {}
-                () = until_idle(&watching, &handle, idle) => tracing::info!("nobody needed the worker; leaving"),
+                () = asked.heard() => tracing::info!("worker exits: it was told to stop"),
+                () = until_idle(&watching, &handle, idle) => {
+                    tracing::info!(idle_minutes = idle.as_secs() / 60, "worker exits: it was idle");
+                }
             }
         };
         let stopped = tokio::select! {
@@ -323,15 +338,5 @@ async fn until_idle(app: &App, handle: &WorkerHandle, idle: Duration) {
         if handle.is_idle(app.now(), idle) {
             return;
         }
-    }
-}
-
-/// Gives up silent sessions, drops old logs, keys and raw output: every minute, by one process of all that share the store.
-async fn clean_up_now_and_then(app: App) {
-    let mut minutes = tokio::time::interval(CLEANUP_EVERY);
-    loop {
-        minutes.tick().await;
-        let Ok(call) = app.own_call() else { continue };
-        app.call(operation::<Cleanup>(), call, json!({ "unless_within_seconds": 50 })).await;
     }
 }

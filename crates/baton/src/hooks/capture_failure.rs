@@ -1,0 +1,204 @@
+//! The record of reports that hooks could not keep in the data folder: since when, how many, and why.
+//!
+//! It is a file in the data folder or, where that cannot be written, in the fallback folder. On a full disk an empty file can
+//! often still be created: it then says with its time since when reports are lost.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use baton_app::{Clock, SystemClock};
+use baton_core::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::fallback::FallbackFolder;
+use crate::data_dir::DataDir;
+
+const FILE_NAME: &str = "capture-failures.log";
+/// A record that is longer is not added to: it says since when, and that many reports failed.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// What became of a report that the data folder could not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// It is in the fallback folder.
+    KeptElsewhere,
+    /// It is nowhere.
+    Lost,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    at: Timestamp,
+    event: String,
+    outcome: Outcome,
+    message: String,
+}
+
+/// Reports that the data folder could not take, until they were told of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CaptureFailure {
+    /// When the first of them failed.
+    pub(crate) since: Timestamp,
+    /// When the last of them failed.
+    pub(crate) last_at: Timestamp,
+    /// Number of lost reports. More may be lost when not even that could be written down.
+    pub(crate) lost: usize,
+    /// Number of reports that were kept in the fallback folder.
+    pub(crate) kept_elsewhere: usize,
+    /// Why the last of them failed.
+    pub(crate) message: String,
+}
+
+impl CaptureFailure {
+    /// Says it in one sentence.
+    pub(crate) fn describe(&self) -> String {
+        let Self { since, last_at, lost, kept_elsewhere, message } = self;
+        format!(
+            "hook reports could not be kept in the data folder from {since} to {last_at}: {lost} lost, \
+             {kept_elsewhere} kept in the temporary folder ({message})"
+        )
+    }
+}
+
+/// The record of one data folder.
+#[derive(Debug)]
+pub(crate) struct CaptureFailures {
+    in_data_folder: PathBuf,
+    fallback: FallbackFolder,
+}
+
+impl CaptureFailures {
+    pub(crate) fn of(data_dir: &Path) -> Self {
+        let in_data_folder = DataDir::at(data_dir).logs().join(FILE_NAME);
+        Self { in_data_folder, fallback: FallbackFolder::of(data_dir) }
+    }
+
+    /// Writes down that a report could not be kept, wherever that can be written.
+    pub(crate) fn record(&self, event: &str, outcome: Outcome, message: &str) {
+        let line =
+            Line { at: SystemClock.now(), event: event.to_owned(), outcome, message: message.to_owned() };
+        if append(&self.in_data_folder, &line).is_ok() {
+            return;
+        }
+        let in_fallback = self.fallback.create().map(|folder| folder.join(FILE_NAME));
+        if in_fallback.as_ref().is_ok_and(|file| append(file, &line).is_ok()) {
+            return;
+        }
+        // Where not even an empty file can be made there is no place to say it.
+        let _ = open(&self.in_data_folder).or_else(|_| open(&in_fallback?));
+    }
+
+    /// Reads what was recorded since the record was last cleared.
+    pub(crate) fn read(&self) -> Option<CaptureFailure> {
+        self.files().iter().filter_map(|file| read(file)).reduce(|one, other| {
+            let last = if one.last_at < other.last_at { &other } else { &one };
+            CaptureFailure {
+                since: one.since.min(other.since),
+                last_at: last.last_at,
+                lost: one.lost + other.lost,
+                kept_elsewhere: one.kept_elsewhere + other.kept_elsewhere,
+                message: last.message.clone(),
+            }
+        })
+    }
+
+    /// Clears the record, once it was told of.
+    pub(crate) fn clear(&self) {
+        for file in self.files() {
+            // One that stays is told of again.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let fallback = self.fallback.existing().map(|folder| folder.join(FILE_NAME));
+        [Some(self.in_data_folder.clone()), fallback].into_iter().flatten().collect()
+    }
+}
+
+/// Opens a record, making an empty one when it is missing.
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        baton_store::make_folder(folder)?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+fn append(path: &Path, line: &Line) -> io::Result<()> {
+    let marker = read_marker(path);
+    let is_new = !path.exists();
+    let mut file = open(path)?;
+    if file.metadata()?.len() > MAX_BYTES {
+        return Ok(());
+    }
+    let mut text = String::new();
+    for line in marker.iter().chain([line]) {
+        text.push_str(&serde_json::to_string(line)?);
+        text.push('\n');
+    }
+    file.write_all(text.as_bytes()).inspect_err(|_| {
+        // An empty file says that reports are lost, which is not known yet.
+        if is_new {
+            let _ = std::fs::remove_file(path);
+        }
+    })
+}
+
+/// Reads a file that could be made but not written: its time is that of the first lost report.
+fn read_marker(path: &Path) -> Option<Line> {
+    let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.len() == 0)?;
+    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+    let at = Timestamp::from_millis(i64::try_from(since).ok()?);
+    let message = "the disk is full".to_owned();
+    Some(Line { at, event: "hook".to_owned(), outcome: Outcome::Lost, message })
+}
+
+fn read(path: &Path) -> Option<CaptureFailure> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let written = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let lines: Vec<Line> = read_marker(path).into_iter().chain(written).collect();
+    let (first, last) = (lines.first()?, lines.last()?);
+    let count = |outcome| lines.iter().filter(|line| line.outcome == outcome).count();
+    Some(CaptureFailure {
+        since: first.at,
+        last_at: last.at,
+        lost: count(Outcome::Lost),
+        kept_elsewhere: count(Outcome::KeptElsewhere),
+        message: last.message.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_until_they_are_cleared() {
+        let home = tempfile::tempdir().unwrap();
+        let failures = CaptureFailures::of(home.path());
+        assert_eq!(failures.read(), None);
+        failures.record("stop", Outcome::Lost, "first");
+        failures.record("stop", Outcome::KeptElsewhere, "second");
+        let read = failures.read().unwrap();
+        assert_eq!((read.lost, read.kept_elsewhere, read.message.as_str()), (1, 1, "second"));
+        assert!(read.since <= read.last_at);
+        failures.clear();
+        assert_eq!(failures.read(), None);
+    }
+
+    #[test]
+    fn an_empty_file_says_since_when() {
+        let home = tempfile::tempdir().unwrap();
+        let failures = CaptureFailures::of(home.path());
+        std::fs::create_dir(home.path().join("logs")).unwrap();
+        std::fs::write(home.path().join("logs").join(FILE_NAME), "").unwrap();
+        let read = failures.read().unwrap();
+        assert_eq!((read.lost, read.message.as_str()), (1, "the disk is full"));
+        failures.record("stop", Outcome::Lost, "later");
+        let later = failures.read().unwrap();
+        assert_eq!((later.since, later.lost, later.message.as_str()), (read.since, 2, "later"));
+    }
+}

@@ -1,0 +1,36 @@
+//! Maintenance that every process with an open store does while it runs: `serve`, the worker and `mcp`.
+
+use std::time::Duration;
+
+use baton_app::maintenance::{Cleanup, CleanupOutput};
+use baton_app::{App, operation};
+use serde_json::json;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+const INTERVAL: Duration = Duration::from_secs(60);
+/// A process does nothing when another one of the same store did the work within this time.
+const UNLESS_WITHIN_SECONDS: u32 = 50;
+
+/// Runs retention and removes unreferenced files once a minute, the first time after `first_after`. Of all processes that share
+/// a store, one does the work.
+pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
+    let mut minutes = interval_at(Instant::now() + first_after, INTERVAL);
+    minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        minutes.tick().await;
+        let mut params = json!({ "unless_within_seconds": UNLESS_WITHIN_SECONDS });
+        loop {
+            let Ok(call) = app.own_call() else { break };
+            let reply = app.call(operation::<Cleanup>(), call, params).await;
+            let done: CleanupOutput = serde_json::from_str(&reply.body).unwrap_or_default();
+            if done != (CleanupOutput { ran: done.ran, ..CleanupOutput::default() }) {
+                tracing::info!(?done, "cleaned up");
+            }
+            if !done.more {
+                break;
+            }
+            // The turn is this process's until everything is done.
+            params = json!({});
+        }
+    }
+}

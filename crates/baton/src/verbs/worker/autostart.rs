@@ -1,0 +1,111 @@
+//! Starting a worker from a hook, when none runs.
+//!
+//! The usual case, a worker that runs, costs a hook three system calls. Of many hooks that find none, one starts it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::process::spawn_detached;
+use super::seat::{Occupancy, Seat, socket_of};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::output::Failure;
+
+/// Shortest time between two starts, so that a worker that fails at once is not started by every hook.
+const START_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Starts a worker in the background unless one runs, a server works on the same data folder, or one was started a moment
+/// ago. Does not wait for it.
+pub(crate) fn start_if_absent(config: &Config) {
+    if !config.worker_autostart || config.server.is_some() {
+        return;
+    }
+    let folder = DataDir::at(&config.data_dir);
+    if Seat::occupancy(&config.data_dir) != Occupancy::Free || is_locked(&folder.server_lock()) {
+        return;
+    }
+    // The report is stored or spooled already, and doctor says why no worker can be started; the next hook tries again.
+    if let Err(failure) = start(config) {
+        tracing::debug!(error = failure.message, "cannot start a worker");
+    }
+}
+
+fn start(config: &Config) -> Result<(), Failure> {
+    let folder = DataDir::open(&config.data_dir)?;
+    socket_of(&folder)?;
+    // Held until the worker is started.
+    let Some(_turn) = take_turn(&folder.worker_start()).unwrap_or_default() else { return Ok(()) };
+    spawn_detached(config, &folder).map(|_| ())
+}
+
+/// Takes the right to start a worker; none while another process has it, or had it a moment ago.
+fn take_turn(path: &Path) -> io::Result<Option<File>> {
+    let options = |is_new| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(is_new).mode(0o600);
+        options
+    };
+    let (file, is_new) = match options(true).open(path) {
+        Ok(file) => (file, true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (options(false).open(path)?, false),
+        Err(error) => return Err(error),
+    };
+    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    let now = SystemTime::now();
+    // A time in the future is no reason to wait for it.
+    let is_recent = now.duration_since(file.metadata()?.modified()?).is_ok_and(|age| age < START_INTERVAL);
+    if is_recent && !is_new {
+        return Ok(None);
+    }
+    file.set_modified(now)?;
+    Ok(Some(file))
+}
+
+/// Says that this process runs a worker in a server, until the file is dropped. Several servers may share a data folder.
+pub(crate) fn announce_server(folder: &DataDir) -> Option<File> {
+    let path = folder.server_lock();
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).ok()?;
+    file.lock_shared().ok()?;
+    Some(file)
+}
+
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_given_once_until_some_time_has_passed() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("worker.start");
+        let first = take_turn(&path).unwrap();
+        assert!(first.is_some());
+        assert!(take_turn(&path).unwrap().is_none(), "another process has it");
+        drop(first);
+        assert!(take_turn(&path).unwrap().is_none(), "another process had it a moment ago");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        for at in [SystemTime::now() - START_INTERVAL, SystemTime::now() + 10 * START_INTERVAL] {
+            file.set_modified(at).unwrap();
+            assert!(take_turn(&path).unwrap().is_some());
+        }
+    }
+
+    #[test]
+    fn a_server_is_noticed_while_it_holds_its_lock() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = DataDir::at(home.path());
+        assert!(!is_locked(&folder.server_lock()));
+        let servers = [announce_server(&folder).unwrap(), announce_server(&folder).unwrap()];
+        assert!(is_locked(&folder.server_lock()));
+        drop(servers);
+        assert!(!is_locked(&folder.server_lock()));
+    }
+}
