@@ -35,7 +35,7 @@ impl Afterthoughts {
         }
         drop(store.write::<(), StoreError, _>(Durability::Lazy, move |tx| {
             let written = left.iter().try_for_each(|afterthought| afterthought.write(tx));
-            written.inspect_err(|error| tracing::warn!(%error, "an afterthought was not written"))
+            written.inspect_err(|error| tracing::warn!(%error, "deferred update failed"))
         }));
     }
 }

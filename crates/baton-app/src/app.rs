@@ -1,20 +1,22 @@
 //! The one way in: authorise, validate, scan for secrets, begin, claim the key, run, record, commit, log.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use baton_core::observation::without_private;
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, secrets};
-use baton_store::{SpillFolder, Store, StoreError};
+use baton_store::{Durability, ReleasedReserve, SpillFolder, Store, StoreError};
 use serde_json::{Value, json};
 
+use crate::after_transaction::{AfterTransaction, report_removal};
 use crate::afterthought::Afterthoughts;
 use crate::call::{Call, Face, Reply};
-use crate::checkpoint::{MakeRoom, TakeIn, TakeInOutput};
+use crate::checkpoint::{TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
 use crate::observation::Intake;
 use crate::open_call::{Answered, OpenCall, Turn, store_error};
-use crate::operation::{AnyOperation, operation as typed, request_id};
+use crate::operation::{AnyOperation, Attempt, operation as typed, request_id, store_fault};
 use crate::prepare::{MAX_MESSAGE, clip};
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
@@ -31,6 +33,29 @@ pub(crate) struct Inner {
     clock: Box<dyn Clock>,
     pub(crate) surroundings: Arc<Surroundings>,
     log: RequestLog,
+    write_probe: WriteProbe,
+}
+
+/// Remembers when the readiness check last wrote successfully, so that frequent checks do not all write.
+#[derive(Default)]
+struct WriteProbe(Mutex<Option<Instant>>);
+
+impl WriteProbe {
+    /// How long a successful write counts.
+    const GOOD_FOR: Duration = Duration::from_secs(2);
+
+    fn is_recent(&self) -> bool {
+        let at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        at.is_some_and(|at| at.elapsed() < Self::GOOD_FOR)
+    }
+
+    fn succeeded(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn failed(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 impl fmt::Debug for App {
@@ -50,7 +75,8 @@ impl App {
     ) -> Self {
         let sequence = Mutex::new(UlidSequence::new());
         let surroundings = Arc::new(Surroundings { settings, entropy: Box::new(entropy), sequence });
-        Self { inner: Arc::new(Inner { store, clock: Box::new(clock), surroundings, log }) }
+        let write_probe = WriteProbe::default();
+        Self { inner: Arc::new(Inner { store, clock: Box::new(clock), surroundings, log, write_probe }) }
     }
 
     /// The store behind the operations.
@@ -73,10 +99,28 @@ impl App {
         self.inner.clock.now()
     }
 
-    /// Tells whether calls can be served: the store answers.
+    /// Checks that calls can be served: the store answers reads and accepts writes.
     pub async fn ready(&self) -> Result<(), Fault> {
-        let looked: Result<(), Failed> = self.inner.store.read(|tx| Ok(tx.requests(1).map(|_| ())?)).await;
-        looked.map_err(|Failed(fault)| fault)
+        let read: Result<(), Failed> = self.inner.store.read(|tx| Ok(tx.requests(1).map(|_| ())?)).await;
+        read.map_err(|Failed(fault)| fault)?;
+        if self.inner.write_probe.is_recent() {
+            return Ok(());
+        }
+        if let Some(blobs) = self.settings().checkpoints.vault.blobs() {
+            blobs.check_writable().map_err(store_fault)?;
+        }
+        let now = self.now();
+        // One row that is overwritten each time, without an fsync.
+        let written: Result<bool, Failed> = self
+            .inner
+            .store
+            .write(Durability::Lazy, move |tx| {
+                Ok(tx.take_turn("readiness probe", now, Timestamp::from_millis(i64::MAX))?)
+            })
+            .await;
+        written.map_err(|Failed(fault)| fault)?;
+        self.inner.write_probe.succeeded();
+        Ok(())
     }
 
     /// Gives 128 random bits.
@@ -130,6 +174,7 @@ impl App {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, _) => pending.await.map_err(|Failed(fault)| fault),
         };
+        self.remove_unused_blobs(&open, is_stored(&answer)).await;
         let turn = Turn::after(&answer);
         (open.close(answer), turn)
     }
@@ -142,6 +187,7 @@ impl App {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, _) => pending.wait().map_err(|Failed(fault)| fault),
         };
+        self.remove_unused_blobs_blocking(&open, is_stored(&answer));
         let turn = Turn::after(&answer);
         (open.close(answer), turn)
     }
@@ -164,9 +210,12 @@ impl App {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, fallback) => {
                 let mut answer = pending.await;
-                if let Some(make_room) = self.making_room(operation, &answer) {
-                    self.submit_internal(&make_room).await;
-                    answer = (fallback.again)().await;
+                if let Some(retry) = self.retry(operation, &answer) {
+                    self.remove_unused_blobs(&open, false).await;
+                    answer = (fallback.again)(retry.attempt).await;
+                    self.remove_unused_blobs(&open, is_stored(&answer)).await;
+                } else {
+                    self.remove_unused_blobs(&open, is_stored(&answer)).await;
                 }
                 answer.or_else(|Failed(fault)| (fallback.rescue)(fault))
             }
@@ -201,9 +250,12 @@ impl App {
             Answered::Refused(fault) => Err(fault),
             Answered::Waiting(pending, fallback) => {
                 let mut answer = pending.wait();
-                if let Some(make_room) = self.making_room(operation, &answer) {
-                    self.submit_internal_blocking(&make_room);
-                    answer = (fallback.again)().wait();
+                if let Some(retry) = self.retry(operation, &answer) {
+                    self.remove_unused_blobs_blocking(&open, false);
+                    answer = (fallback.again)(retry.attempt).wait();
+                    self.remove_unused_blobs_blocking(&open, is_stored(&answer));
+                } else {
+                    self.remove_unused_blobs_blocking(&open, is_stored(&answer));
                 }
                 answer.or_else(|Failed(fault)| (fallback.rescue)(fault))
             }
@@ -221,19 +273,35 @@ impl App {
         self.internal(typed::<TakeIn>())
     }
 
-    /// The call that makes room on a full disk, if that is what the operation failed by.
-    fn making_room(
-        &self,
-        operation: &'static dyn AnyOperation,
-        answer: &Result<Stored, Failed>,
-    ) -> Option<InternalCall> {
-        match answer {
-            Err(Failed(fault))
-                if operation.makes_room() && matches!(store_error(fault), Some(StoreError::Full)) =>
-            {
-                self.internal(typed::<MakeRoom>())
+    /// Decides whether a call that failed is run once more: on a full disk with the disk reserve released, and on a new
+    /// snapshot when a blob was missing, since its row may have been deleted after the read began.
+    fn retry(&self, operation: &'static dyn AnyOperation, answer: &Result<Stored, Failed>) -> Option<Retry> {
+        let Err(Failed(fault)) = answer else { return None };
+        let error = store_error(fault)?;
+        self.inner.write_probe.failed();
+        match error {
+            StoreError::Full if operation.frees_space() => Some(Retry {
+                attempt: Attempt::Second { is_disk_full: true },
+                _reserve: self.inner.store.release_reserve(),
+            }),
+            StoreError::BlobMissing { .. } => {
+                Some(Retry { attempt: Attempt::Second { is_disk_full: false }, _reserve: None })
             }
             _ => None,
+        }
+    }
+
+    async fn remove_unused_blobs(&self, open: &OpenCall, is_committed: bool) {
+        let blobs = self.settings().checkpoints.vault.blobs();
+        if let Some(removal) = open.after.finish(is_committed, &self.inner.store, blobs) {
+            report_removal(removal.await);
+        }
+    }
+
+    fn remove_unused_blobs_blocking(&self, open: &OpenCall, is_committed: bool) {
+        let blobs = self.settings().checkpoints.vault.blobs();
+        if let Some(removal) = open.after.finish(is_committed, &self.inner.store, blobs) {
+            report_removal(removal.wait());
         }
     }
 
@@ -325,6 +393,7 @@ impl App {
             logs_with_effect: false,
             is_attempt: false,
             afterthoughts: Afterthoughts::default(),
+            after: AfterTransaction::default(),
             turn: Turn::Come,
         }
     }
@@ -351,6 +420,18 @@ async fn submit_aside(
         tracing::error!(%error, "a thread could not be started");
     }
     receiver.await.ok()
+}
+
+/// Returns true when the effect of a call is in the database: a refusal that is kept for replays has none.
+fn is_stored<E>(answer: &Result<Stored, E>) -> bool {
+    answer.as_ref().is_ok_and(|stored| stored.error.is_none())
+}
+
+/// A second run of a call.
+struct Retry {
+    attempt: Attempt,
+    /// Held until the second run has ended and its unused blobs are removed.
+    _reserve: Option<ReleasedReserve>,
 }
 
 /// A call that nobody from outside made.

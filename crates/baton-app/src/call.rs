@@ -1,7 +1,7 @@
 //! A call as it enters, and the reply as it leaves.
 
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::observation::LargeOutput;
 
@@ -56,6 +56,13 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns true when the error says that repeating the request does not help until a person has done something, such as
+    /// freeing disk space.
+    pub fn must_not_retry(&self) -> bool {
+        let body = || serde_json::from_str::<Value>(&self.body).ok();
+        self.error.is_some() && body().is_some_and(|body| body["details"]["retryable"] == false)
+    }
+
     /// Makes the reply of a fault. Its cause stays inside.
     pub fn fault(fault: &Fault, correlation_id: CorrelationId) -> Self {
         Self {

@@ -4,6 +4,7 @@
 //! MCP, CLI, hooks, worker) enters through [`App::call`], which does once what each call needs. Nothing here knows
 //! of HTTP, MCP, a command line, SQL or git.
 
+mod after_transaction;
 mod afterthought;
 mod app;
 mod call;

@@ -6,10 +6,11 @@ use baton_core::{ErrorCode, Fault, RequestRecord, Timestamp};
 use baton_store::{Durability, Pending, Store, StoreError, Tx};
 use serde_json::Value;
 
+use crate::after_transaction::AfterTransaction;
 use crate::afterthought::Afterthoughts;
 use crate::app::App;
 use crate::call::{Call, Reply};
-use crate::operation::{Context, Effect, Operation};
+use crate::operation::{Attempt, Context, Effect, Operation};
 use crate::prepare::{MAX_MESSAGE, Prepared, clip, prepare};
 use crate::transact::{Failed, Stored, Surroundings};
 
@@ -23,8 +24,8 @@ pub enum Answered {
 /// What a call can still do when the store failed it.
 #[doc(hidden)]
 pub struct Fallback {
-    /// The same work once more.
-    pub(crate) again: Box<dyn FnOnce() -> Pending<Stored, Failed> + Send>,
+    /// Submits the same work once more.
+    pub(crate) again: Box<dyn FnOnce(Attempt) -> Pending<Stored, Failed> + Send>,
     /// An answer without the store.
     pub(crate) rescue: Box<dyn FnOnce(Fault) -> Result<Stored, Fault> + Send>,
 }
@@ -42,6 +43,8 @@ pub struct OpenCall {
     pub(crate) is_attempt: bool,
     /// What is written once the answer is there.
     pub(crate) afterthoughts: Afterthoughts,
+    /// What is done outside the database when the transaction has ended.
+    pub(crate) after: AfterTransaction,
     /// Whether it may write.
     pub(crate) turn: Turn,
 }
@@ -77,7 +80,7 @@ impl OpenCall {
         let surroundings = &self.app.inner.surroundings;
         let context = Context {
             store: Some(store),
-            ..surroundings.context(&self.call, self.started_at, &self.afterthoughts)
+            ..surroundings.context(&self.call, self.started_at, &self.afterthoughts, &self.after)
         };
         let prepared = match prepare::<O>(&self.call, &context, params) {
             Ok(prepared) => prepared,
@@ -88,11 +91,11 @@ impl OpenCall {
         let fallback = Fallback {
             again: Box::new({
                 let submission = submission.clone();
-                move || submission.enqueue()
+                move |attempt| submission.enqueue(attempt)
             }),
             rescue: rescued,
         };
-        Answered::Waiting(submission.enqueue(), fallback)
+        Answered::Waiting(submission.enqueue(Attempt::First), fallback)
     }
 
     fn submission<O: Operation>(&self, prepared: Arc<Prepared<O::Params>>) -> Submission<O> {
@@ -103,6 +106,7 @@ impl OpenCall {
             now: self.started_at,
             prepared,
             afterthoughts: self.afterthoughts.clone(),
+            after: self.after.clone(),
             turn: self.turn,
             log: match &self.record {
                 Some(_) if self.logs_with_effect && O::TELLS_OF_ITSELF => Log::Needless,
@@ -175,6 +179,7 @@ struct Submission<O: Operation> {
     now: Timestamp,
     prepared: Arc<Prepared<O::Params>>,
     afterthoughts: Afterthoughts,
+    after: AfterTransaction,
     turn: Turn,
     log: Log,
 }
@@ -199,6 +204,7 @@ impl<O: Operation> Clone for Submission<O> {
             now: self.now,
             prepared: self.prepared.clone(),
             afterthoughts: self.afterthoughts.clone(),
+            after: self.after.clone(),
             turn: self.turn,
             log: self.log.clone(),
         }
@@ -206,14 +212,15 @@ impl<O: Operation> Clone for Submission<O> {
 }
 
 impl<O: Operation> Submission<O> {
-    fn enqueue(&self) -> Pending<Stored, Failed> {
-        let Self { store, surroundings, call, now, prepared, afterthoughts, turn, log } = self.clone();
+    fn enqueue(&self, attempt: Attempt) -> Pending<Stored, Failed> {
+        let Self { store, surroundings, call, now, prepared, afterthoughts, after, turn, log } = self.clone();
         let work = move |tx: &mut dyn Tx| {
             if turn == Turn::Behind && O::EFFECT == Effect::Write {
                 let message = "what waits beside the database comes first".to_owned();
                 return Err(StoreError::Unavailable { message, source: None }.into());
             }
-            let mut stored = surroundings.transact::<O>(&call, now, &prepared, &afterthoughts, tx)?;
+            let context = Context { attempt, ..surroundings.context(&call, now, &afterthoughts, &after) };
+            let mut stored = surroundings.transact::<O>(&context, &prepared, tx)?;
             if let Log::WithEffect(record) = &log {
                 tx.log_request(&surroundings.filled_in(record, &stored)?)?;
             }

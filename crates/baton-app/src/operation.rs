@@ -10,9 +10,11 @@ use baton_store::{SpillFolder, Store, StoreError, Tx};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use crate::after_transaction::AfterTransaction;
 use crate::afterthought::{Afterthought, Afterthoughts};
 use crate::clock::Entropy;
 use crate::observation::LargeOutput;
@@ -62,8 +64,9 @@ pub trait Operation: Send + Sync + 'static {
     const DESTRUCTIVE: bool = false;
     /// Whether checkpoints that wait beside the database are taken in before it runs.
     const MEETS_WAITING: bool = false;
-    /// Whether checkpoints may be dropped for it when the disk is full.
-    const MAKES_ROOM: bool = false;
+    /// If true, the operation frees at least as much space as it takes when [`Context::must_free_space`] is set, and is run
+    /// once more, with the disk reserve released, after it failed because the disk is full.
+    const FREES_SPACE: bool = false;
     /// How many bytes a request for it may have.
     const MAX_REQUEST_BYTES: usize = 1024 * 1024;
     /// What is done about secrets in its parameters.
@@ -122,11 +125,32 @@ pub struct Context<'a> {
     pub(crate) entropy: &'a dyn Entropy,
     pub(crate) sequence: &'a Mutex<UlidSequence>,
     pub(crate) afterthoughts: &'a Afterthoughts,
+    /// What is done outside the database when the transaction has ended.
+    pub(crate) after: &'a AfterTransaction,
+    /// Which run of the call this is.
+    pub(crate) attempt: Attempt,
     /// The store, while something is made ready; inside a transaction there is only the transaction.
     pub(crate) store: Option<&'a Store>,
 }
 
+/// Which run of a call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// The first run.
+    First,
+    /// The second run, after the disk was full or a blob was missing.
+    Second {
+        /// Whether the disk is full.
+        is_disk_full: bool,
+    },
+}
+
 impl Context<'_> {
+    /// Returns true when the disk is full: a write must delete at least as much as it stores.
+    pub(crate) fn must_free_space(&self) -> bool {
+        self.attempt == Attempt::Second { is_disk_full: true }
+    }
+
     /// Refuses a credential that does not reach every venture, for what cannot be told apart by venture.
     pub(crate) fn require_every_venture(&self) -> Result<(), Fault> {
         match self.actor.ventures {
@@ -240,8 +264,26 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
         }
         StoreError::Busy => Fault::new(ErrorCode::Overloaded, "the database stayed busy with other writers")
             .hint("try again in a moment"),
-        StoreError::Full => Fault::new(ErrorCode::StoreUnavailable, "the disk is full; nothing was stored")
-            .hint("free some space, then try again; baton doctor shows how much is left"),
+        StoreError::Full => {
+            Fault::new(ErrorCode::StoreUnavailable, "cannot store anything: the disk is full")
+                .hint("free some space, then repeat the request; baton doctor shows how much is left")
+                .details(json!({ "reason": "disk_full", "retryable": false }))
+        }
+        StoreError::ReadOnly => {
+            Fault::new(ErrorCode::StoreUnavailable, "cannot store anything: the database is read-only")
+                .hint("make the data folder and the files in it writable, then repeat the request")
+                .details(json!({ "reason": "read_only", "retryable": false }))
+        }
+        StoreError::Folder { source, .. }
+            if matches!(
+                source.kind(),
+                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Fault::new(ErrorCode::StoreUnavailable, format!("cannot write to the data folder: {source}"))
+                .hint("make the data folder and the files in it writable, then repeat the request")
+                .details(json!({ "reason": "read_only", "retryable": false }))
+        }
         StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => {
             Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
                 .hint("baton doctor says what is wrong with it")
@@ -260,8 +302,10 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
             "the database connection failed during commit; the outcome is unknown",
         )
         .hint("send the request again with the same idempotency key: it is then done exactly once"),
-        StoreError::Corrupt { .. } => Fault::new(ErrorCode::Internal, "a stored row does not make sense")
-            .hint("baton doctor checks the database; restore a backup if it is damaged"),
+        StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => {
+            Fault::new(ErrorCode::Internal, "a stored row does not make sense")
+                .hint("baton doctor checks the database; restore a backup if it is damaged")
+        }
         StoreError::Statement { .. } | StoreError::Broken => {
             Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored")
                 .hint("the log has it under the correlation id")
@@ -286,8 +330,8 @@ pub trait AnyOperation: Send + Sync {
     fn destructive(&self) -> bool;
     /// Whether checkpoints that wait beside the database are taken in before it runs.
     fn meets_waiting(&self) -> bool;
-    /// Whether checkpoints may be dropped for it when the disk is full.
-    fn makes_room(&self) -> bool;
+    /// Whether it is run once more, with the disk reserve released, when the disk is full.
+    fn frees_space(&self) -> bool;
     /// How many bytes a request for it may have.
     fn max_request_bytes(&self) -> usize;
     /// Whether making it ready may take long.
@@ -326,8 +370,8 @@ impl<O: Operation> AnyOperation for Erased<O> {
     fn meets_waiting(&self) -> bool {
         O::MEETS_WAITING
     }
-    fn makes_room(&self) -> bool {
-        O::MAKES_ROOM
+    fn frees_space(&self) -> bool {
+        O::FREES_SPACE
     }
     fn max_request_bytes(&self) -> usize {
         O::MAX_REQUEST_BYTES

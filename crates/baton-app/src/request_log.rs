@@ -115,7 +115,12 @@ fn write(store: &Store, records: Vec<RequestRecord>) {
     let written: Result<(), StoreError> = store
         .write(Durability::Lazy, move |tx| records.iter().try_for_each(|record| tx.log_request(record)))
         .wait();
-    if let Err(error) = written {
-        tracing::warn!(%error, "calls could not be logged");
+    match written {
+        Ok(()) => {}
+        // Every call that writes says so itself; calls that only read are served as usual.
+        Err(error @ (StoreError::Full | StoreError::ReadOnly)) => {
+            tracing::debug!(%error, "cannot write the request log");
+        }
+        Err(error) => tracing::warn!(%error, "cannot write the request log"),
     }
 }

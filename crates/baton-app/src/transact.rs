@@ -8,10 +8,11 @@ use baton_core::{
 use baton_store::{Outcome, StoreError, Tx};
 use serde_json::Value;
 
+use crate::after_transaction::AfterTransaction;
 use crate::afterthought::Afterthoughts;
 use crate::call::{Call, error_body};
 use crate::clock::Entropy;
-use crate::operation::{Context, Operation, request_id, store_fault};
+use crate::operation::{Attempt, Context, Operation, request_id, store_fault};
 use crate::prepare::{MAX_MESSAGE, Prepared, clip};
 use crate::settings::Settings;
 
@@ -47,24 +48,22 @@ impl From<StoreError> for Failed {
 impl Surroundings {
     pub(crate) fn transact<O: Operation>(
         &self,
-        call: &Call,
-        now: Timestamp,
+        context: &Context<'_>,
         prepared: &Prepared<O::Params>,
-        afterthoughts: &Afterthoughts,
         tx: &mut dyn Tx,
     ) -> Result<Stored, Failed> {
-        let context = self.context(call, now, afterthoughts);
+        context.after.roll_back();
         let Some((scope, request_hash)) = &prepared.key else {
-            let output = O::run(&context, tx, &prepared.params).map_err(Failed)?;
+            let output = O::run(context, tx, &prepared.params).map_err(Failed)?;
             return Ok(Stored::ok(body_of(&output)?));
         };
-        if let KeyClaim::Answered(record) = tx.claim_key(scope, now)? {
+        if let KeyClaim::Answered(record) = tx.claim_key(scope, context.now)? {
             record.require_same_request(*request_hash).map_err(Failed)?;
             return Ok(Stored::replay(record));
         }
         let mut result = None;
         tx.nested(&mut |tx| {
-            let output = O::run(&context, tx, &prepared.params);
+            let output = O::run(context, tx, &prepared.params);
             let outcome = if output.is_ok() { Outcome::Keep } else { Outcome::Undo };
             result = Some(output);
             outcome
@@ -75,9 +74,12 @@ impl Surroundings {
             Ok(output) => (Stored::ok(body_of(&output)?), Some(O::compact(&output))),
             // What went wrong inside is not an answer to be remembered.
             Err(fault) if fault.code.status() >= 500 => return Err(Failed(fault)),
-            Err(fault) => (Stored::refused(&fault, &call.correlation_id), None),
+            Err(fault) => {
+                context.after.roll_back();
+                (Stored::refused(&fault, context.correlation_id), None)
+            }
         };
-        tx.record_key(scope, &self.key_record(&stored, compact, *request_hash, call, now))?;
+        tx.record_key(scope, &self.key_record(&stored, compact, *request_hash, context))?;
         Ok(stored)
     }
 
@@ -88,8 +90,8 @@ impl Surroundings {
         now: Timestamp,
         prepared: &Prepared<O::Params>,
     ) -> Option<Result<Stored, Fault>> {
-        let afterthoughts = Afterthoughts::default();
-        let output = O::rescue(&self.context(call, now, &afterthoughts), &prepared.params)?;
+        let (afterthoughts, after) = (Afterthoughts::default(), AfterTransaction::default());
+        let output = O::rescue(&self.context(call, now, &afterthoughts, &after), &prepared.params)?;
         Some(output.and_then(|output| Ok(Stored::ok(body_of(&output).map_err(|Failed(fault)| fault)?))))
     }
 
@@ -98,6 +100,7 @@ impl Surroundings {
         call: &'a Call,
         now: Timestamp,
         afterthoughts: &'a Afterthoughts,
+        after: &'a AfterTransaction,
     ) -> Context<'a> {
         Context {
             actor: &call.actor,
@@ -108,6 +111,8 @@ impl Surroundings {
             entropy: self.entropy.as_ref(),
             sequence: &self.sequence,
             afterthoughts,
+            after,
+            attempt: Attempt::First,
             store: None,
         }
     }
@@ -129,8 +134,7 @@ impl Surroundings {
         stored: &Stored,
         compact: Option<Value>,
         request_hash: Sha256Hash,
-        call: &Call,
-        now: Timestamp,
+        context: &Context<'_>,
     ) -> KeyRecord {
         let truncated = stored.body.len() > KeyRecord::MAX_BODY_BYTES;
         KeyRecord {
@@ -144,9 +148,9 @@ impl Surroundings {
             },
             response_size_bytes: stored.body.len() as u64,
             response_truncated: truncated,
-            created_at: now,
-            expires_at: now.plus(self.settings.idempotency_ttl),
-            correlation_id: call.correlation_id.clone(),
+            created_at: context.now,
+            expires_at: context.now.plus(self.settings.idempotency_ttl),
+            correlation_id: context.correlation_id.clone(),
         }
     }
 }

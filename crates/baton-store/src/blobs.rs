@@ -1,22 +1,18 @@
 //! The folder of frames that are too large for a row.
 //!
-//! A blob is written before the row that names it is committed, and is removed some time after the last row that named
-//! it is gone: a crash leaves a file that nobody names, never a row without its file.
+//! A blob is written before the row that names it is committed, and removed after the deletion of its row is committed. A
+//! crash leaves a file that no row names, never a row without its file; [`BlobFolder::old_names`] finds such files.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::StoreError;
-use crate::files::{DurableFile, file_error, make_folder, write_durably};
-
-/// How long a blob that nobody names is left alone: the transaction that will name it may still be under way.
-const GRACE: Duration = Duration::from_secs(3600);
+use crate::files::{DurableFile, STALE_AFTER, file_error, is_older_than, make_folder, write_durably};
 
 /// A folder of blobs.
 #[derive(Debug, Clone)]
@@ -35,6 +31,13 @@ impl BlobFolder {
         make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
         let path = self.file(name)?;
         write_durably(&path, bytes).map_err(|source| file_error(&path, source))
+    }
+
+    /// Checks that a small file can be written here. The file is removed at once and never synced, so that the check costs
+    /// the disk nothing.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        let mut file = self.create("probe")?;
+        file.write_all(&[b'x'; 4096]).map_err(|source| file_error(&self.path, source))
     }
 
     /// Begins a blob that is written little by little. The name must be a plain file name.
@@ -64,21 +67,17 @@ impl BlobFolder {
         }
     }
 
-    /// Lists blobs, and leftovers of writers that were killed, that have been there for an hour.
+    /// Lists blobs, and temporary files of writers that were killed, that are older than an hour: the transaction that will
+    /// name a younger one may still be under way.
     pub fn old_names(&self) -> Result<Vec<String>, StoreError> {
         let entries = match std::fs::read_dir(&self.path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(file_error(&self.path, source)),
         };
-        let now = SystemTime::now();
-        let is_old = |entry: &std::fs::DirEntry| {
-            let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > GRACE))
-        };
         let mut names: Vec<String> = entries
             .flatten()
-            .filter(is_old)
+            .filter(|entry| is_older_than(entry, STALE_AFTER))
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
         names.sort_unstable();
@@ -143,6 +142,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use std::path::Path;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 
@@ -192,7 +192,7 @@ mod tests {
         blobs.put("young", b"1").unwrap();
         blobs.put("old", b"2").unwrap();
         let file = File::options().write(true).open(home.path().join("old")).unwrap();
-        file.set_modified(SystemTime::now() - GRACE - Duration::from_secs(60)).unwrap();
+        file.set_modified(SystemTime::now() - STALE_AFTER - Duration::from_secs(60)).unwrap();
         assert_eq!(blobs.old_names().unwrap(), ["old"]);
     }
 }

@@ -26,6 +26,15 @@ pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full")]
     Full,
+    /// The database can be read but not written: its file, folder or file system is read-only.
+    #[error("the database is read-only")]
+    ReadOnly,
+    /// A row names a blob whose file is missing. Inside a read, the row may have been deleted since the read began.
+    #[error("blob {name} is missing")]
+    BlobMissing {
+        /// The name of the blob.
+        name: String,
+    },
     /// The data folder cannot be made or written.
     #[error("{path}: {source}")]
     Folder {

@@ -1,11 +1,15 @@
 //! Writing files so that a crash leaves the old one or the new one, and never a part.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, DirEntry, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use crate::error::StoreError;
+
+/// Age from which a temporary file cannot belong to a live writer any more.
+pub(crate) const STALE_AFTER: Duration = Duration::from_secs(3600);
 
 /// Creates a folder (0700) and its missing parents, and returns when their names are on disk.
 ///
@@ -53,7 +57,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// A file (0600) that is written little by little and gets its name when it is complete: temporary file, fsync, rename, fsync
-/// of the folder. One that is dropped before that is gone; one of a process that was killed is swept with the orphans.
+/// of the folder. One that is dropped before that is gone; one of a process that was killed is removed by the next cleanup.
 #[derive(Debug)]
 pub struct DurableFile {
     file: File,
@@ -127,16 +131,90 @@ impl Write for DurableFile {
 impl Drop for DurableFile {
     fn drop(&mut self) {
         if !self.is_named {
-            // What went wrong is what counts; a leftover is swept with the orphans.
+            // What went wrong is what counts; a leftover is removed by the next cleanup.
             let _ = std::fs::remove_file(&self.temporary);
         }
     }
 }
 
+/// Removes temporary files that writers left behind when they were killed, in a folder and the folders directly below it, and
+/// returns their number. Files that were changed within the last hour may belong to a live writer and stay.
+pub(crate) fn remove_stale_temporaries(folder: &Path) -> Result<u64, StoreError> {
+    let mut removed = remove_stale_in(folder)?;
+    for entry in entries_of(folder)? {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            removed += remove_stale_in(&entry.path())?;
+        }
+    }
+    Ok(removed)
+}
+
+fn remove_stale_in(folder: &Path) -> Result<u64, StoreError> {
+    let mut removed = 0;
+    for entry in entries_of(folder)? {
+        let path = entry.path();
+        let is_temporary = path.extension().is_some_and(|ending| ending == "tmp");
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_temporary && is_file && is_older_than(&entry, STALE_AFTER) {
+            match std::fs::remove_file(&path) {
+                Ok(()) => removed += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(file_error(&path, source)),
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// Lists a folder; one that does not exist is empty.
+fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => Ok(entries.flatten().collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(file_error(folder, source)),
+    }
+}
+
+/// Returns true for a file that was last changed longer ago than `age`.
+pub(crate) fn is_older_than(entry: &DirEntry, age: Duration) -> bool {
+    let modified = entry.metadata().and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|past| past > age))
+}
+
 /// Says what a failure with a file or folder means to a caller.
 pub(crate) fn file_error(path: &Path, source: io::Error) -> StoreError {
-    if source.kind() == io::ErrorKind::StorageFull {
-        return StoreError::Full;
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
+        _ => StoreError::Folder { path: path.to_owned(), source },
     }
-    StoreError::Folder { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removes_only_old_temporary_files() {
+        let home = tempfile::tempdir().unwrap();
+        let below = home.path().join("hooks");
+        std::fs::create_dir(&below).unwrap();
+        let age = |path: &Path| {
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - STALE_AFTER - Duration::from_secs(60)).unwrap();
+        };
+        for folder in [home.path(), &below] {
+            for name in ["old.7.tmp", "young.7.tmp", "old.spilled"] {
+                std::fs::write(folder.join(name), "x").unwrap();
+            }
+            age(&folder.join("old.7.tmp"));
+            age(&folder.join("old.spilled"));
+        }
+        assert_eq!(remove_stale_temporaries(home.path()).unwrap(), 2);
+        assert_eq!(remove_stale_temporaries(home.path()).unwrap(), 0);
+        for folder in [home.path(), &below] {
+            assert!(!folder.join("old.7.tmp").exists());
+            assert!(folder.join("young.7.tmp").exists() && folder.join("old.spilled").exists());
+        }
+        assert_eq!(remove_stale_temporaries(&home.path().join("missing")).unwrap(), 0);
+    }
 }

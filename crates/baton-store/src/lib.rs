@@ -42,16 +42,17 @@ pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
     CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
-    NewSummary, ObservationFilter, ObservationRows, QueueClaim, QueueItem, QueueRelease, QueueRows,
-    RawOutput, RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary,
-    SummaryClaim, SummaryRows, TaskFilter, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowFilter,
-    WorkflowRows,
+    NewSummary, ObservationFilter, ObservationRows, PurgedItems, QueueClaim, QueueItem, QueueRelease,
+    QueueRows, RawOutput, RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame,
+    StoredSummary, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TokenRows, TurnRows, UsageRows,
+    WorkflowFilter, WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,
     is_sealed, random_nonce, sealed_with,
 };
 pub use spill::{SpillFolder, Spilled};
+pub use sqlite::ReleasedReserve;
 pub use store::{
     Durability, Health, Inspection, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads,
 };

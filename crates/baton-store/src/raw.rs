@@ -178,7 +178,7 @@ impl<'a> RawReader<'a> {
             RawOutput::Row(bytes) => RawReader::of(Cursor::new(bytes)),
             RawOutput::Blob(name) => {
                 let file = blobs.map_or(Ok(None), |blobs| blobs.open(&name))?;
-                let missing = || StoreError::corrupt("pending_queue", format!("the blob {name} is missing"));
+                let missing = || StoreError::BlobMissing { name: name.clone() };
                 RawReader::of(file.ok_or_else(missing)?)
             }
         };
@@ -280,6 +280,6 @@ mod tests {
             assert!(matches!(unpack_raw(bytes), Err(StoreError::Corrupt { .. })), "{bytes:?}");
         }
         let missing = RawReader::open(RawOutput::Blob("raw-9".into()), Some(&BlobFolder::at("/nonexistent")));
-        assert!(matches!(missing, Err(StoreError::Corrupt { .. })));
+        assert!(matches!(missing, Err(StoreError::BlobMissing { .. })));
     }
 }

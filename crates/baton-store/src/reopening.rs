@@ -1,16 +1,19 @@
-//! A database that could not be opened when the process started, and may become usable while the process runs.
+//! A database that could not be opened, or only for reading, when the process started, and may become usable while the process
+//! runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
+use crate::sqlite::ReleasedReserve;
 use crate::store::{Durability, Engine, OpenMode, StoreConfig, Work, open_engine};
 
 /// Pause between two attempts to open the database.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Tries to open the database every now and then; until that succeeds, all work fails.
+/// Tries to open the database every now and then; until that succeeds, work fails, except reads of a database that is open for
+/// reading.
 ///
 /// An attempt may take as long as a server takes to answer, so it runs on a thread of its own: submitting work never
 /// blocks. The work that started an attempt waits for its outcome, other work is refused at once.
@@ -20,19 +23,56 @@ pub(crate) struct Reopening {
 
 struct Shared {
     config: StoreConfig,
+    /// Answers reads until the database is open.
+    reader: Option<Arc<dyn Engine>>,
     state: Mutex<State>,
 }
 
 enum State {
-    Closed { reason: String, tried_at: Instant },
-    Opening { reason: String },
+    Closed { reason: Reason, tried_at: Instant },
+    Opening { reason: Reason },
     Open(Arc<dyn Engine>),
+}
+
+/// Why the database is not open: what callers are told meanwhile.
+#[derive(Debug, Clone)]
+enum Reason {
+    Full,
+    ReadOnly,
+    Unavailable(String),
+}
+
+impl Reason {
+    fn of(error: &StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::Full,
+            StoreError::ReadOnly => Self::ReadOnly,
+            error => Self::Unavailable(told(error)),
+        }
+    }
+
+    fn error(&self) -> StoreError {
+        match self {
+            Self::Full => StoreError::Full,
+            Self::ReadOnly => StoreError::ReadOnly,
+            Self::Unavailable(message) => StoreError::Unavailable { message: message.clone(), source: None },
+        }
+    }
 }
 
 impl Reopening {
     pub(crate) fn new(config: StoreConfig, reason: &StoreError) -> Self {
-        let state = State::Closed { reason: told(reason), tried_at: Instant::now() };
-        Self { shared: Arc::new(Shared { config, state: Mutex::new(state) }) }
+        Self::with_reader(config, reason, None)
+    }
+
+    /// Takes a database that is open for reading; `reason` says why not for writing.
+    pub(crate) fn with_reader(
+        config: StoreConfig,
+        reason: &StoreError,
+        reader: Option<Arc<dyn Engine>>,
+    ) -> Self {
+        let state = State::Closed { reason: Reason::of(reason), tried_at: Instant::now() };
+        Self { shared: Arc::new(Shared { config, reader, state: Mutex::new(state) }) }
     }
 
     fn submit(&self, work: Box<dyn Work>, submit: impl FnOnce(&dyn Engine, Box<dyn Work>) + Send + 'static) {
@@ -59,7 +99,7 @@ impl Reopening {
                 }
             }
             State::Closed { reason, .. } | State::Opening { reason } => {
-                let error = StoreError::Unavailable { message: reason.clone(), source: None };
+                let error = reason.error();
                 drop(state);
                 work.finish(Err(error));
             }
@@ -72,11 +112,21 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What callers are told after an attempt failed. Opening a database for writing that can only be read fails in many ways,
+    /// which all mean the same.
+    fn refusal(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Full => StoreError::Full,
+            _ if self.reader.is_some() => StoreError::ReadOnly,
+            error => error,
+        }
+    }
+
     fn open(&self) -> Result<Arc<dyn Engine>, StoreError> {
-        let opened = open_engine(&self.config, OpenMode::MIGRATE);
+        let opened = open_engine(&self.config, OpenMode::MIGRATE).map_err(|error| self.refusal(error));
         *self.state() = match &opened {
             Ok(engine) => State::Open(engine.clone()),
-            Err(error) => State::Closed { reason: told(error), tried_at: Instant::now() },
+            Err(error) => State::Closed { reason: Reason::of(error), tried_at: Instant::now() },
         };
         opened
     }
@@ -88,7 +138,17 @@ impl Engine for Reopening {
     }
 
     fn read(&self, work: Box<dyn Work>) {
-        self.submit(work, |engine, work| engine.read(work));
+        match &self.shared.reader {
+            Some(reader) if !matches!(&*self.shared.state(), State::Open(_)) => reader.read(work),
+            _ => self.submit(work, |engine, work| engine.read(work)),
+        }
+    }
+
+    fn release_reserve(&self) -> Option<ReleasedReserve> {
+        match &*self.shared.state() {
+            State::Open(engine) => engine.release_reserve(),
+            State::Closed { .. } | State::Opening { .. } => None,
+        }
     }
 }
 

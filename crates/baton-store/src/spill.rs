@@ -13,7 +13,7 @@ use baton_core::{Agent, CheckpointId, Repo, SessionId, Sha256Hash, Timestamp, Ve
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::files::{file_error, make_folder, write_durably};
+use crate::files::{file_error, make_folder, remove_stale_temporaries, write_durably};
 use crate::frame::Encoding;
 use crate::rows::{Frame, FrameBody, StoredFrame};
 use crate::target::Target;
@@ -129,6 +129,11 @@ impl SpillFolder {
             }
         }
         Ok(entries)
+    }
+
+    /// Removes temporary files of writers that were killed, here and in the folders below, and returns their number.
+    pub fn remove_stale_temporaries(&self) -> Result<u64, StoreError> {
+        remove_stale_temporaries(&self.path)
     }
 
     /// Removes a checkpoint that was taken in; one that is gone already is fine.

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::error::StoreError;
 use crate::postgres::PostgresEngine;
 use crate::reopening::Reopening;
-use crate::sqlite::SqliteEngine;
+use crate::sqlite::{ReleasedReserve, SqliteEngine, is_read_only};
 use crate::target::Target;
 use crate::tx::{Outcome, Tx};
 
@@ -151,6 +151,10 @@ pub(crate) trait Engine: Send + Sync {
         self.write(durability, work);
     }
     fn read(&self, work: Box<dyn Work>);
+    /// Releases the disk reserve, if there can be one.
+    fn release_reserve(&self) -> Option<ReleasedReserve> {
+        None
+    }
 }
 
 /// A database, opened and migrated. Clones share it; it closes with the last of them.
@@ -171,7 +175,28 @@ impl Store {
     /// Blocks. An older schema is backed up before it is migrated, by one process while others wait; a newer one is
     /// refused.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
-        open_engine(config, OpenMode::MIGRATE).map(|engine| Self { engine })
+        open_engine(config, OpenMode::MIGRATE)
+            .map(|engine| Self { engine })
+            .or_else(|error| Self::open_read_only(config, error))
+    }
+
+    /// Opens a file that cannot be written, or that is on a full disk, for reading. Work that writes fails until the file can
+    /// be opened for writing: that is tried again every few seconds.
+    fn open_read_only(config: &StoreConfig, error: StoreError) -> Result<Self, StoreError> {
+        let StoreConfig::Sqlite { path, threads } = config else { return Err(error) };
+        let reason = match &error {
+            StoreError::Full => StoreError::Full,
+            _ if is_read_only(path) => StoreError::ReadOnly,
+            _ => return Err(error),
+        };
+        match SqliteEngine::open_read_only(path, *threads) {
+            Ok(engine) => {
+                let reopening = Reopening::with_reader(config.clone(), &reason, Some(Arc::new(engine)));
+                Ok(Self { engine: Arc::new(reopening) })
+            }
+            // An older schema, for example: it cannot be upgraded before the file can be written.
+            Err(_) => Err(error),
+        }
     }
 
     /// Opens the database without migrating it, for processes that must finish soon. An older schema is refused with
@@ -221,6 +246,12 @@ impl Store {
         let (job, pending) = Job::submit(work);
         self.engine.read(job);
         pending
+    }
+
+    /// Gives the space of the disk reserve back to the file system until the returned value is dropped, for work that frees
+    /// space on a full disk. None for a database on another machine.
+    pub fn release_reserve(&self) -> Option<ReleasedReserve> {
+        self.engine.release_reserve()
     }
 
     /// Inspects a database without changing it: nothing is created, nothing is migrated. Blocks.

@@ -11,3 +11,4 @@ pub mod model_server;
 pub mod postgres;
 pub mod power_cut;
 pub mod processes;
+pub mod small_disk;

@@ -53,11 +53,7 @@ fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failur
 
 /// Opens the store that is configured.
 fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
-    let place = store_config(config, threads);
-    if let StoreConfig::Sqlite { .. } = place {
-        DataDir::open(&config.data_dir)?;
-    }
-    Store::open(&place).map_err(|error| store_failure(&error))
+    Store::open(&store_config(config, threads)).map_err(|error| store_failure(&error))
 }
 
 /// Refuses a configured server, for work that is done on the store itself.
@@ -119,7 +115,10 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
             "move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"
         }
         StoreError::Folder { .. } => "make it writable for you, or point BATON_DATA_DIR at a folder that is",
-        StoreError::Full => "free some space, then try again",
+        StoreError::Full => "free some space, then repeat the command",
+        StoreError::ReadOnly => {
+            "make the data folder and the files in it writable, or set BATON_DATA_DIR to another folder"
+        }
         StoreError::Busy | StoreError::Overloaded => {
             "another process holds the database; try again in a moment"
         }

@@ -34,8 +34,6 @@ impl DataDir {
             .hint("make it writable for you, or point BATON_DATA_DIR at a folder that is")
         };
         make_folder(path).map_err(failed)?;
-        rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
-            .map_err(|error| failed(error.into()))?;
         Ok(Self { path: path.to_owned() })
     }
 

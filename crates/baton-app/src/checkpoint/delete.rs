@@ -40,6 +40,7 @@ impl Operation for DeleteCheckpoint {
     const IDEMPOTENT: bool = false;
     const DESTRUCTIVE: bool = true;
     const MEETS_WAITING: bool = true;
+    const FREES_SPACE: bool = true;
     type Params = DeleteCheckpointParams;
     type Output = DeleteCheckpointOutput;
 
@@ -53,7 +54,8 @@ impl Operation for DeleteCheckpoint {
             .filter(|found| found.status != CheckpointStatus::Archived)
             .ok_or_else(missing)?;
         let id = checkpoint.id;
-        let freed_bytes = drop_all(tx, &mut workflow, &[checkpoint], None).map_err(store_fault)?;
+        let freed_bytes =
+            drop_all(context, tx, &mut workflow, &[checkpoint], None).map_err(store_fault)?.bytes;
         if workflow.checkpoint_count == 0 {
             tx.delete_workflow(&workflow.venture, &workflow.id).map_err(store_fault)?;
         } else {

@@ -7,12 +7,12 @@ use baton_core::checkpoint::{
     restore_from_persistence,
 };
 use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
-use baton_store::Tx;
+use baton_store::{StoreError, Tx};
 use serde_json::{Map, Value, json};
 
 use super::series::{Broken, read_context};
 use crate::afterthought::Afterthought;
-use crate::operation::{Context, store_fault};
+use crate::operation::{Attempt, Context, store_fault};
 
 /// How often at the most it is noted that a workflow was used.
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
@@ -153,6 +153,14 @@ fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint,
         Broken::Store(error) => store_fault(error),
         Broken::Sealed { key_id } => sealed_fault(&key_id),
         Broken::Incomplete => corrupt(context, tx, checkpoint, "a part that it leans on is missing"),
+        // The row may have been deleted since this read began. The second run sees whether it is still there.
+        Broken::Missing { name, .. } if context.attempt == Attempt::First => {
+            store_fault(StoreError::BlobMissing { name })
+        }
+        Broken::Missing { at, name } => {
+            let problem = format!("blob {name} is missing");
+            broken_fault(context, tx, checkpoint, Broken::Damaged { at, problem })
+        }
         Broken::Damaged { at, problem } => {
             if at != checkpoint.id {
                 context.afterwards(Afterthought::Damaged(at));

@@ -2,7 +2,7 @@
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Workflow, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
-use baton_store::Tx;
+use baton_store::{FrameBody, Tx};
 
 use super::find::sealed_fault;
 use super::room;
@@ -106,7 +106,13 @@ pub(super) fn keep(
         tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt).map_err(store_fault)?;
     }
     let mut checkpoint = Checkpoint { place, ..new.checkpoint() };
+    if context.must_free_space() {
+        room::free_disk(context, tx, &mut workflow, &checkpoint, packed.bytes.len())?;
+    }
     let frame = vault.stow(tx, Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+    if let FrameBody::Blob(name) = &frame.body {
+        context.after.wrote_blob(name);
+    }
     checkpoint.stored_bytes = frame.size_bytes;
     room::keep_size(context, tx, &mut workflow, &checkpoint)?;
     tx.insert_checkpoint(&checkpoint, &frame).map_err(store_fault)?;
@@ -125,7 +131,7 @@ fn unpackable(broken: Broken) -> Fault {
         Broken::Store(error) => store_fault(error),
         Broken::Sealed { key_id } => sealed_fault(&key_id),
         // A series that is not sound is not gone on with, so this does not come up.
-        Broken::Incomplete | Broken::Damaged { .. } => {
+        Broken::Incomplete | Broken::Damaged { .. } | Broken::Missing { .. } => {
             Fault::new(ErrorCode::Internal, "the series of the workflow could not be gone on with")
         }
     }

@@ -30,7 +30,7 @@ pub use list::{ListCheckpoints, ListCheckpointsOutput, ListCheckpointsParams};
 pub use load::{LoadCheckpoint, LoadCheckpointOutput, LoadCheckpointParams, ViewReport};
 pub use mark_critical::{MarkCritical, MarkCriticalOutput, MarkCriticalParams, MarkStatus};
 pub use reseal::{ResealCheckpoints, ResealCheckpointsOutput, ResealCheckpointsParams};
-pub(crate) use room::{MakeRoom, shrink_unused};
+pub(crate) use room::shrink_unused;
 pub use save::{SaveCheckpoint, SaveCheckpointOutput, SaveCheckpointParams, SaveStatus};
 pub use vault::{KEYS_USED_FOR, Keys, NoKeys, Sealing, Vault};
 pub use view::{CheckpointMetadata, CheckpointView};

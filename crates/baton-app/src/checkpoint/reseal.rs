@@ -64,7 +64,9 @@ impl Operation for ResealCheckpoints {
                         output.leftover_blobs.push(name);
                     }
                 }
-                Err(Unreadable::Damaged(_)) => output.damaged.push(checkpoint.id),
+                Err(Unreadable::Damaged(_) | Unreadable::Missing { .. }) => {
+                    output.damaged.push(checkpoint.id)
+                }
                 Err(Unreadable::Sealed { key_id }) => return Err(sealed_fault(&key_id)),
                 Err(Unreadable::Store(error)) => return Err(store_fault(error)),
             }

@@ -1,22 +1,21 @@
 //! Room for checkpoints: what is dropped when a workflow has too many or all together take too much.
 //!
-//! The latest checkpoint of a workflow and those with a name are never dropped. What is dropped is logged.
+//! The latest checkpoint of a workflow and those with a name are never dropped. Checkpoints are dropped in the transaction
+//! of the save that needs their room: when the save is not stored, nothing is dropped. What is dropped is logged, and its
+//! blobs are removed, after the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Place, Workflow, needed_positions};
 use baton_core::{ErrorCode, Fault};
 use baton_store::{StoreError, Tx};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use super::vault::MAX_ROW_BYTES;
+use crate::operation::{Context, store_fault};
 
 /// How many checkpoints are dropped in one go.
 const BATCH: u32 = 200;
-/// How many are dropped on a full disk, where dropping itself needs room in the log.
-const FEW: u32 = 4;
 /// How many workflows are looked at in one go.
 const WORKFLOWS: u32 = 20;
 
@@ -39,7 +38,7 @@ pub(super) fn keep_count(
             .hint("delete some (baton checkpoint delete ID), or raise checkpoint.max_per_workflow")
             .details(json!({ "currentCount": workflow.checkpoint_count, "maxCount": max })));
         }
-        drop_all(tx, workflow, &oldest, None).map_err(store_fault)?;
+        drop_all(context, tx, workflow, &oldest, None).map_err(store_fault)?;
     }
     Ok(())
 }
@@ -70,7 +69,7 @@ pub(super) fn keep_size(
         _ => tx.stored_bytes().map_err(store_fault)?,
     };
     while total + needed > max {
-        let freed = free_some(tx, workflow, next)?;
+        let freed = free_some(context, tx, workflow, next, BATCH)?.bytes;
         if freed == 0 {
             return Err(Fault::new(
                 ErrorCode::StorageQuotaExceeded,
@@ -85,15 +84,44 @@ pub(super) fn keep_size(
     Ok(())
 }
 
-fn free_some(tx: &mut dyn Tx, current: &mut Workflow, next: &Checkpoint) -> Result<u64, Fault> {
+/// Drops checkpoints, on a full disk, until at least as much space is free as the frame of the next one takes.
+pub(super) fn free_disk(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    workflow: &mut Workflow,
+    next: &Checkpoint,
+    frame_bytes: usize,
+) -> Result<(), Fault> {
+    // The file of the database does not shrink, so rows make room for rows alone.
+    let is_blob = context.settings.checkpoints.vault.blobs().is_some() && frame_bytes > MAX_ROW_BYTES;
+    let mut freed_bytes = 0;
+    while freed_bytes < frame_bytes as u64 {
+        // One at a time: no more is dropped than is needed.
+        let freed = free_some(context, tx, workflow, next, 1)?;
+        if freed.bytes == 0 {
+            return Err(store_fault(StoreError::Full));
+        }
+        freed_bytes += if is_blob { freed.blob_bytes } else { freed.bytes };
+    }
+    Ok(())
+}
+
+/// Drops up to `limit` checkpoints of one workflow, and goes on until that frees something or nothing can be dropped.
+fn free_some(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    current: &mut Workflow,
+    next: &Checkpoint,
+    limit: u32,
+) -> Result<Freed, Fault> {
     loop {
         let unused = tx.unused_workflows(next.created_at, WORKFLOWS).map_err(store_fault)?;
         let is_current = |found: &Workflow| (&found.venture, &found.id) == (&current.venture, &current.id);
         let mut dropped = 0;
         for found in unused.iter().filter(|found| !is_current(found)) {
-            let shrunk = shrink(tx, found, BATCH)?;
-            if shrunk.freed_bytes > 0 {
-                return Ok(shrunk.freed_bytes);
+            let shrunk = shrink(context, tx, found, limit)?;
+            if shrunk.freed.bytes > 0 {
+                return Ok(shrunk.freed);
             }
             dropped += shrunk.dropped;
         }
@@ -102,26 +130,40 @@ fn free_some(tx: &mut dyn Tx, current: &mut Workflow, next: &Checkpoint) -> Resu
             break;
         }
     }
-    let oldest = tx.droppable_checkpoints(&current.venture, &current.id, BATCH).map_err(store_fault)?;
-    drop_all(tx, current, &oldest, next.place.base()).map_err(store_fault)
+    loop {
+        let oldest = tx.droppable_checkpoints(&current.venture, &current.id, limit).map_err(store_fault)?;
+        let freed = drop_all(context, tx, current, &oldest, next.place.base()).map_err(store_fault)?;
+        if freed.bytes > 0 || oldest.is_empty() {
+            return Ok(freed);
+        }
+    }
+}
+
+/// Space that dropped checkpoints took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Freed {
+    /// In rows and blobs.
+    pub(super) bytes: u64,
+    /// In blobs alone.
+    pub(super) blob_bytes: u64,
 }
 
 /// What a workflow gave.
 #[derive(Default)]
 struct Shrunk {
     dropped: u64,
-    freed_bytes: u64,
+    freed: Freed,
 }
 
 /// Leaves a workflow its latest checkpoint and those with a name.
-fn shrink(tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<Shrunk, Fault> {
+fn shrink(context: &Context<'_>, tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<Shrunk, Fault> {
     let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id).map_err(store_fault)? else {
         return Ok(Shrunk::default());
     };
     let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
-    let freed_bytes = drop_all(tx, &mut workflow, &oldest, None).map_err(store_fault)?;
+    let freed = drop_all(context, tx, &mut workflow, &oldest, None).map_err(store_fault)?;
     tx.update_workflow(&workflow).map_err(store_fault)?;
-    Ok(Shrunk { dropped: oldest.len() as u64, freed_bytes })
+    Ok(Shrunk { dropped: oldest.len() as u64, freed })
 }
 
 /// Shrinks workflows that nobody used for the time that they are kept; gives how many checkpoints were dropped.
@@ -129,7 +171,7 @@ pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u6
     let since = context.now.minus(context.settings.checkpoints.retention);
     let mut dropped = 0;
     for found in tx.unused_workflows(since, WORKFLOWS).map_err(store_fault)? {
-        dropped += shrink(tx, &found, BATCH)?.dropped;
+        dropped += shrink(context, tx, &found, BATCH)?.dropped;
     }
     Ok(dropped)
 }
@@ -137,63 +179,38 @@ pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u6
 /// Drops checkpoints of a workflow, and removes for good what none of the others leans on, nor one at `base` that is about
 /// to be saved. Gives the bytes that this freed; the workflow's own numbers are changed, not yet written.
 pub(super) fn drop_all(
+    context: &Context<'_>,
     tx: &mut dyn Tx,
     workflow: &mut Workflow,
     dropped: &[Checkpoint],
     base: Option<Place>,
-) -> Result<u64, StoreError> {
+) -> Result<Freed, StoreError> {
     let mut series: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for checkpoint in dropped {
-        tracing::info!(checkpoint = %checkpoint.id, workflow = %workflow.id, "dropped a checkpoint");
+        context.after.deleted_checkpoint(checkpoint.id, workflow.id.clone());
         tx.set_checkpoint_status(checkpoint.id, CheckpointStatus::Archived)?;
         series.entry(checkpoint.place.series).or_default().insert(checkpoint.place.position);
     }
-    let mut freed = 0;
+    let mut freed = Freed::default();
     for number in series.into_keys() {
         let members = tx.series(&workflow.venture, &workflow.id, number)?;
         let kept = members.iter().filter(|member| member.status != CheckpointStatus::Archived);
         let base = base.filter(|base| base.series == number).map(|base| base.position);
         let needed = needed_positions(kept.map(|member| member.position).chain(base));
         let gone: Vec<_> = members.iter().filter(|member| !needed.contains(&member.position)).collect();
-        freed += gone.iter().map(|member| member.stored_bytes).sum::<u64>();
+        for member in &gone {
+            freed.bytes += member.stored_bytes;
+            if let Some(blob) = &member.blob {
+                freed.blob_bytes += member.stored_bytes;
+                context.after.unreferenced_blob(blob.clone());
+            }
+        }
         let positions: Vec<u32> = gone.iter().map(|member| member.position).collect();
         tx.delete_positions(&workflow.venture, &workflow.id, number, &positions)?;
     }
     let unnamed = dropped.iter().filter(|checkpoint| checkpoint.labels.name.is_none()).count() as u64;
     workflow.checkpoint_count = workflow.checkpoint_count.saturating_sub(dropped.len() as u64);
     workflow.unnamed_count = workflow.unnamed_count.saturating_sub(unnamed);
-    workflow.stored_bytes = workflow.stored_bytes.saturating_sub(freed);
+    workflow.stored_bytes = workflow.stored_bytes.saturating_sub(freed.bytes);
     Ok(freed)
-}
-
-/// Drops what may be dropped, when the disk is full.
-#[derive(Debug)]
-pub(crate) struct MakeRoom;
-
-/// Nothing is needed.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct MakeRoomParams {}
-
-/// What was dropped.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct MakeRoomOutput {
-    /// How many bytes are free for others now.
-    pub(crate) freed_bytes: u64,
-}
-
-impl Operation for MakeRoom {
-    const NAME: &'static str = "checkpoint.make_room";
-    const SUMMARY: &'static str =
-        "Drop a few checkpoints without a name of the workflow that was not used for longest.";
-    const EFFECT: Effect = Effect::Write;
-    type Params = MakeRoomParams;
-    type Output = MakeRoomOutput;
-
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
-        let mut freed_bytes = 0;
-        for found in tx.unused_workflows(context.now, 1).map_err(store_fault)? {
-            freed_bytes += shrink(tx, &found, FEW)?.freed_bytes;
-        }
-        Ok(MakeRoomOutput { freed_bytes })
-    }
 }

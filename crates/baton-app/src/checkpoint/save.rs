@@ -99,7 +99,7 @@ impl Operation for SaveCheckpoint {
     const EFFECT: Effect = Effect::Write;
     const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
     const MEETS_WAITING: bool = true;
-    const MAKES_ROOM: bool = true;
+    const FREES_SPACE: bool = true;
     type Params = SaveCheckpointParams;
     type Output = SaveCheckpointOutput;
 

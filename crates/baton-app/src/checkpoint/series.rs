@@ -11,6 +11,8 @@ use super::vault::{Owner, Unreadable, Vault};
 pub(super) enum Broken {
     /// This checkpoint, which it is or leans on, is damaged.
     Damaged { at: CheckpointId, problem: String },
+    /// The blob of this checkpoint, which it is or leans on, is missing.
+    Missing { at: CheckpointId, name: String },
     /// It is sealed with a key that is not at hand.
     Sealed { key_id: String },
     /// What it leans on is gone.
@@ -65,7 +67,7 @@ pub(super) fn pack_next(
             Err(Broken::Store(error)) => return Err(error.into()),
             // Whether it may be gone on without the key is decided where the new frame is sealed, or not.
             Err(Broken::Incomplete | Broken::Sealed { .. }) => {}
-            Err(Broken::Damaged { at, .. }) => damaged = Some(at),
+            Err(Broken::Damaged { at, .. } | Broken::Missing { at, .. }) => damaged = Some(at),
         }
     }
     let packed = vault.pack_whole(context).map_err(unpackable)?;
@@ -95,6 +97,7 @@ fn read_place(
         let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
         let unpacked = vault.unpack(owner, stored, context.as_deref()).map_err(|error| match error {
             Unreadable::Damaged(problem) => Broken::Damaged { at: stored.checkpoint_id, problem },
+            Unreadable::Missing { name } => Broken::Missing { at: stored.checkpoint_id, name },
             Unreadable::Sealed { key_id } => Broken::Sealed { key_id },
             Unreadable::Store(error) => Broken::Store(error),
         })?;

@@ -17,7 +17,7 @@ use baton_store::{
 use super::usage::Usage;
 
 /// Larger frames are blobs, where there is a folder for them.
-const MAX_ROW_BYTES: usize = 256 * 1024;
+pub(super) const MAX_ROW_BYTES: usize = 256 * 1024;
 /// A difference is worth it below this part of the context; a larger one says that it is another context, which a series
 /// of its own serves better.
 const WORTHWHILE: usize = 8;
@@ -98,6 +98,9 @@ pub(super) enum Unreadable {
     /// What is stored is damaged.
     #[error("{0}")]
     Damaged(String),
+    /// The blob that it is in is missing.
+    #[error("blob {name} is missing")]
+    Missing { name: String },
     /// It is sealed, and the key for it is not at hand.
     #[error("it is sealed with key {key_id}, which is not at hand")]
     Sealed { key_id: String },
@@ -311,7 +314,7 @@ impl Vault {
                 let blobs = self.blobs.as_ref().ok_or_else(|| {
                     Unreadable::Damaged(format!("blob {name} is named, but there is no folder of blobs"))
                 })?;
-                blobs.get(name)?.ok_or_else(|| Unreadable::Damaged(format!("blob {name} is missing")))
+                blobs.get(name)?.ok_or_else(|| Unreadable::Missing { name: name.clone() })
             }
         }
     }

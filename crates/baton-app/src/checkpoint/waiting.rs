@@ -100,6 +100,7 @@ pub(super) fn read_waiting(vault: &Vault, entry: &Spilled) -> Result<Vec<u8>, Fa
     vault.unpack(Owner::of(&entry.checkpoint), &entry.stored_frame(), None).map_err(|error| match error {
         Unreadable::Store(error) => store_fault(error),
         Unreadable::Sealed { key_id } => sealed_fault(&key_id),
+        error @ Unreadable::Missing { .. } => corrupt_without_store(&entry.checkpoint, &error.to_string()),
         Unreadable::Damaged(problem) => corrupt_without_store(&entry.checkpoint, &problem),
     })
 }

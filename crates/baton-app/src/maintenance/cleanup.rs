@@ -53,6 +53,7 @@ impl Operation for Cleanup {
     const NAME: &'static str = "maintenance.cleanup";
     const SUMMARY: &'static str = "Give up sessions that fell silent, drop old request logs, expired keys, old raw output and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
+    const FREES_SPACE: bool = true;
     type Params = CleanupParams;
     type Output = CleanupOutput;
 
@@ -77,10 +78,14 @@ impl Operation for Cleanup {
         let requests_deleted = tx.delete_requests(oldest, BATCH).map_err(store_fault)?;
         let keys_deleted = tx.delete_expired_keys(now, BATCH).map_err(store_fault)?;
         let settled_before = now.minus(context.settings.observations.raw_retention);
-        let raw_outputs_dropped =
-            tx.purge_queue(QueueStatus::Done, settled_before, BATCH).map_err(store_fault)?;
+        let purged = tx.purge_queue(QueueStatus::Done, settled_before, BATCH).map_err(store_fault)?;
+        let raw_outputs_dropped = purged.count;
+        purged.blobs.into_iter().for_each(|blob| context.after.unreferenced_blob(blob));
         let checkpoints_dropped = shrink_unused(context, tx)?;
         let blobs_removed = remove_orphans(context, tx)?;
+        if let Some(spill) = context.settings.checkpoints.vault.spill() {
+            spill.remove_stale_temporaries().map_err(store_fault)?;
+        }
         let full = u64::from(BATCH);
         Ok(CleanupOutput {
             ran: true,

@@ -209,6 +209,7 @@ impl Operation for PurgeQueue {
     const SUMMARY: &'static str =
         "Drop captured tool uses that are done or were given up, with their raw output.";
     const EFFECT: Effect = Effect::Write;
+    const FREES_SPACE: bool = true;
     const DESTRUCTIVE: bool = true;
     type Params = PurgeQueueParams;
     type Output = PurgeQueueOutput;
@@ -230,6 +231,8 @@ impl Operation for PurgeQueue {
         let before = Timestamp::from_millis(context.now.as_millis() + 1)
             .minus(std::time::Duration::from_secs(hours * 3_600));
         let purged = tx.purge_queue(status, before, PURGE_BATCH).map_err(store_fault)?;
-        Ok(PurgeQueueOutput { purged, more: purged == u64::from(PURGE_BATCH) })
+        let count = purged.count;
+        purged.blobs.into_iter().for_each(|blob| context.after.unreferenced_blob(blob));
+        Ok(PurgeQueueOutput { purged: count, more: count == u64::from(PURGE_BATCH) })
     }
 }

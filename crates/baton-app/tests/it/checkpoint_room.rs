@@ -2,7 +2,10 @@
 
 use std::sync::Barrier;
 
+use baton_app::Settings;
+use baton_app::checkpoint::Vault;
 use baton_core::checkpoint::CheckpointStatus;
+use baton_store::{BlobFolder, Effort, Packing, SpillFolder};
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
 
@@ -319,5 +322,121 @@ fn nobody_uses_it_so_it_shrinks_after_its_time() {
         assert!(dropped.is_none_or(|row| row.status == CheckpointStatus::Archived));
         sweep(90 * DAY);
         assert_eq!(stage.ids("used").len(), 1, "the latest is kept for ever");
+    }
+}
+
+fn with_blobs(path: &std::path::Path, max_per_workflow: u64, max_total_bytes: u64) -> impl Fn(&mut Settings) {
+    let path = path.to_owned();
+    move |settings| {
+        let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
+        settings.checkpoints.vault = Vault::new(packing).with_blobs(Some(BlobFolder::at(&path)));
+        settings.checkpoints.max_checkpoints = max_per_workflow;
+        settings.checkpoints.max_total_bytes = max_total_bytes;
+    }
+}
+
+/// A context whose frame is a blob of more than 300 KB and that has nothing in common with others.
+fn large(dice: &mut Dice) -> Value {
+    let noise: String = (0..500_000).map(|_| char::from(b'!' + dice.below(90) as u8)).collect();
+    json!({ "s": noise })
+}
+
+#[test]
+fn blobs_of_dropped_checkpoints_are_removed_with_the_save_that_needed_their_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    for stage in Stage::each_with(with_blobs(folder.path(), 2, 1 << 30)) {
+        let mut dice = Dice::new(1);
+        for number in 1..=4 {
+            stage.save("w", &large(&mut dice));
+            assert_eq!((stage.ids("w").len(), files()), (number.min(2), number.min(2)));
+        }
+        for id in stage.ids("w") {
+            delete(&stage, &id);
+        }
+        assert_eq!(files(), 0);
+    }
+}
+
+/// With an idempotency key the refusal is stored, and the transaction around it is committed.
+#[test]
+fn save_that_exceeds_the_quota_leaves_every_blob_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    for stage in Stage::each_with(with_blobs(folder.path(), 10, 900_000)) {
+        let mut dice = Dice::new(1);
+        for workflow in ["a", "b"] {
+            ok(&stage.call(
+                "checkpoint.save",
+                json!({ "sessionId": workflow, "context": large(&mut dice), "metadata": { "name": workflow } }),
+            ));
+        }
+        let before = files();
+        for key in [None, Some("key")] {
+            let params = json!({ "sessionId": "c", "context": large(&mut dice) });
+            let reply = stage.app.call_blocking(operation("checkpoint.save"), stage.envelope(key), params);
+            refused(&reply, "storage_quota_exceeded");
+            assert_eq!(files(), before, "the blob of the refused save is removed, and no other");
+        }
+        for workflow in ["a", "b"] {
+            assert_eq!(stage.latest(workflow)["metadata"]["name"], workflow);
+        }
+        for workflow in ["a", "b"] {
+            delete(&stage, &stage.ids(workflow)[0]);
+        }
+        assert_eq!(files(), 0);
+    }
+}
+
+/// A blob is removed as soon as its row is: a read that has seen the row already must not call the checkpoint damaged.
+#[test]
+fn reader_of_a_checkpoint_that_is_deleted_meanwhile_does_not_find_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    for stage in Stage::each_with(with_blobs(folder.path(), 1, 1 << 30)) {
+        let mut dice = Dice::new(1);
+        stage.save("w", &large(&mut dice));
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let app = stage.beside(with_blobs(folder.path(), 1, 1 << 30));
+                let mut loads = 0;
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) || loads == 0 {
+                    let params = json!({ "sessionId": "w" });
+                    let reply = app.call_blocking(operation("checkpoint.load"), stage.envelope(None), params);
+                    assert_eq!(reply.status, 200, "{}", reply.body);
+                    loads += 1;
+                }
+            });
+            for _ in 0..20 {
+                stage.save("w", &large(&mut dice));
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            reader.join().unwrap();
+        });
+        assert_eq!(stage.ids("w").len(), 1);
+    }
+}
+
+#[test]
+fn cleanup_removes_temporary_files_of_killed_writers() {
+    let folder = tempfile::tempdir().unwrap();
+    let hooks = folder.path().join("hooks");
+    std::fs::create_dir(&hooks).unwrap();
+    let path = folder.path().to_owned();
+    let with_spill = move |settings: &mut Settings| {
+        let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
+        settings.checkpoints.vault = Vault::new(packing).with_spill(SpillFolder::at(&path));
+    };
+    for stage in Stage::each_with(with_spill) {
+        let files = [folder.path().join("a.spilled.7.tmp"), hooks.join("b.report.7.tmp")];
+        let young = folder.path().join("c.spilled.7.tmp");
+        std::fs::write(&young, "x").unwrap();
+        for file in &files {
+            std::fs::write(file, "x").unwrap();
+            let file = std::fs::File::options().write(true).open(file).unwrap();
+            file.set_modified(std::time::SystemTime::now() - 2 * HOUR).unwrap();
+        }
+        ok(&stage.call("maintenance.cleanup", json!({})));
+        assert!(files.iter().all(|file| !file.exists()) && young.exists());
     }
 }

@@ -42,6 +42,7 @@ pub(super) fn respond(reply: Reply) -> Response<Body> {
 /// When a request that was turned away for now may be sent again.
 fn retry_after(reply: &Reply) -> Option<HeaderValue> {
     match reply.error? {
+        ErrorCode::StoreUnavailable if reply.must_not_retry() => None,
         ErrorCode::Overloaded | ErrorCode::StoreUnavailable => Some(HeaderValue::from_static("1")),
         ErrorCode::RateLimited => {
             let body: serde_json::Value = serde_json::from_str(&reply.body).ok()?;

@@ -43,7 +43,7 @@ pub(super) fn error_of(reply: &Reply) -> Option<Value> {
         "code": spelled(code),
         "message": body["message"],
         "suggestion": body["hint"],
-        "retry": retry(code),
+        "retry": if reply.must_not_retry() { never() } else { retry(code) },
         "details": body["details"],
         "correlation_id": body["correlation_id"],
     }))
@@ -88,8 +88,12 @@ fn retry(code: ErrorCode) -> Value {
         | ErrorCode::PayloadTooLarge
         | ErrorCode::StorageQuotaExceeded
         | ErrorCode::IdempotencyMismatch
-        | ErrorCode::SecretFound => json!({ "kind": "never", "afterMs": Value::Null }),
+        | ErrorCode::SecretFound => never(),
     }
+}
+
+fn never() -> Value {
+    json!({ "kind": "never", "afterMs": Value::Null })
 }
 
 #[cfg(test)]
@@ -137,6 +141,17 @@ mod tests {
             });
             assert_eq!(text_of(&result), expected);
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_not_worth_a_retry() {
+        let unavailable = Fault::new(ErrorCode::StoreUnavailable, "no");
+        let retry = |fault: &Fault| {
+            error_of(&Reply::fault(fault, "corr_1".parse().unwrap())).unwrap()["retry"].clone()
+        };
+        assert_eq!(retry(&unavailable), json!({ "kind": "after", "afterMs": 1_000 }));
+        let full = unavailable.details(json!({ "reason": "disk_full", "retryable": false }));
+        assert_eq!(retry(&full), json!({ "kind": "never", "afterMs": null }));
     }
 
     #[test]

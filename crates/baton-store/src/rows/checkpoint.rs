@@ -55,6 +55,8 @@ pub struct SeriesMember {
     pub status: CheckpointStatus,
     /// How many bytes it takes.
     pub stored_bytes: u64,
+    /// The blob that holds these bytes; none when they are in the row.
+    pub blob: Option<String>,
 }
 
 /// What a transaction can do with checkpoints.
@@ -352,13 +354,13 @@ impl<S: Sql> CheckpointRows for S {
         series: u32,
     ) -> Result<Vec<SeriesMember>, StoreError> {
         self.query(
-            "SELECT position, status, frame_bytes FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
+            "SELECT position, status, frame_bytes, blob FROM checkpoints WHERE venture = $1 AND workflow_id = $2 \
              AND series = $3 ORDER BY position",
             &[venture.as_str().into(), workflow.as_str().into(), series.into()],
             &mut |columns| {
                 let row = RowReader { table: "checkpoints", columns };
                 let (position, status) = (row.small(0)?, status(&row, 1)?);
-                Ok(SeriesMember { position, status, stored_bytes: row.unsigned(2)? })
+                Ok(SeriesMember { position, status, stored_bytes: row.unsigned(2)?, blob: row.opt_text(3)? })
             },
         )
     }

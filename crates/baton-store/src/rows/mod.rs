@@ -18,7 +18,7 @@ pub use checkpoint::{CheckpointRows, Frame, FrameBody, SeriesMember, StoredFrame
 pub use handoff::{HandoffFilter, HandoffRows};
 pub use idempotency::KeyRows;
 pub use observation::{ObservationFilter, ObservationRows};
-pub use queue::{NewQueueItem, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput};
+pub use queue::{NewQueueItem, PurgedItems, QueueClaim, QueueItem, QueueRelease, QueueRows, RawOutput};
 pub use request::RequestRows;
 pub use session::{SessionFilter, SessionRows};
 pub use summary::{NewSummary, StoredSummary, SummaryClaim, SummaryRows};

@@ -105,6 +105,15 @@ pub struct QueueRelease {
     pub error: Option<String>,
 }
 
+/// Items that were deleted from the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurgedItems {
+    /// Number of items.
+    pub count: u64,
+    /// The blobs of their raw output, which no row refers to any more.
+    pub blobs: Vec<String>,
+}
+
 /// What a transaction can do with the queue.
 pub trait QueueRows {
     /// Adds an item and gives its number; none when this use of a tool was queued before.
@@ -159,7 +168,12 @@ pub trait QueueRows {
     fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Drops items that were settled before a moment, with their raw output, at most `limit` of them; tells how many.
-    fn purge_queue(&mut self, status: QueueStatus, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+    fn purge_queue(
+        &mut self,
+        status: QueueStatus,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<PurgedItems, StoreError>;
 }
 
 macro_rules! columns {
@@ -449,11 +463,21 @@ impl<S: Sql> QueueRows for S {
         Ok(changed)
     }
 
-    fn purge_queue(&mut self, status: QueueStatus, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    fn purge_queue(
+        &mut self,
+        status: QueueStatus,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<PurgedItems, StoreError> {
         let mut query =
             QueryBuilder::new("DELETE FROM pending_queue WHERE id IN (SELECT id FROM pending_queue");
         query.text(" WHERE status = '").text(status.as_str());
-        query.with("' AND settled_at < $?", before).with(" ORDER BY settled_at, id LIMIT $?)", limit);
-        self.execute(query.sql(), query.params())
+        query
+            .with("' AND settled_at < $?", before)
+            .with(" ORDER BY settled_at, id LIMIT $?) RETURNING blob", limit);
+        let purged = self.query(query.sql(), query.params(), &mut |columns| {
+            RowReader { table: "pending_queue", columns }.opt_text(0)
+        })?;
+        Ok(PurgedItems { count: purged.len() as u64, blobs: purged.into_iter().flatten().collect() })
     }
 }

@@ -9,7 +9,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::sqlite::open::{open_reader, open_writer, prepare_file, tune_for_service};
+use crate::migration::LATEST_VERSION;
+use crate::sqlite::migrate::gate;
+use crate::sqlite::open::{open_read_only, open_reader, open_writer, prepare_file, tune_for_service};
+use crate::sqlite::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
 use crate::store::{Durability, Engine, OpenMode, Threads, Work};
@@ -25,6 +28,10 @@ const MANY: usize = 8;
 /// The store in one SQLite file.
 pub(crate) struct SqliteEngine {
     runner: Runner,
+    reserve: Reserve,
+    /// Set when opening the file on a full disk used a part of the reserve. Dropped after the runner, which gives the space of
+    /// SQLite's side files back.
+    _refill: Option<RefillOnDrop>,
 }
 
 enum Runner {
@@ -41,19 +48,62 @@ struct Background {
 }
 
 impl SqliteEngine {
+    /// Opens the file, with the help of the disk reserve when the disk is full.
     pub(crate) fn open(path: &Path, threads: Threads, mode: OpenMode) -> Result<Self, StoreError> {
-        prepare_file(path)?;
-        let mut connection = open_writer(path, mode.lock_timeout)?;
-        super::migrate::migrate(&mut connection, path, mode.older_schema)?;
+        let reserve = Reserve::of(path);
+        let (connection, refill) = match open_migrated(path, mode) {
+            Ok(connection) => (connection, None),
+            Err(StoreError::Full) => {
+                // The rest of it is allocated again at once: only work that frees space may use it.
+                let released = reserve.release();
+                let connection = open_migrated(path, mode)?;
+                drop(released);
+                (connection, Some(RefillOnDrop(reserve.clone())))
+            }
+            Err(error) => return Err(error),
+        };
+        reserve.ensure();
         if threads == Threads::Background {
             tune_for_service(&connection)?;
         }
+        let runner = Runner::start(path, connection, threads, open_reader)?;
+        Ok(Self { runner, reserve, _refill: refill })
+    }
+
+    /// Opens a file that cannot be written, or only with space that a full disk does not have. Writes to it fail.
+    pub(crate) fn open_read_only(path: &Path, threads: Threads) -> Result<Self, StoreError> {
+        let connection = open_read_only(path)?;
+        let version = gate(&connection)?;
+        if version < LATEST_VERSION {
+            return Err(StoreError::OlderSchema { found: version, known: LATEST_VERSION });
+        }
+        let runner = Runner::start(path, connection, threads, open_read_only)?;
+        Ok(Self { runner, reserve: Reserve::of(path), _refill: None })
+    }
+}
+
+fn open_migrated(path: &Path, mode: OpenMode) -> Result<Connection, StoreError> {
+    prepare_file(path)?;
+    let mut connection = open_writer(path, mode.lock_timeout)?;
+    super::migrate::migrate(&mut connection, path, mode.older_schema)?;
+    Ok(connection)
+}
+
+/// Opens a connection for a reader thread.
+type OpenReader = fn(&Path) -> Result<Connection, StoreError>;
+
+impl Runner {
+    fn start(
+        path: &Path,
+        connection: Connection,
+        threads: Threads,
+        open_reader: OpenReader,
+    ) -> Result<Self, StoreError> {
         let writer = Writer::new(connection, path);
-        let runner = match threads {
-            Threads::Caller => Runner::Caller(Mutex::new(writer)),
-            Threads::Background => Runner::Background(Background::start(path, writer)?),
-        };
-        Ok(Self { runner })
+        Ok(match threads {
+            Threads::Caller => Self::Caller(Mutex::new(writer)),
+            Threads::Background => Self::Background(Background::start(path, writer, open_reader)?),
+        })
     }
 }
 
@@ -80,10 +130,14 @@ impl Engine for SqliteEngine {
             Runner::Background(background) => background.read(work),
         }
     }
+
+    fn release_reserve(&self) -> Option<ReleasedReserve> {
+        Some(self.reserve.release())
+    }
 }
 
 impl Background {
-    fn start(path: &Path, writer: Writer) -> Result<Self, StoreError> {
+    fn start(path: &Path, writer: Writer, open_reader: OpenReader) -> Result<Self, StoreError> {
         let (writes, waiting_writes) = bounded(WAITING);
         let (reads, waiting_reads) = bounded::<Box<dyn Work>>(WAITING);
         let writer = Arc::new(Mutex::new(writer));
@@ -95,7 +149,7 @@ impl Background {
         ];
         for _ in 0..READERS {
             let (path, waiting_reads) = (path.to_owned(), waiting_reads.clone());
-            threads.push(spawn("baton-reader", move || read_loop(&path, &waiting_reads))?);
+            threads.push(spawn("baton-reader", move || read_loop(&path, &waiting_reads, open_reader))?);
         }
         Ok(Self { writer, writes: Some(writes), reads: Some(reads), threads })
     }
@@ -171,7 +225,7 @@ fn write_loop(writer: &Mutex<Writer>, waiting: &Receiver<Write>, acknowledgement
     }
 }
 
-fn read_loop(path: &Path, waiting: &Receiver<Box<dyn Work>>) {
+fn read_loop(path: &Path, waiting: &Receiver<Box<dyn Work>>, open_reader: OpenReader) {
     // Opened at the first read: a server that is only written to needs no readers.
     let mut connection = None;
     while let Ok(work) = waiting.recv() {

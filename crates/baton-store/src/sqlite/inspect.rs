@@ -6,6 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::sqlite::migrate::gate;
+use crate::sqlite::open::{is_read_only, open_read_only};
 use crate::sqlite::sql::store_error;
 use crate::store::{Health, Inspection};
 
@@ -13,7 +14,15 @@ use crate::store::{Health, Inspection};
 pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, StoreError> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;
-    let schema_version = gate(&connection)?;
+    let (connection, schema_version) = match gate(&connection) {
+        Ok(version) => (connection, version),
+        Err(error) if is_read_only(path) || matches!(error, StoreError::Full) => {
+            let connection = open_read_only(path)?;
+            let version = gate(&connection)?;
+            (connection, version)
+        }
+        Err(error) => return Err(error),
+    };
     let problems = match inspection {
         Inspection::Quick => Vec::new(),
         Inspection::Full => integrity_problems(&connection)?,

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
-use crate::files::make_folder;
+use crate::files::{file_error, make_folder};
 use crate::sqlite::migrate::gate;
 use crate::sqlite::sql::store_error;
 use crate::store::LockTimeout;
@@ -22,7 +22,7 @@ const STATEMENT_CACHE: usize = 128;
 pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
     let at = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::Folder { path, source }
+        move |source| file_error(&path, source)
     };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_folder(folder).map_err(at(folder))?;
@@ -48,6 +48,56 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let connection = connect(path, LockTimeout::Long)?;
     connection.pragma_update(None, "query_only", true).map_err(store_error)?;
     Ok(connection)
+}
+
+/// Opens a connection to a file that cannot be written.
+///
+/// SQLite needs its side files to read a file in WAL mode, and cannot make them here. Where there is no log, everything is in
+/// the file itself, which is then read as one that does not change.
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
+    let log = side_file(path, "-wal");
+    let is_log_empty = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
+    let connection = if is_log_empty {
+        let uri = format!("file:{}?immutable=1", uri_path(path));
+        Connection::open_with_flags(uri, READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+    } else {
+        Connection::open_with_flags(path, READ_ONLY)
+    };
+    let mut connection = connection.map_err(store_error)?;
+    connection.busy_handler(Some(busy_handler(LockTimeout::Long))).map_err(store_error)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
+    gate(&connection)?;
+    Ok(connection)
+}
+
+const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Returns true when the file, or the folder in which SQLite makes its side files, cannot be written.
+pub(crate) fn is_read_only(path: &Path) -> bool {
+    let cannot_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    path.exists() && (cannot_write(path) || cannot_write(folder.unwrap_or_else(|| Path::new("."))))
+}
+
+fn side_file(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Escapes what has a meaning in the path of a URI.
+fn uri_path(path: &Path) -> String {
+    let mut escaped = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                escaped.push(char::from(*byte));
+            }
+            byte => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
 }
 
 fn connect(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreError> {

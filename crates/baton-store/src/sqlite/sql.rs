@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use rusqlite::types::{ToSql, ToSqlOutput, Value as OwnedValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, Row};
 
@@ -96,7 +97,12 @@ impl SqliteTx<'_> {
 impl Tx for SqliteTx<'_> {
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError> {
         self.run_cached("SAVEPOINT part")?;
-        if part(self) == Outcome::Undo {
+        let outcome = part(self);
+        if self.connection.is_autocommit() {
+            // SQLite rolled the whole transaction back, as it does when the disk is full.
+            return Err(StoreError::Full);
+        }
+        if outcome == Outcome::Undo {
             self.run_cached("ROLLBACK TO part")?;
         }
         self.run_cached("RELEASE part")
@@ -108,6 +114,11 @@ pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
         Some(ErrorCode::DiskFull) => StoreError::Full,
+        // The shared-memory file of the log could not get its size, for which there is no other usual reason.
+        _ if error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE) => {
+            StoreError::Full
+        }
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
         Some(ErrorCode::NotADatabase) => StoreError::Unavailable {
             message: "the file is not a Baton database".into(),
             source: Some(error.into()),
@@ -115,12 +126,10 @@ pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseCorrupt) => {
             StoreError::Unavailable { message: "the file is damaged".into(), source: Some(error.into()) }
         }
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
-            StoreError::Unavailable {
-                message: "the file cannot be opened or written".into(),
-                source: Some(error.into()),
-            }
-        }
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => StoreError::Unavailable {
+            message: "the file cannot be opened or written".into(),
+            source: Some(error.into()),
+        },
         Some(ErrorCode::SystemIoFailure) => StoreError::Unavailable {
             message: "the disk failed to read or write".into(),
             source: Some(error.into()),

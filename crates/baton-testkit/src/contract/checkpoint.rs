@@ -251,7 +251,8 @@ pub fn positions_are_removed_for_good(store: &TestStore) {
     assert_eq!(series(store, &of, 1), [0, 2, 9, 10]);
     let (venture, id): (Venture, _) = (of.venture.clone(), of.id.clone());
     let member = read(store, move |tx| tx.series(&venture, &id, 1))[2].clone();
-    let expected = SeriesMember { position: 9, status: CheckpointStatus::Archived, stored_bytes: 2 };
+    let expected =
+        SeriesMember { position: 9, status: CheckpointStatus::Archived, stored_bytes: 2, blob: None };
     assert_eq!(member, expected);
     delete(store, &of, 1, &[]);
     delete(store, &of, 1, &[9, 0, 63]);

@@ -153,7 +153,7 @@ pub fn what_was_given_up_is_tried_again(store: &TestStore) {
 
 /// Settled items of one status go, the longest settled first, as many as asked for, with their raw output.
 pub fn settled_items_are_dropped_in_portions(store: &TestStore) {
-    let purge = |status, before, limit| write(store, move |tx| tx.purge_queue(status, before, limit));
+    let purge = |status, before, limit| write(store, move |tx| tx.purge_queue(status, before, limit)).count;
     let done: Vec<i64> = [4, 1, 3, 0, 2]
         .into_iter()
         .map(|second| item(store, session_id(), QueueStatus::Done, later(second)))

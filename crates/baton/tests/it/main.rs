@@ -12,6 +12,7 @@ mod concurrency_http;
 mod crash;
 mod degraded;
 mod encryption;
+mod full_disk;
 mod handoff_http;
 mod hook_bad_input;
 mod hook_http;
