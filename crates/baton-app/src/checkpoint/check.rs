@@ -39,6 +39,12 @@ pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked,
         Err(Broken::Damaged { at, problem }) => {
             Ok(Checked::Damaged { problem: format!("it is stored as a difference to {at}: {problem}") })
         }
+        Err(Broken::Missing { at, name }) if at == parsed => {
+            Ok(Checked::Damaged { problem: format!("blob {name} is missing") })
+        }
+        Err(Broken::Missing { at, name }) => Ok(Checked::Damaged {
+            problem: format!("it is stored as a difference to {at}: blob {name} is missing"),
+        }),
         Err(Broken::Incomplete) => {
             Ok(Checked::Damaged { problem: "the checkpoint that it is a difference to is gone".into() })
         }

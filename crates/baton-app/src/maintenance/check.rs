@@ -108,6 +108,7 @@ fn check_raw_outputs(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
                 let copied = match RawReader::open(raw, blobs.as_ref()) {
                     Ok(mut raw) => io::copy(&mut raw, &mut io::sink()).map_err(|error| error.to_string()),
                     Err(StoreError::Corrupt { problem, .. }) => Err(problem),
+                    Err(error @ StoreError::BlobMissing { .. }) => Err(error.to_string()),
                     Err(error) => return Err(error),
                 };
                 Ok(Some(copied.err()))
