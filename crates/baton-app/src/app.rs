@@ -1,6 +1,7 @@
 //! The one way in: authorise, validate, scan for secrets, begin, claim the key, run, record, commit, log.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use crate::checkpoint::{TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
 use crate::observation::Intake;
 use crate::open_call::{Answered, OpenCall, Turn, store_error};
-use crate::operation::{AnyOperation, Attempt, operation as typed, request_id, store_fault};
+use crate::operation::{AnyOperation, Attempt, operation as typed, store_fault};
 use crate::prepare::{MAX_MESSAGE, clip};
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
@@ -329,12 +330,12 @@ impl App {
 
     /// Answers and logs a call that never reached an operation: no credential, no such path.
     pub fn refuse(&self, refused: RefusedCall, fault: &Fault) -> Reply {
-        let RefusedCall { face, correlation_id, actor_key_id } = refused;
+        let RefusedCall { face, correlation_id, actor_key_id, peer } = refused;
         let now = self.now();
         let (endpoint, method) = endpoint_of(&face, "");
         let reply = Reply::fault(fault, correlation_id.clone());
-        self.log(now, |id| RequestRecord {
-            id,
+        let is_anonymous = actor_key_id.is_none();
+        let record = RequestRecord {
             timestamp: now,
             correlation_id,
             endpoint,
@@ -350,16 +351,23 @@ impl App {
             error_message: Some(clip(&fault.to_string(), MAX_MESSAGE)),
             idempotency_key: None,
             idempotency_hit: false,
-        });
+            request_count: 1,
+        };
+        if is_anonymous {
+            self.inner.log.record_anonymous(&self.inner.store, peer, record);
+        } else {
+            self.log(record);
+        }
         reply
     }
 
-    pub(crate) fn log(&self, now: Timestamp, record: impl FnOnce(baton_core::RequestId) -> RequestRecord) {
-        let Surroundings { entropy, sequence, .. } = self.inner.surroundings.as_ref();
-        match request_id(sequence, entropy.as_ref(), now) {
-            Ok(id) => self.inner.log.record(&self.inner.store, record(id)),
-            Err(fault) => tracing::error!(%fault, "a call could not be logged"),
-        }
+    /// The number of calls that were not written to the request log because too many were waiting.
+    pub fn unlogged_calls(&self) -> u64 {
+        self.inner.log.dropped()
+    }
+
+    pub(crate) fn log(&self, record: RequestRecord) {
+        self.inner.log.record(&self.inner.store, record);
     }
 
     fn open(&self, call: Call, operation: &'static dyn AnyOperation, params: &Value) -> OpenCall {
@@ -368,7 +376,6 @@ impl App {
         let started_at = self.now();
         let (endpoint, method) = endpoint_of(&call.face, operation.name());
         let record = RequestRecord {
-            id: baton_core::RequestId::new(baton_core::Ulid::nil()),
             timestamp: started_at,
             correlation_id: call.correlation_id.clone(),
             endpoint,
@@ -384,6 +391,7 @@ impl App {
             error_message: Some("the client went away before the answer".into()),
             idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
             idempotency_hit: false,
+            request_count: 1,
         };
         OpenCall {
             app: self.clone(),
@@ -450,6 +458,8 @@ pub struct RefusedCall {
     pub correlation_id: CorrelationId,
     /// The credential, when there was a valid one.
     pub actor_key_id: Option<baton_core::ActorKeyId>,
+    /// The address that it came from, where there is one.
+    pub peer: Option<IpAddr>,
 }
 
 /// A name as the log takes it: it was not checked yet and may be anything, also a secret.

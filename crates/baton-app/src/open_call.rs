@@ -166,7 +166,7 @@ impl Drop for OpenCall {
         if let Some(mut record) = self.record.take() {
             let now = self.app.now();
             record.duration_ms = (now.as_millis() - self.started_at.as_millis()).max(0);
-            self.app.log(now, |id| RequestRecord { id, ..record });
+            self.app.log(record);
         }
     }
 }
@@ -222,7 +222,7 @@ impl<O: Operation> Submission<O> {
             let context = Context { attempt, ..surroundings.context(&call, now, &afterthoughts, &after) };
             let mut stored = surroundings.transact::<O>(&context, &prepared, tx)?;
             if let Log::WithEffect(record) = &log {
-                tx.log_request(&surroundings.filled_in(record, &stored)?)?;
+                tx.log_request(&surroundings.filled_in(record, &stored))?;
             }
             stored.logged = !matches!(log, Log::Afterwards);
             Ok(stored)

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use baton_core::{
-    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, RequestId, Session, SessionId,
-    Timestamp, UlidSequence, VentureScope, output_schema, params_schema,
+    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, Session, SessionId, Timestamp,
+    UlidSequence, VentureScope, output_schema, params_schema,
 };
 use baton_store::{SpillFolder, Store, StoreError, Tx};
 use schemars::JsonSchema;
@@ -236,23 +236,6 @@ impl Context<'_> {
 fn session_not_found(id: SessionId) -> Fault {
     Fault::new(ErrorCode::SessionNotFound, format!("there is no session {id}"))
         .hint("start one with session.start (POST /sod, baton session start)")
-}
-
-pub(crate) fn next_ulid(
-    sequence: &Mutex<UlidSequence>,
-    entropy: &dyn Entropy,
-    now: Timestamp,
-) -> Result<baton_core::Ulid, Fault> {
-    let random = entropy.bits()?;
-    Ok(sequence.lock().unwrap_or_else(PoisonError::into_inner).next(now, random))
-}
-
-pub(crate) fn request_id(
-    sequence: &Mutex<UlidSequence>,
-    entropy: &dyn Entropy,
-    now: Timestamp,
-) -> Result<RequestId, Fault> {
-    next_ulid(sequence, entropy, now).map(RequestId::new)
 }
 
 /// Says what a failure of the store means to whoever called.

@@ -1,30 +1,42 @@
-//! The request log: every call, written behind the calls and without an fsync of its own.
+//! The request log: a record of every call, written after the answer and without an fsync of its own.
+//!
+//! Calls without a valid credential can be made by anyone, so they are counted: the first of a peer and status is recorded
+//! at once, the others within a minute as one record.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use baton_core::RequestRecord;
-use baton_store::{Durability, Store, StoreError};
+use baton_store::{Durability, Store, StoreError, Tx};
 
-/// How long a record may wait for company.
-const GATHER: Duration = Duration::from_millis(200);
-/// How many records are written together at the most.
-const BATCH: usize = 1_000;
-/// How many records may wait; more are counted and dropped, never kept in memory.
-const WAITING: usize = 50_000;
+/// How long records are collected before they are written together.
+const BATCH_INTERVAL: Duration = Duration::from_millis(200);
+/// The largest number of records that are written together.
+const BATCH_SIZE: usize = 1_000;
+/// The largest number of records that wait to be written; more are dropped and counted.
+const QUEUE_CAPACITY: usize = 50_000;
+/// How long anonymous calls are counted before their number is recorded.
+const COUNT_INTERVAL: Duration = Duration::from_secs(60);
+/// How often a log with counted calls checks whether an interval is over.
+const COUNT_CHECK: Duration = Duration::from_secs(1);
+/// The largest number of peers whose calls are counted separately.
+const MAX_COUNTED_PEERS: usize = 1_000;
 
-/// Where calls are logged.
+/// Writes the request log.
 pub struct RequestLog {
     kind: Kind,
     dropped: AtomicU64,
+    anonymous: Arc<Mutex<AnonymousCalls>>,
 }
 
 enum Kind {
-    /// Kept until the end, for commands that do one thing and exit.
+    /// Written at the end, for commands that do one thing and exit.
     AtEnd(Mutex<Vec<(Store, RequestRecord)>>),
     /// Written by a thread.
     Behind { queue: Option<SyncSender<RequestRecord>>, thread: Option<JoinHandle<()>> },
@@ -38,20 +50,36 @@ impl fmt::Debug for RequestLog {
 
 impl RequestLog {
     /// A log that is written with the effects of calls, and for calls without one when the process is done.
-    pub const fn at_end() -> Self {
-        Self { kind: Kind::AtEnd(Mutex::new(Vec::new())), dropped: AtomicU64::new(0) }
+    pub fn at_end() -> Self {
+        Self::new(Kind::AtEnd(Mutex::new(Vec::new())), Arc::default())
     }
 
-    /// A log that a thread writes while the process lives on.
-    pub fn behind(store: Store) -> std::io::Result<Self> {
-        let (queue, waiting) = sync_channel(WAITING);
+    /// A log that a thread writes while the process lives on. It keeps at most this many records.
+    pub fn behind(store: Store, max_records: u64) -> std::io::Result<Self> {
+        let (queue, waiting) = sync_channel(QUEUE_CAPACITY);
+        let anonymous = Arc::default();
+        let writer = LogWriter { store, max_records, anonymous: Arc::clone(&anonymous) };
         let thread = std::thread::Builder::new()
             .name("baton-request-log".into())
-            .spawn(move || write_behind(&store, &waiting))?;
-        Ok(Self {
-            kind: Kind::Behind { queue: Some(queue), thread: Some(thread) },
-            dropped: AtomicU64::new(0),
-        })
+            .spawn(move || writer.run(&waiting))?;
+        Ok(Self::new(Kind::Behind { queue: Some(queue), thread: Some(thread) }, anonymous))
+    }
+
+    fn new(kind: Kind, anonymous: Arc<Mutex<AnonymousCalls>>) -> Self {
+        Self { kind, dropped: AtomicU64::new(0), anonymous }
+    }
+
+    /// The number of records that were dropped because too many were waiting.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Takes the record of a call without a valid credential.
+    pub(crate) fn record_anonymous(&self, store: &Store, peer: Option<IpAddr>, record: RequestRecord) {
+        let first = lock(&self.anonymous).count(peer, record, Instant::now());
+        if let Some(record) = first {
+            self.record(store, record);
+        }
     }
 
     /// Whether a record is best written in the transaction of its call.
@@ -59,7 +87,7 @@ impl RequestLog {
         matches!(self.kind, Kind::AtEnd(_))
     }
 
-    /// Takes a record; never waits.
+    /// Queues a record; never waits.
     pub(crate) fn record(&self, store: &Store, record: RequestRecord) {
         match &self.kind {
             Kind::AtEnd(records) => {
@@ -68,7 +96,7 @@ impl RequestLog {
             Kind::Behind { queue, .. } => {
                 let taken = queue.as_ref().is_some_and(|queue| queue.try_send(record).is_ok());
                 if !taken && self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tracing::warn!("the request log cannot keep up; some calls are not logged");
+                    tracing::warn!("the request log cannot keep up; some calls are not recorded");
                 }
             }
         }
@@ -82,7 +110,7 @@ impl Drop for RequestLog {
                 let records = std::mem::take(records.get_mut().unwrap_or_else(PoisonError::into_inner));
                 if let Some((store, _)) = records.first() {
                     let store = store.clone();
-                    write(&store, records.into_iter().map(|(_, record)| record).collect());
+                    write(&store, records.into_iter().map(|(_, record)| record).collect(), |_| Ok(()));
                 }
             }
             Kind::Behind { queue, thread } => {
@@ -90,30 +118,72 @@ impl Drop for RequestLog {
                 if let Some(thread) = thread.take()
                     && thread.join().is_err()
                 {
-                    tracing::error!("the request log broke off");
+                    tracing::error!("the request log thread panicked");
                 }
             }
         }
     }
 }
 
-fn write_behind(store: &Store, waiting: &Receiver<RequestRecord>) {
-    while let Ok(first) = waiting.recv() {
-        let mut records = vec![first];
-        let until = Instant::now() + GATHER;
-        while records.len() < BATCH {
-            match waiting.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(record) => records.push(record),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+/// The thread that writes the log.
+struct LogWriter {
+    store: Store,
+    max_records: u64,
+    anonymous: Arc<Mutex<AnonymousCalls>>,
+}
+
+impl LogWriter {
+    /// Writes records until the queue is closed.
+    fn run(&self, waiting: &Receiver<RequestRecord>) {
+        loop {
+            let first = if lock(&self.anonymous).is_empty() {
+                waiting.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                waiting.recv_timeout(COUNT_CHECK)
+            };
+            match first {
+                Ok(first) => {
+                    let mut records = vec![first];
+                    let until = Instant::now() + BATCH_INTERVAL;
+                    while records.len() < BATCH_SIZE
+                        && let Ok(record) =
+                            waiting.recv_timeout(until.saturating_duration_since(Instant::now()))
+                    {
+                        records.push(record);
+                    }
+                    self.write(records);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.write(lock(&self.anonymous).take_all());
+                    return;
+                }
             }
+            let counted = lock(&self.anonymous).take_before(Instant::now());
+            self.write(counted);
         }
-        write(store, records);
+    }
+
+    /// Writes records, and deletes as many of the oldest as there are too many.
+    fn write(&self, records: Vec<RequestRecord>) {
+        if records.is_empty() {
+            return;
+        }
+        let (keep, limit) = (self.max_records, u32::try_from(2 * records.len()).unwrap_or(u32::MAX));
+        write(&self.store, records, move |tx| tx.trim_requests(keep, limit).map(|_| ()));
     }
 }
 
-fn write(store: &Store, records: Vec<RequestRecord>) {
+fn write(
+    store: &Store,
+    records: Vec<RequestRecord>,
+    then: impl Fn(&mut dyn Tx) -> Result<(), StoreError> + Send + 'static,
+) {
     let written: Result<(), StoreError> = store
-        .write(Durability::Lazy, move |tx| records.iter().try_for_each(|record| tx.log_request(record)))
+        .write(Durability::Lazy, move |tx| {
+            records.iter().try_for_each(|record| tx.log_request(record))?;
+            then(tx)
+        })
         .wait();
     match written {
         Ok(()) => {}
@@ -122,5 +192,129 @@ fn write(store: &Store, records: Vec<RequestRecord>) {
             tracing::debug!(%error, "cannot write the request log");
         }
         Err(error) => tracing::warn!(%error, "cannot write the request log"),
+    }
+}
+
+fn lock(anonymous: &Mutex<AnonymousCalls>) -> MutexGuard<'_, AnonymousCalls> {
+    anonymous.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls without a valid credential, counted by peer and status.
+#[derive(Default)]
+struct AnonymousCalls {
+    counted: HashMap<(Option<IpAddr>, u16), Counted>,
+}
+
+struct Counted {
+    since: Instant,
+    count: u32,
+    /// The latest of the counted calls.
+    latest: Option<RequestRecord>,
+}
+
+impl AnonymousCalls {
+    fn is_empty(&self) -> bool {
+        self.counted.is_empty()
+    }
+
+    /// Counts a call; gives its record back when it is the first of its peer and status for a while.
+    fn count(&mut self, peer: Option<IpAddr>, record: RequestRecord, now: Instant) -> Option<RequestRecord> {
+        let mut key = (peer, record.status_code);
+        if self.counted.len() >= MAX_COUNTED_PEERS && !self.counted.contains_key(&key) {
+            // All further peers are counted together.
+            key.0 = None;
+        }
+        match self.counted.get_mut(&key) {
+            Some(counted) => {
+                counted.count = counted.count.saturating_add(1);
+                counted.latest = Some(record);
+                None
+            }
+            None => {
+                self.counted.insert(key, Counted { since: now, count: 0, latest: None });
+                Some(record)
+            }
+        }
+    }
+
+    /// Takes the records of intervals that are over.
+    fn take_before(&mut self, now: Instant) -> Vec<RequestRecord> {
+        self.take(|counted| now.saturating_duration_since(counted.since) >= COUNT_INTERVAL)
+    }
+
+    fn take_all(&mut self) -> Vec<RequestRecord> {
+        self.take(|_| true)
+    }
+
+    fn take(&mut self, is_over: impl Fn(&Counted) -> bool) -> Vec<RequestRecord> {
+        let over = self.counted.extract_if(|_, counted| is_over(counted));
+        over.filter_map(|((peer, _), counted)| {
+            let record = counted.latest?;
+            let peer = peer.map_or_else(|| "several addresses".to_owned(), |peer| peer.to_string());
+            let message = record.error_message.unwrap_or_default();
+            let error_message = format!("{message} ({} requests from {peer})", counted.count);
+            Some(RequestRecord { request_count: counted.count, error_message: Some(error_message), ..record })
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status_code: u16) -> RequestRecord {
+        RequestRecord {
+            timestamp: baton_core::Timestamp::EPOCH,
+            correlation_id: "c".parse().unwrap(),
+            endpoint: "/sod".into(),
+            method: "POST".into(),
+            actor_key_id: None,
+            agent: None,
+            venture: None,
+            repo: None,
+            track: None,
+            issue_number: None,
+            status_code,
+            duration_ms: 0,
+            error_message: Some("unauthorized: no credential was sent".into()),
+            idempotency_key: None,
+            idempotency_hit: false,
+            request_count: 1,
+        }
+    }
+
+    #[test]
+    fn anonymous_calls_are_counted_by_peer_and_status() {
+        let mut calls = AnonymousCalls::default();
+        let start = Instant::now();
+        let peer = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+        assert_eq!(calls.count(peer(1), refused(401), start), Some(refused(401)));
+        for _ in 0..4_000 {
+            assert_eq!(calls.count(peer(1), refused(401), start), None);
+        }
+        assert_eq!(calls.count(peer(2), refused(401), start), Some(refused(401)));
+        assert_eq!(calls.count(peer(1), refused(429), start), Some(refused(429)));
+        assert_eq!(calls.take_before(start), []);
+        let counted = RequestRecord {
+            request_count: 4_000,
+            error_message: Some("unauthorized: no credential was sent (4000 requests from 192.0.2.1)".into()),
+            ..refused(401)
+        };
+        assert_eq!(calls.take_before(start + COUNT_INTERVAL), [counted]);
+        assert!(calls.is_empty());
+        assert_eq!(calls.count(peer(1), refused(401), start), Some(refused(401)));
+    }
+
+    #[test]
+    fn number_of_counted_peers_is_limited() {
+        let mut calls = AnonymousCalls::default();
+        let start = Instant::now();
+        let recorded = (0..100_000_u32)
+            .filter_map(|number| calls.count(Some(IpAddr::from(number.to_be_bytes())), refused(401), start))
+            .count();
+        assert_eq!((recorded, calls.counted.len()), (MAX_COUNTED_PEERS + 1, MAX_COUNTED_PEERS + 1));
+        let rest = calls.take_all();
+        assert_eq!(rest.iter().map(|record| record.request_count).sum::<u32>(), 100_000 - 1_001);
     }
 }

@@ -21,8 +21,10 @@ pub struct Settings {
     pub heartbeat: HeartbeatPolicy,
     /// How long an idempotency key is remembered.
     pub idempotency_ttl: Duration,
-    /// How long the request log is kept.
+    /// How long records of the request log are kept.
     pub request_retention: Duration,
+    /// How many records the request log keeps.
+    pub request_log_max_records: u64,
     /// The venture of calls that name none.
     pub default_venture: Venture,
     /// How checkpoints are kept.

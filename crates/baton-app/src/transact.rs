@@ -12,7 +12,7 @@ use crate::after_transaction::AfterTransaction;
 use crate::afterthought::Afterthoughts;
 use crate::call::{Call, error_body};
 use crate::clock::Entropy;
-use crate::operation::{Attempt, Context, Operation, request_id, store_fault};
+use crate::operation::{Attempt, Context, Operation, store_fault};
 use crate::prepare::{MAX_MESSAGE, Prepared, clip};
 use crate::settings::Settings;
 
@@ -118,15 +118,13 @@ impl Surroundings {
     }
 
     /// Fills a record of the request log in with how the call went.
-    pub(crate) fn filled_in(&self, record: &RequestRecord, stored: &Stored) -> Result<RequestRecord, Failed> {
-        let id = request_id(&self.sequence, self.entropy.as_ref(), record.timestamp).map_err(Failed)?;
-        Ok(RequestRecord {
-            id,
+    pub(crate) fn filled_in(&self, record: &RequestRecord, stored: &Stored) -> RequestRecord {
+        RequestRecord {
             status_code: stored.status,
             error_message: stored.message.as_deref().map(|message| clip(message, MAX_MESSAGE)),
             idempotency_hit: stored.replayed,
             ..record.clone()
-        })
+        }
     }
 
     fn key_record(

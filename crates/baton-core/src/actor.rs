@@ -23,6 +23,17 @@ impl ActorKeyId {
         Self(hex)
     }
 
+    /// Gives the id as bytes, which take half the space of the digits.
+    pub fn to_bytes(&self) -> [u8; 8] {
+        // Always 16 hex digits.
+        u64::from_str_radix(&self.0, 16).unwrap_or_default().to_be_bytes()
+    }
+
+    /// Restores an id from its bytes.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(format!("{:016x}", u64::from_be_bytes(bytes)))
+    }
+
     /// Gives the 16 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -130,11 +130,6 @@ id!(
     ObservationId,
     "obs_"
 );
-id!(
-    /// A row of the request log.
-    RequestId,
-    "req_"
-);
 
 /// Makes ULIDs that only ever go up, also within one millisecond and when the clock steps back.
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@ pub use canonical::{Canonical, CanonicalError, HashError, Sha256Hash, canonicali
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
 pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};
-pub use id::{CheckpointId, HandoffId, IdError, ObservationId, RequestId, SessionId, UlidSequence};
+pub use id::{CheckpointId, HandoffId, IdError, ObservationId, SessionId, UlidSequence};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{JsonError, JsonErrorKind, MAX_DEPTH, read_strict, read_strict_within};
 pub use merge::merge_patch;

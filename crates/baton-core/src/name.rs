@@ -150,6 +150,39 @@ name!(
     "must be 1 to 255 characters without control characters"
 );
 
+/// What a correlation id that Baton makes begins with; the rest is a UUID.
+const OWN_CORRELATION: &str = "corr_";
+/// The lengths of the groups of a UUID's digits.
+const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+
+impl CorrelationId {
+    /// Gives the UUID of an id that Baton made; `None` for other ids, which only their text restores.
+    pub fn uuid(&self) -> Option<[u8; 16]> {
+        let text = self.as_str().strip_prefix(OWN_CORRELATION)?;
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let groups = text.split('-').map(str::len);
+        if !groups.eq(UUID_GROUPS) || !text.bytes().all(|byte| byte == b'-' || is_digit(byte)) {
+            return None;
+        }
+        u128::from_str_radix(&text.replace('-', ""), 16).ok().map(u128::to_be_bytes)
+    }
+
+    /// Restores an id that Baton made from its UUID.
+    pub fn from_uuid(uuid: [u8; 16]) -> Self {
+        let digits = format!("{:032x}", u128::from_be_bytes(uuid));
+        let mut text = OWN_CORRELATION.to_owned();
+        let mut start = 0;
+        for length in UUID_GROUPS {
+            if start > 0 {
+                text.push('-');
+            }
+            text.push_str(&digits[start..start + length]);
+            start += length;
+        }
+        Self(text)
+    }
+}
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -233,6 +266,21 @@ mod tests {
         }
         assert!("corr_a b".parse::<CorrelationId>().is_err());
         assert!("".parse::<CorrelationId>().is_err());
+    }
+
+    #[test]
+    fn correlation_ids_made_here_are_restored_from_their_uuid() {
+        let own: CorrelationId = "corr_019a8f3e-0001-7abc-8def-00000000000f".parse().unwrap();
+        assert_eq!(CorrelationId::from_uuid(own.uuid().unwrap()), own);
+        for other in [
+            "corr_fixture",
+            "019a8f3e-0001-7abc-8def-00000000000f",
+            "corr_019A8f3e-0001-7abc-8def-00000000000f",
+            "corr_019a8f3e0001-7abc-8def-0000-00000000f",
+            "corr_019a8f3e-0001-7abc-8def-00000000000g",
+        ] {
+            assert_eq!(other.parse::<CorrelationId>().unwrap().uuid(), None, "{other}");
+        }
     }
 
     #[test]

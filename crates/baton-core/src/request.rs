@@ -1,16 +1,13 @@
-//! The request log: what was called, by whom, how it went. Never what was sent.
+//! The request log: which calls were made, by which actor and with which result. Never what was sent.
 
 use crate::actor::ActorKeyId;
-use crate::id::RequestId;
 use crate::name::CorrelationId;
 use crate::time::Timestamp;
 
 /// One call, as the request log keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// Its id.
-    pub id: RequestId,
-    /// When it arrived.
+    /// When the call arrived.
     pub timestamp: Timestamp,
     /// Ties it to its answer and its log lines.
     pub correlation_id: CorrelationId,
@@ -40,4 +37,7 @@ pub struct RequestRecord {
     pub idempotency_key: Option<String>,
     /// Whether the answer was a stored one.
     pub idempotency_hit: bool,
+    /// The number of calls that this record stands for. Calls without a valid credential are counted, not recorded one by
+    /// one.
+    pub request_count: u32,
 }

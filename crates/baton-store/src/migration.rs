@@ -36,6 +36,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(11, "0011_tasks"),
     migration!(12, "0012_summed_up"),
     migration!(13, "0013_listing_indexes"),
+    migration!(14, "0014_requests"),
 ];
 
 /// The schema version that this binary reads and writes.

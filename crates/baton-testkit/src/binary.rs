@@ -26,6 +26,7 @@ pub struct Home {
     database_url: Option<String>,
     environment: Vec<(String, String)>,
     working_folder: PathBuf,
+    ulimit: Option<String>,
 }
 
 /// What a command came to.
@@ -79,6 +80,7 @@ impl Home {
             database_url: None,
             environment: Vec::new(),
             working_folder: folder.to_owned(),
+            ulimit: None,
         }
     }
 
@@ -93,6 +95,13 @@ impl Home {
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs everything under a limit of the shell's `ulimit`, for example `-n 256`.
+    #[must_use]
+    pub fn with_ulimit(mut self, limit: &str) -> Self {
+        self.ulimit = Some(limit.to_owned());
         self
     }
 
@@ -125,7 +134,14 @@ impl Home {
 
     /// A command with a hermetic environment.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = match &self.ulimit {
+            None => Command::new(&self.binary),
+            Some(limit) => {
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(format!("ulimit {limit} && exec \"$0\" \"$@\"")).arg(&self.binary);
+                shell
+            }
+        };
         command
             .env_clear()
             .env("HOME", &self.folder)
@@ -366,6 +382,21 @@ impl ServerProcess {
     /// Gets.
     pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"")
+    }
+
+    /// Asks the server to stop with SIGTERM, and waits for its exit code.
+    ///
+    /// # Panics
+    ///
+    /// When it does not stop within a minute, or is ended by a signal.
+    pub fn stop(mut self) -> i32 {
+        crate::processes::signal(self.id(), "TERM");
+        let mut status = None;
+        crate::processes::wait_until("the server stops", || {
+            status = self.child.try_wait().expect("the server can be waited for");
+            status.is_some()
+        });
+        status.and_then(|status| status.code()).expect("an exit code")
     }
 
     /// Ends it with SIGKILL, as a crash does.

@@ -45,7 +45,7 @@ pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<A
 fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failure> {
     let log = match threads {
         Threads::Caller => RequestLog::at_end(),
-        Threads::Background => RequestLog::behind(store.clone())
+        Threads::Background => RequestLog::behind(store.clone(), config.request_log_max_records)
             .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the request log: {error}")))?,
     };
     Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
@@ -89,6 +89,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
         },
         idempotency_ttl: Duration::from_secs(config.idempotency_ttl_seconds),
         request_retention: Duration::from_secs(config.request_log_retention_days * 86_400),
+        request_log_max_records: config.request_log_max_records,
         default_venture: config.venture.clone(),
         checkpoints: checkpoints::settings(config)?,
         observations: observations::settings(config),

@@ -16,6 +16,7 @@ mod keys;
 mod logging;
 mod maintenance;
 mod observations;
+mod open_files;
 mod output;
 mod stop_signal;
 mod verbs;

@@ -35,7 +35,7 @@ pub struct CleanupOutput {
     pub ran: bool,
     /// Sessions that were given up.
     pub sessions_abandoned: u64,
-    /// Calls that left the request log.
+    /// Records of the request log that were deleted: older than the retention period, or more than the limit.
     pub requests_deleted: u64,
     /// Idempotency keys that had expired.
     pub keys_deleted: u64,
@@ -75,7 +75,9 @@ impl Operation for Cleanup {
             tx.update_session(&session).map_err(store_fault)?;
         }
         let oldest = now.minus(context.settings.request_retention);
-        let requests_deleted = tx.delete_requests(oldest, BATCH).map_err(store_fault)?;
+        let old_requests = tx.delete_requests(oldest, BATCH).map_err(store_fault)?;
+        let keep = context.settings.request_log_max_records;
+        let surplus_requests = tx.trim_requests(keep, BATCH).map_err(store_fault)?;
         let keys_deleted = tx.delete_expired_keys(now, BATCH).map_err(store_fault)?;
         let settled_before = now.minus(context.settings.observations.raw_retention);
         let purged = tx.purge_queue(QueueStatus::Done, settled_before, BATCH).map_err(store_fault)?;
@@ -90,13 +92,14 @@ impl Operation for Cleanup {
         Ok(CleanupOutput {
             ran: true,
             sessions_abandoned,
-            requests_deleted,
+            requests_deleted: old_requests + surplus_requests,
             keys_deleted,
             raw_outputs_dropped,
             checkpoints_dropped,
             blobs_removed,
             more: sessions_abandoned == full
-                || requests_deleted == full
+                || old_requests == full
+                || surplus_requests == full
                 || keys_deleted == full
                 || raw_outputs_dropped == full
                 || checkpoints_dropped > 0,

@@ -61,6 +61,12 @@ impl Authenticator {
         }
     }
 
+    /// Tells whether a credential is a token that was never found before, which only the database knows.
+    pub fn needs_lookup(&self, credential: Option<&str>) -> bool {
+        let presented = credential.and_then(PresentedToken::parse);
+        presented.is_some_and(|presented| !self.remembered().contains_key(&presented.id))
+    }
+
     async fn token(&self, id: &TokenId) -> Result<Option<Token>, Fault> {
         if let Some((token, until)) = self.remembered().get(id)
             && Instant::now() < *until

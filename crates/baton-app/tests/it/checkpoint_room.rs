@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use baton_app::Settings;
 use baton_app::checkpoint::Vault;
 use baton_core::checkpoint::CheckpointStatus;
-use baton_store::{BlobFolder, Effort, Packing, SpillFolder};
+use baton_store::{BlobFolder, Effort, Packing, SpillFolder, Target};
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
 
@@ -425,7 +425,8 @@ fn cleanup_removes_temporary_files_of_killed_writers() {
     let path = folder.path().to_owned();
     let with_spill = move |settings: &mut Settings| {
         let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
-        settings.checkpoints.vault = Vault::new(packing).with_spill(SpillFolder::at(&path));
+        settings.checkpoints.vault =
+            Vault::new(packing).with_spill(SpillFolder::at(&path, Target::server("here")));
     };
     for stage in Stage::each_with(with_spill) {
         let files = [folder.path().join("a.spilled.7.tmp"), hooks.join("b.report.7.tmp")];

@@ -1,16 +1,15 @@
 //! Cleaning up: what goes, what stays, in which portions, and whose turn it is.
 
-use baton_core::{RequestId, RequestRecord, Timestamp, Ulid};
+use baton_core::{RequestRecord, Timestamp};
 use baton_testkit::contract::{read, write};
 use serde_json::{Value, json};
 
 use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, who};
 
-fn request(number: u128, timestamp: Timestamp) -> RequestRecord {
+fn request(number: u32, timestamp: Timestamp) -> RequestRecord {
     RequestRecord {
-        id: RequestId::new(Ulid(number)),
         timestamp,
-        correlation_id: "corr_1".parse().unwrap(),
+        correlation_id: format!("corr_{number}").parse().unwrap(),
         endpoint: "/sod".into(),
         method: "POST".into(),
         actor_key_id: None,
@@ -24,6 +23,7 @@ fn request(number: u128, timestamp: Timestamp) -> RequestRecord {
         error_message: None,
         idempotency_key: None,
         idempotency_hit: false,
+        request_count: 1,
     }
 }
 
@@ -43,9 +43,20 @@ fn the_request_log_is_kept_for_seven_days() {
         assert_eq!(sweep(&stage)["requests_deleted"], 0);
         stage.clock.set(NOW.plus(7 * DAY + MILLISECOND));
         assert_eq!(sweep(&stage)["requests_deleted"], 1);
-        let left: Vec<_> = read(&stage.store, |tx| tx.requests(10)).into_iter().map(|call| call.id).collect();
-        let is_left = |number| left.contains(&RequestId::new(Ulid(number)));
-        assert!(!is_left(1) && is_left(2), "{left:?}");
+        let left = read(&stage.store, |tx| tx.requests(10));
+        let is_left = |id: &str| left.iter().any(|record| record.correlation_id.as_str() == id);
+        assert!(!is_left("corr_1") && is_left("corr_2"), "{left:?}");
+    }
+}
+
+#[test]
+fn request_log_is_cut_to_its_largest_number_of_records() {
+    for stage in Stage::each() {
+        log(&stage, (1..=10_500).map(|number| request(number, NOW)).collect());
+        let done = sweep(&stage);
+        assert_eq!((&done["requests_deleted"], &done["more"]), (&500.into(), &false.into()));
+        let left = read(&stage.store, |tx| tx.requests(20_000));
+        assert_eq!(left.last().unwrap().correlation_id.as_str(), "corr_501");
     }
 }
 

@@ -38,16 +38,18 @@ fn every_call_is_logged_however_it_ends() {
             face: Face::Http { method: "GET".into(), path: "/nowhere".into() },
             correlation_id: "corr_x".parse().unwrap(),
             actor_key_id: None,
+            peer: None,
         };
         stage.app.refuse(nowhere, &Fault::new(ErrorCode::Unauthorized, "no credential was sent"));
         let records = stage.logged();
+        // Calls with an effect are recorded in its transaction, the others when the process ends.
         let expected = [
             ("session.start", 200, false),
+            ("session.update", 200, false),
+            ("session.update", 200, true),
             ("session.start", 400, false),
             ("session.update", 400, false),
             ("session.heartbeat", 404, false),
-            ("session.update", 200, false),
-            ("session.update", 200, true),
             ("session.update", 422, false),
             ("session.list", 200, false),
             ("session.start", 403, false),
@@ -60,7 +62,7 @@ fn every_call_is_logged_however_it_ends() {
         assert_eq!((&records[0].method, &records[9].method), (&"MCP".to_owned(), &"GET".to_owned()));
         assert_eq!(records[0].actor_key_id, Some(ActorKeyId::of("key")));
         assert_eq!(records[9].actor_key_id, None);
-        assert_eq!(records[5].idempotency_key.as_deref(), Some("k"));
+        assert_eq!(records[2].idempotency_key.as_deref(), Some("k"));
         assert_eq!(records[9].error_message.as_deref(), Some("unauthorized: no credential was sent"));
     }
 }
@@ -111,17 +113,65 @@ fn a_call_whose_client_went_away_is_done_and_logged() {
     assert_eq!(outcomes(&records), [("session.start", 499, false), ("session.list", 200, false)]);
 }
 
+/// An application whose log is written by a thread.
+fn logging_behind(stage: &Stage, max_records: u64) -> App {
+    let log = RequestLog::behind(stage.store.clone(), max_records).unwrap();
+    App::new(
+        stage.store.clone(),
+        stage.app.settings().clone(),
+        stage.clock.clone(),
+        crate::stage::FixedEntropy::default(),
+        log,
+    )
+}
+
+#[test]
+fn log_keeps_the_newest_records_up_to_its_limit() {
+    for stage in Stage::each() {
+        let app = logging_behind(&stage, 100);
+        for number in 0..3_000 {
+            let mut call = stage.envelope(None);
+            call.correlation_id = format!("call-{number}").parse().unwrap();
+            app.call_blocking(operation("session.list"), call, json!({}));
+        }
+        drop(app);
+        let records = read(&stage.store, |tx| tx.requests(2_000));
+        assert_eq!(records.len(), 100);
+        assert_eq!(records[0].correlation_id.as_str(), "call-2999");
+        assert_eq!(records[99].correlation_id.as_str(), "call-2900");
+    }
+}
+
+#[test]
+fn refused_calls_without_a_credential_leave_two_records_a_minute() {
+    for stage in Stage::each() {
+        let app = logging_behind(&stage, 10_000);
+        let fault = Fault::new(ErrorCode::Unauthorized, "the credential is not known here");
+        for _ in 0..20_000 {
+            let refused = RefusedCall {
+                face: Face::Http { method: "POST".into(), path: "/sod".into() },
+                correlation_id: "c".parse().unwrap(),
+                actor_key_id: None,
+                peer: Some([192, 0, 2, 1].into()),
+            };
+            assert_eq!(app.refuse(refused, &fault).status, 401);
+        }
+        drop(app);
+        let records = read(&stage.store, |tx| tx.requests(100));
+        // The interval may end once while the calls are made.
+        assert!((2..=4).contains(&records.len()), "{records:?}");
+        assert_eq!(records.iter().map(|record| record.request_count).sum::<u32>(), 20_000);
+        assert!(
+            records[0].error_message.as_ref().unwrap().contains("requests from 192.0.2.1"),
+            "{records:?}"
+        );
+    }
+}
+
 #[test]
 fn a_log_written_behind_the_calls_is_whole_when_the_process_ends() {
     for stage in Stage::each() {
-        let log = RequestLog::behind(stage.store.clone()).unwrap();
-        let app = App::new(
-            stage.store.clone(),
-            stage.app.settings().clone(),
-            stage.clock.clone(),
-            crate::stage::FixedEntropy::default(),
-            log,
-        );
+        let app = logging_behind(&stage, 10_000);
         for _ in 0..1_500 {
             let mut call = stage.envelope(None);
             call.actor = Actor::shared("other");

@@ -153,6 +153,7 @@ fn settings() -> Settings {
         heartbeat: HeartbeatPolicy::default(),
         idempotency_ttl: HOUR,
         request_retention: 7 * DAY,
+        request_log_max_records: 10_000,
         default_venture: "local".parse().unwrap(),
         checkpoints: CheckpointSettings {
             max_checkpoints: 1_000,

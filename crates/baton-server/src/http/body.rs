@@ -1,79 +1,154 @@
-//! Bodies of requests: read within bounds of size and time.
+//! Request bodies: read within limits of size, time and memory.
 
+use std::io;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
 use baton_core::{ErrorCode, Fault};
 use http_body_util::BodyExt;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
-/// How much of a body is read in all, so that a client hears why it was refused.
+use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
+
+/// How much of a rejected body is read, so that the client gets to read the answer.
 pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
 /// How long a body may take to arrive.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// How much room is made for a body on the word of its head alone.
-const MAX_TRUSTED_BYTES: usize = 1024 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may pause while it sends a body.
+const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What arrived of a body.
-pub(super) struct Received {
-    /// The first of it, within the limit.
-    pub(super) bytes: Vec<u8>,
-    size: usize,
+/// A body as it arrives.
+pub(super) struct Incoming {
+    body: Body,
+    deadline: Instant,
 }
 
-impl Received {
-    /// Tells whether it is all there.
-    pub(super) const fn is_whole(&self) -> bool {
-        self.bytes.len() == self.size
+impl Incoming {
+    pub(super) fn new(body: Body) -> Self {
+        Self { body, deadline: Instant::now() + BODY_TIMEOUT }
     }
-}
 
-/// Reads the body, up to a limit.
-pub(super) async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Fault> {
-    let received = receive_body(headers, body, limit).await?;
-    if received.is_whole() { Ok(received.bytes) } else { Err(too_large(announced(headers), limit)) }
-}
-
-/// Reads a body, and keeps up to `limit` bytes of it.
-pub(super) async fn receive_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Received, Fault> {
-    let room = announced(headers).unwrap_or(0).min(limit).min(MAX_TRUSTED_BYTES);
-    let received = timeout(PATIENCE, receive(body, Vec::with_capacity(room), limit)).await;
-    let broken_off = || Fault::new(ErrorCode::InvalidRequest, "the body broke off before its end");
-    match received {
-        Ok(Ok(received)) => Ok(received),
-        Ok(Err(error)) => Err(broken_off().caused_by(error)),
-        Err(_) => Err(broken_off().hint("send the whole body within 30 s")),
-    }
-}
-
-fn announced(headers: &HeaderMap) -> Option<usize> {
-    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
-}
-
-/// Reads a body that nobody wants: a client that is still sending it then gets to see the answer, and can go on with the
-/// connection.
-pub(super) async fn discard(body: Body) {
-    // However it ends, there is nothing to keep.
-    let _ = timeout(PATIENCE, receive(body, Vec::new(), 0)).await;
-}
-
-/// Reads a body and keeps the first `keep` bytes of it; what comes after is read on for a while and thrown away.
-async fn receive(mut body: Body, mut bytes: Vec<u8>, keep: usize) -> Result<Received, axum::Error> {
-    let mut size = 0;
-    while let Some(frame) = body.frame().await {
-        if let Some(data) = frame?.data_ref() {
-            size += data.len();
-            if size <= keep {
-                bytes.extend_from_slice(data);
-            } else if size > MAX_DISCARDED_BYTES {
-                break;
+    /// Waits for the next part. `None` is the end of the body.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        loop {
+            let deadline = self.deadline.min(Instant::now() + BODY_IDLE_TIMEOUT);
+            match timeout_at(deadline, self.body.frame()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => {
+                    // A frame without data is a trailer.
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+                Ok(Some(Err(error))) => return Err(io::Error::other(error)),
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             }
         }
     }
-    Ok(Received { bytes, size })
+
+    /// Reserves memory for the body, or reads and drops it when there is none. Waiting for memory does not count as time
+    /// that the client took.
+    pub(super) async fn reserve(
+        &mut self,
+        budget: &BodyBudget,
+        bytes: usize,
+    ) -> Result<Option<Reservation>, Fault> {
+        let started = Instant::now();
+        let reservation = budget.reserve(bytes).await;
+        self.deadline += started.elapsed();
+        if reservation.is_err() {
+            self.discard().await;
+        }
+        reservation
+    }
+
+    /// Reads the rest of a body that is not wanted. A client that is still sending then gets to read the answer, and can
+    /// use the connection again.
+    async fn discard(&mut self) {
+        let mut size = 0;
+        while size <= MAX_DISCARDED_BYTES
+            && let Ok(Some(part)) = self.next().await
+        {
+            size += part.len();
+        }
+    }
+}
+
+/// Reads and drops a body that is not wanted.
+pub(super) async fn discard(body: Body) {
+    Incoming::new(body).discard().await;
+}
+
+/// A body that was read.
+pub(super) struct Received {
+    /// The body; only its beginning when it is larger than the limit.
+    pub(super) bytes: Vec<u8>,
+    /// False when the body is larger than the limit.
+    pub(super) is_whole: bool,
+    /// The memory reserved for the request.
+    pub(super) reservation: Option<Reservation>,
+}
+
+/// Reads a body of up to `limit` bytes; a larger one is an error.
+pub(super) async fn read_body(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    budget: &BodyBudget,
+) -> Result<Received, Fault> {
+    let received = receive_body(headers, body, limit, budget).await?;
+    if received.is_whole { Ok(received) } else { Err(too_large(announced(headers), limit)) }
+}
+
+/// Reads a body, and keeps up to `limit` bytes of it.
+pub(super) async fn receive_body(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    budget: &BodyBudget,
+) -> Result<Received, Fault> {
+    let mut incoming = Incoming::new(body);
+    let announced = announced(headers);
+    // How many bytes may be kept. A body of unknown size is small until more of it arrives; of one that is too large, the
+    // beginning is enough.
+    let mut allowed = announced.filter(|size| *size <= limit).unwrap_or(SMALL_BODY_BYTES.min(limit));
+    let reservation = incoming.reserve(budget, allowed).await?;
+    let mut received = Received { bytes: Vec::with_capacity(allowed), is_whole: true, reservation };
+    while let Some(part) = incoming.next().await.map_err(broken_off)? {
+        let size = received.bytes.len() + part.len();
+        if size > allowed && announced.is_none() && allowed < limit {
+            received.reservation = incoming.reserve(budget, limit).await?;
+            allowed = limit;
+        }
+        if size > allowed {
+            received.bytes.extend_from_slice(&part[..allowed - received.bytes.len()]);
+            received.is_whole = false;
+            incoming.discard().await;
+            break;
+        }
+        received.bytes.extend_from_slice(&part);
+    }
+    Ok(received)
+}
+
+/// The size that a request announces for its body.
+pub(super) fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+}
+
+/// Reports a body that ended early or took too long.
+pub(super) fn broken_off(error: io::Error) -> Fault {
+    let fault = if error.kind() == io::ErrorKind::TimedOut {
+        let (total, pause) = (BODY_TIMEOUT.as_secs(), BODY_IDLE_TIMEOUT.as_secs());
+        Fault::new(ErrorCode::InvalidRequest, "the body took too long to arrive")
+            .hint(format!("send the whole body within {total} s, without a pause of more than {pause} s"))
+    } else {
+        Fault::new(ErrorCode::InvalidRequest, "the body ended early").hint("send the whole body")
+    };
+    fault.caused_by(error)
 }
 
 fn too_large(actual: Option<usize>, limit: usize) -> Fault {

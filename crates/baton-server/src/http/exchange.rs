@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response};
 use baton_app::observation::{LargeOutput, Report};
@@ -16,9 +16,13 @@ use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use serde_json::{Map, Value};
 
 use crate::http::body::{discard, read_body};
+use crate::http::budget::{BodyBudget, Reservation};
+use crate::http::connections::{BusyConnection, Connection};
+use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
-use crate::http::report::receive_report;
+use crate::http::peer::Peer;
+use crate::http::report::{ReceivedReport, receive_report};
 use crate::http::respond::{allow, respond};
 use crate::params::{Literal, add_path, from_body, from_query, literal_params};
 use crate::routes::{Route, Verb};
@@ -28,7 +32,9 @@ pub(super) struct Shared {
     pub(super) app: App,
     pub(super) doorkeeper: Doorkeeper,
     pub(super) limiter: Limiter,
-    pub(super) metrics: Metrics,
+    pub(super) failures: FailedAuthentications,
+    pub(super) budget: BodyBudget,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) hosts: BTreeSet<String>,
 }
 
@@ -64,10 +70,10 @@ impl Endpoint {
         };
         let mut actor_key_id = None;
         let started = Instant::now();
-        let accepted = match self.shared.authenticate(&parts.headers).await {
-            Ok(actor) => {
+        let accepted = match self.shared.enter(&parts).await {
+            Ok((actor, busy)) => {
                 actor_key_id = Some(actor.key_id.clone());
-                self.accept(&mut parts, body).await.map(|accepted| (actor, accepted))
+                self.accept(&mut parts, body).await.map(|accepted| (actor, busy, accepted))
             }
             Err(fault) => {
                 discard(body).await;
@@ -75,34 +81,71 @@ impl Endpoint {
             }
         };
         let reply = match accepted {
-            Ok((actor, Accepted { idempotency_key, params, attachment })) => {
+            Ok((actor, busy, Accepted { idempotency_key, params, attachment, reservation })) => {
                 let call = Call { actor, face, correlation_id, idempotency_key, attachment };
-                self.shared.app.call(self.route.operation, call, Value::Object(params)).await
+                self.call(call, Value::Object(params), busy, reservation).await
             }
-            Err(fault) => self.shared.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault),
+            Err(fault) => {
+                let refused = RefusedCall { face, correlation_id, actor_key_id, peer: peer(&parts).0 };
+                self.shared.app.refuse(refused, &fault)
+            }
         };
         self.shared.metrics.record(self.route.path, reply.status, started.elapsed());
         respond(reply)
     }
 
+    /// Calls the operation. A call with reserved memory is finished even if its client disconnects, so that the memory
+    /// stays reserved for as long as it is in use.
+    async fn call(
+        &self,
+        call: Call,
+        params: Value,
+        busy: Option<BusyConnection>,
+        reservation: Option<Reservation>,
+    ) -> Reply {
+        let operation = self.route.operation;
+        let Some(reservation) = reservation else {
+            let reply = self.shared.app.call(operation, call, params).await;
+            drop(busy);
+            return reply;
+        };
+        let (app, correlation_id) = (self.shared.app.clone(), call.correlation_id.clone());
+        let calling = tokio::spawn(async move {
+            let reply = app.call(operation, call, params).await;
+            drop((busy, reservation));
+            reply
+        });
+        calling.await.unwrap_or_else(|error| {
+            let fault = Fault::new(ErrorCode::Internal, "something failed inside baton").caused_by(error);
+            Reply::fault(&fault, correlation_id)
+        })
+    }
+
     async fn accept(&self, parts: &mut Parts, body: Body) -> Result<Accepted, Fault> {
         let lenient = self.route.operation.lenient();
-        let mut attachment = None;
+        let (mut attachment, mut reservation) = (None, None);
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
                 discard(body).await;
                 from_query(parts.uri.query().unwrap_or_default(), &self.literals)
             }
             Verb::Post if lenient => {
-                let report = receive_report(self.shared.app.intake(), body).await;
-                report.map(|Report { fields, output }| {
+                let intake = self.shared.app.intake();
+                let received = receive_report(intake, &parts.headers, body, &self.shared.budget).await;
+                received.map(|ReceivedReport { report, reservation: reserved }| {
+                    let Report { fields, output } = report;
                     attachment = output;
+                    reservation = reserved;
                     fields
                 })
             }
             Verb::Post => {
-                let body = read_body(&parts.headers, body, self.route.operation.max_request_bytes()).await;
-                body.and_then(|body| from_body(&body))
+                let limit = self.route.operation.max_request_bytes();
+                let received = read_body(&parts.headers, body, limit, &self.shared.budget).await;
+                received.and_then(|received| {
+                    reservation = received.reservation;
+                    from_body(&received.bytes)
+                })
             }
         };
         let idempotency_key = idempotency_key(&parts.headers)?;
@@ -119,7 +162,7 @@ impl Endpoint {
             }
             add_path(&mut params, names, &self.literals)?;
         }
-        Ok(Accepted { idempotency_key, params, attachment })
+        Ok(Accepted { idempotency_key, params, attachment, reservation })
     }
 }
 
@@ -128,6 +171,7 @@ struct Accepted {
     idempotency_key: Option<IdempotencyKey>,
     params: Map<String, Value>,
     attachment: Option<LargeOutput>,
+    reservation: Option<Reservation>,
 }
 
 /// A request that may go on: what it is called and where it wants to go.
@@ -144,7 +188,7 @@ impl Shared {
         match self.check_origin(parts) {
             Ok(()) => Ok(Admitted { correlation_id, face }),
             Err(fault) => {
-                let refused = RefusedCall { face, correlation_id, actor_key_id: None };
+                let refused = RefusedCall { face, correlation_id, actor_key_id: None, peer: peer(parts).0 };
                 Err(Box::new(respond(self.app.refuse(refused, &fault))))
             }
         }
@@ -198,15 +242,35 @@ impl Shared {
         self.hosts.contains(&name.to_ascii_lowercase())
     }
 
-    /// Finds who calls, and whether they call too often.
-    pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Fault> {
-        let relay_key = headers.get("x-relay-key").and_then(|value| value.to_str().ok());
-        let bearer = headers.get(AUTHORIZATION).and_then(|value| {
-            let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    /// Authenticates a request and marks its connection as busy until the result is dropped.
+    pub(super) async fn enter(&self, parts: &Parts) -> Result<(Actor, Option<BusyConnection>), Fault> {
+        let actor = self.authenticate(parts).await?;
+        let connection = parts.extensions.get::<Arc<Connection>>();
+        Ok((actor, connection.map(Connection::start_request).transpose()?))
+    }
+
+    /// Finds the actor of a request's credential, and checks how often the actor calls.
+    pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Actor, Fault> {
+        let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let relay_key = header(HeaderName::from_static("x-relay-key"));
+        let bearer = header(AUTHORIZATION).and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         let actor = match &self.doorkeeper {
-            Doorkeeper::Keys(authenticator) => authenticator.actor(relay_key.or(bearer)).await?,
+            Doorkeeper::Keys(authenticator) => {
+                let (peer, credential) = (peer(parts), relay_key.or(bearer));
+                if authenticator.needs_lookup(credential) {
+                    self.failures.check_lookup(peer)?;
+                }
+                match authenticator.actor(credential).await {
+                    Err(fault) if fault.code == ErrorCode::Unauthorized => {
+                        self.failures.count(peer)?;
+                        return Err(fault);
+                    }
+                    actor => actor?,
+                }
+            }
             Doorkeeper::Owner(used) => {
                 used();
                 Actor::local()
@@ -229,7 +293,7 @@ impl Shared {
             Ok(admitted) => admitted,
             Err(response) => return *response,
         };
-        let actor = self.authenticate(&parts.headers).await;
+        let actor = self.authenticate(&parts).await;
         let actor_key_id = actor.as_ref().ok().map(|actor| actor.key_id.clone());
         let fault = match actor {
             Err(fault) => fault,
@@ -241,10 +305,16 @@ impl Shared {
             }
         };
         let method_matters = fault.code == ErrorCode::MethodNotAllowed;
-        let reply: Reply = self.app.refuse(RefusedCall { face, correlation_id, actor_key_id }, &fault);
+        let refused = RefusedCall { face, correlation_id, actor_key_id, peer: peer(&parts).0 };
+        let reply: Reply = self.app.refuse(refused, &fault);
         let response = respond(reply);
         if method_matters { allow(response, methods) } else { response }
     }
+}
+
+/// The address that a request came from.
+pub(super) fn peer(parts: &Parts) -> Peer {
+    parts.extensions.get::<Arc<Connection>>().map_or(Peer::LOCAL, |connection| connection.peer())
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Fault> {

@@ -1,30 +1,45 @@
 //! The same API on a Unix socket that only its owner can open: no key is asked for.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::Permissions;
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
 use baton_app::App;
 use tokio::net::{UnixListener, UnixSocket};
 
+use crate::http::accept::Accepting;
+use crate::http::budget::BodyBudget;
+use crate::http::connections::Connections;
 use crate::http::exchange::{Doorkeeper, Shared};
+use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::server::{ServeError, router};
 
-/// How many connections may wait to be taken.
+/// The largest number of connections that wait to be accepted.
 const BACKLOG: u32 = 128;
+/// The largest number of open connections. Hooks and commands open one each for a moment.
+const MAX_CONNECTIONS: usize = 512;
+/// How much memory the requests that are in progress may take for their bodies.
+const BODY_MEMORY_BYTES: usize = 128 * 1024 * 1024;
+/// How long requests in progress may take to finish once the server stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server on a Unix socket that listens already and answers once it is run.
-#[derive(Debug)]
 pub struct LocalServer {
-    listener: UnixListener,
-    router: Router,
+    accepting: Accepting<UnixListener>,
+}
+
+impl fmt::Debug for LocalServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalServer")
+    }
 }
 
 impl LocalServer {
@@ -37,19 +52,29 @@ impl LocalServer {
     ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address: socket.display().to_string(), source };
         let listener = listen(socket).map_err(failed)?;
+        let metrics = Arc::new(Metrics::new());
         let shared = Arc::new(Shared {
             app,
             doorkeeper: Doorkeeper::Owner(Box::new(used)),
             limiter: Limiter::per_minute(None),
-            metrics: Metrics::new(),
+            failures: FailedAuthentications::new(None),
+            budget: BodyBudget::new(BODY_MEMORY_BYTES, metrics.clone()),
+            metrics: metrics.clone(),
             hosts: BTreeSet::new(),
         });
-        Ok(Self { listener, router: router(&shared, version) })
+        let accepting = Accepting {
+            listener,
+            router: router(&shared, version),
+            connections: Arc::new(Connections::new(MAX_CONNECTIONS, metrics.clone())),
+            metrics,
+            drain_timeout: DRAIN_TIMEOUT,
+        };
+        Ok(Self { accepting })
     }
 
-    /// Answers until `stop` is done, then finishes what is under way.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
-        axum::serve(self.listener, self.router).with_graceful_shutdown(stop).await.map_err(ServeError::Broken)
+    /// Serves until `stop` completes, then finishes the requests in progress.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+        self.accepting.serve(stop).await;
     }
 }
 

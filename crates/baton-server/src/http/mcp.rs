@@ -15,7 +15,9 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::http::body::{discard, receive_body};
-use crate::http::exchange::{Admitted, Shared};
+use crate::http::budget::Reservation;
+use crate::http::connections::BusyConnection;
+use crate::http::exchange::{Admitted, Shared, peer};
 use crate::http::respond::respond;
 use crate::mcp::{Caller, MAX_MESSAGE_BYTES, McpServer, Refusal, read_message};
 
@@ -25,6 +27,13 @@ pub(super) const PATH: &str = "/mcp";
 pub(super) struct McpEndpoint {
     shared: Arc<Shared>,
     service: StreamableHttpService<McpServer, NeverSessionManager>,
+}
+
+/// An authenticated request, its message read, and what it occupies until its answer.
+struct Entered {
+    request: Request<Body>,
+    busy: Option<BusyConnection>,
+    reservation: Option<Reservation>,
 }
 
 /// Why a request did not get to the protocol.
@@ -58,14 +67,41 @@ impl McpEndpoint {
                 return *response;
             }
         };
-        let started = Instant::now();
+        let (started, peer) = (Instant::now(), peer(&parts));
         let mut actor_key_id = None;
         let response = match self.enter(parts, body, &admitted, &mut actor_key_id).await {
-            Ok(request) => self.service.handle(request).await.map(Body::new),
-            Err(stopped) => self.refuse(stopped, &admitted, actor_key_id),
+            Ok(entered) => self.call(entered).await,
+            Err(stopped) => {
+                let Admitted { correlation_id, face } = &admitted;
+                let (correlation_id, face) = (correlation_id.clone(), face.clone());
+                self.refuse(stopped, RefusedCall { face, correlation_id, actor_key_id, peer: peer.0 })
+            }
         };
         self.shared.metrics.record(PATH, response.status().as_u16(), started.elapsed());
         name(response, &admitted)
+    }
+
+    /// Hands a message to the protocol. One with reserved memory is finished even if its client disconnects, so that the
+    /// memory stays reserved for as long as it is in use.
+    async fn call(&self, entered: Entered) -> Response<Body> {
+        let Entered { request, busy, reservation } = entered;
+        let Some(reservation) = reservation else {
+            let response = self.service.handle(request).await.map(Body::new);
+            drop(busy);
+            return response;
+        };
+        let service = self.service.clone();
+        let calling = tokio::spawn(async move {
+            let response = service.handle(request).await.map(Body::new);
+            drop((busy, reservation));
+            response
+        });
+        calling.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a call failed");
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        })
     }
 
     /// Lets a request in: finds who calls, reads the message, and puts both together for the protocol.
@@ -75,32 +111,28 @@ impl McpEndpoint {
         body: Body,
         admitted: &Admitted,
         actor_key_id: &mut Option<ActorKeyId>,
-    ) -> Result<Request<Body>, Stopped> {
-        let actor = match self.shared.authenticate(&parts.headers).await {
-            Ok(actor) => actor,
+    ) -> Result<Entered, Stopped> {
+        let (actor, busy) = match self.shared.enter(&parts).await {
+            Ok(entered) => entered,
             Err(fault) => {
                 discard(body).await;
                 return Err(Stopped::Door(fault));
             }
         };
         *actor_key_id = Some(actor.key_id.clone());
-        let received = receive_body(&parts.headers, body, MAX_MESSAGE_BYTES).await.map_err(Stopped::Door)?;
-        if !received.is_whole() {
+        let received = receive_body(&parts.headers, body, MAX_MESSAGE_BYTES, &self.shared.budget)
+            .await
+            .map_err(Stopped::Door)?;
+        if !received.is_whole {
             return Err(Stopped::Message(Refusal::too_large(&received.bytes)));
         }
         read_message(&received.bytes).map_err(Stopped::Message)?;
         parts.extensions.insert(Caller { actor, correlation_id: admitted.correlation_id.clone() });
-        Ok(Request::from_parts(parts, Body::from(received.bytes)))
+        let request = Request::from_parts(parts, Body::from(received.bytes));
+        Ok(Entered { request, busy, reservation: received.reservation })
     }
 
-    fn refuse(
-        &self,
-        stopped: Stopped,
-        admitted: &Admitted,
-        actor_key_id: Option<ActorKeyId>,
-    ) -> Response<Body> {
-        let Admitted { correlation_id, face } = admitted;
-        let call = RefusedCall { face: face.clone(), correlation_id: correlation_id.clone(), actor_key_id };
+    fn refuse(&self, stopped: Stopped, call: RefusedCall) -> Response<Body> {
         match stopped {
             Stopped::Door(fault) => respond(self.shared.app.refuse(call, &fault)),
             Stopped::Message(Refusal { error, code }) => {

@@ -33,6 +33,17 @@ impl Metrics {
         self.recorder.register_histogram(&time, &METADATA).record(took.as_secs_f64());
     }
 
+    /// Counts an event that has no endpoint, such as a closed connection.
+    pub(super) fn count(&self, name: &'static str, reason: &'static str) {
+        let labels = vec![Label::from_static_parts("reason", reason)];
+        self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA).increment(1);
+    }
+
+    /// Sets a counter that is kept elsewhere.
+    pub(super) fn set(&self, name: &'static str, value: u64) {
+        self.recorder.register_counter(&Key::from_static_name(name), &METADATA).absolute(value);
+    }
+
     /// Writes everything counted so far.
     pub(super) fn render(&self) -> String {
         self.handle.run_upkeep();

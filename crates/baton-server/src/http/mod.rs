@@ -1,11 +1,16 @@
 //! The HTTP face.
 
+mod accept;
 mod body;
+mod budget;
+mod connections;
 mod exchange;
+mod failures;
 mod limit;
 mod local;
 mod mcp;
 mod metrics;
+mod peer;
 mod report;
 mod respond;
 mod server;

@@ -1,39 +1,62 @@
-//! Reports of hooks: a small one is read at once, a large one on a thread of its own while it comes.
+//! Hook reports: a small one is read at once, a large one on a thread of its own while it arrives.
 
 use std::io::{self, Cursor, Read};
 
 use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
 use baton_app::observation::{Intake, MAX_WHOLE_BYTES, Report};
 use baton_core::{ErrorCode, Fault};
-use http_body_util::BodyExt;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
 
-use crate::http::body::{MAX_DISCARDED_BYTES, PATIENCE};
+use crate::http::body::{Incoming, MAX_DISCARDED_BYTES, announced, broken_off};
+use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 
-/// How many parts of a body wait to be read.
-const WAITING_PARTS: usize = 16;
+/// The largest number of parts of a body that wait to be read.
+const QUEUED_PARTS: usize = 16;
+
+/// A report, and the memory reserved for it.
+pub(super) struct ReceivedReport {
+    pub(super) report: Report,
+    pub(super) reservation: Option<Reservation>,
+}
 
 /// Reads the report that a body holds.
-pub(super) async fn receive_report(intake: Intake, mut body: Body) -> Result<Report, Fault> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut first = Vec::new();
+pub(super) async fn receive_report(
+    intake: Intake,
+    headers: &HeaderMap,
+    body: Body,
+    budget: &BodyBudget,
+) -> Result<ReceivedReport, Fault> {
+    let mut incoming = Incoming::new(body);
+    // A report that is larger than this is streamed, so that no more of it is in memory.
+    let announced = announced(headers).map(|size| size.min(MAX_WHOLE_BYTES));
+    let mut allowed = announced.unwrap_or(SMALL_BODY_BYTES);
+    let mut reservation = incoming.reserve(budget, allowed).await?;
+    let mut first = Vec::with_capacity(allowed);
     while first.len() <= MAX_WHOLE_BYTES {
-        match next_part(&mut body, deadline).await {
-            Ok(Some(part)) => first.extend_from_slice(&part),
-            Ok(None) => return intake.read(first.as_slice(), |_| {}),
-            Err(error) => return Err(broken_off(error)),
+        match incoming.next().await.map_err(broken_off)? {
+            Some(part) => {
+                if first.len() + part.len() > allowed && announced.is_none() && reservation.is_none() {
+                    reservation = incoming.reserve(budget, MAX_WHOLE_BYTES).await?;
+                    allowed = MAX_WHOLE_BYTES;
+                }
+                first.extend_from_slice(&part);
+            }
+            None => {
+                let report = intake.read(first.as_slice(), |_| {})?;
+                return Ok(ReceivedReport { report, reservation });
+            }
         }
     }
-    let (sender, parts) = mpsc::channel(WAITING_PARTS);
+    let (sender, parts) = mpsc::channel(QUEUED_PARTS);
     let reading = tokio::task::spawn_blocking(move || {
         let source = Cursor::new(first).chain(Parts { parts, part: Cursor::new(Bytes::new()) });
         intake.read(source, |_| {})
     });
     let mut received = 0;
-    // One that is too large is read on for a while, so that its sender hears why it was refused.
+    // A report that is too large is read on for a while, so that the client gets to read the answer.
     while received < MAX_DISCARDED_BYTES
-        && let Some(part) = next_part(&mut body, deadline).await.transpose()
+        && let Some(part) = incoming.next().await.transpose()
     {
         received += part.as_ref().map_or(MAX_DISCARDED_BYTES, Bytes::len);
         if sender.send(part).await.is_err() {
@@ -41,33 +64,12 @@ pub(super) async fn receive_report(intake: Intake, mut body: Body) -> Result<Rep
         }
     }
     drop(sender);
-    let broke = |_| Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored");
-    reading.await.map_err(broke)?
+    let failed = |_| Fault::new(ErrorCode::Internal, "something failed inside baton; nothing was stored");
+    let report = reading.await.map_err(failed)??;
+    Ok(ReceivedReport { report, reservation })
 }
 
-async fn next_part(body: &mut Body, deadline: Instant) -> io::Result<Option<Bytes>> {
-    loop {
-        match timeout_at(deadline, body.frame()).await {
-            Ok(None) => return Ok(None),
-            Ok(Some(Ok(frame))) => {
-                // What is no data is a trailer.
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
-            Ok(Some(Err(error))) => return Err(io::Error::other(error)),
-            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-        }
-    }
-}
-
-fn broken_off(error: io::Error) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, "the body broke off before its end")
-        .hint("send the whole body within 30 s")
-        .caused_by(error)
-}
-
-/// A body that comes part by part, for somebody who blocks.
+/// A body that arrives part by part, read by a blocking thread.
 struct Parts {
     parts: mpsc::Receiver<io::Result<Bytes>>,
     part: Cursor<Bytes>,

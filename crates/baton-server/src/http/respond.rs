@@ -39,14 +39,13 @@ pub(super) fn respond(reply: Reply) -> Response<Body> {
     response
 }
 
-/// When a request that was turned away for now may be sent again.
+/// The number of seconds after which a rejected request may be sent again.
 fn retry_after(reply: &Reply) -> Option<HeaderValue> {
     match reply.error? {
         ErrorCode::StoreUnavailable if reply.must_not_retry() => None,
-        ErrorCode::Overloaded | ErrorCode::StoreUnavailable => Some(HeaderValue::from_static("1")),
-        ErrorCode::RateLimited => {
+        ErrorCode::Overloaded | ErrorCode::StoreUnavailable | ErrorCode::RateLimited => {
             let body: serde_json::Value = serde_json::from_str(&reply.body).ok()?;
-            body["details"]["retry_after_seconds"].as_u64().map(HeaderValue::from)
+            Some(body["details"]["retry_after_seconds"].as_u64().unwrap_or(1).into())
         }
         _ => None,
     }

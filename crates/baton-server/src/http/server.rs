@@ -1,29 +1,37 @@
-//! The server: a listener, the routes on it, a shutdown that finishes what is under way.
+//! The HTTP server: its address, its routes, its configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::routing::{MethodRouter, any, post};
-use axum::serve::ListenerExt;
 use baton_app::App;
 use baton_app::token::Authenticator;
 use baton_core::ErrorCode;
 use tokio::net::TcpListener;
 
+use crate::http::accept::Accepting;
+use crate::http::budget::BodyBudget;
+use crate::http::connections::Connections;
 use crate::http::exchange::{Doorkeeper, Endpoint, Shared};
+use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
 use crate::http::metrics::Metrics;
 use crate::http::service;
 use crate::routes::{Verb, routes};
 
-/// What a server is told.
+/// How long requests in progress may take to finish once the server stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The configuration of a server.
 #[derive(Clone)]
 pub struct ServerConfig {
     /// Where to listen.
@@ -34,11 +42,17 @@ pub struct ServerConfig {
     pub relay_key: String,
     /// How many requests a minute one credential may make; none is no limit.
     pub requests_per_minute: Option<u32>,
+    /// How many failed authentications a minute one address may make; none is no limit.
+    pub failed_per_minute: Option<u32>,
+    /// The largest number of open connections.
+    pub max_connections: usize,
+    /// How much memory the requests that are in progress may take for their bodies.
+    pub body_memory_bytes: usize,
     /// What clients of MCP are told of the version.
     pub version: String,
 }
 
-/// Why a server could not be started or broke off.
+/// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
@@ -49,17 +63,18 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
-    /// The server broke off.
-    #[error("the server broke off: {0}")]
-    Broken(#[source] io::Error),
 }
 
 /// A server that listens already and answers once it is run.
-#[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
     address: SocketAddr,
-    router: Router,
+    accepting: Accepting<TcpListener>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({})", self.address)
+    }
 }
 
 impl Server {
@@ -68,14 +83,24 @@ impl Server {
         let failed = |source| ServeError::Listen { address: config.listen.clone(), source };
         let listener = TcpListener::bind(&config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let metrics = Arc::new(Metrics::new());
         let shared = Arc::new(Shared {
             doorkeeper: Doorkeeper::Keys(Authenticator::new(app.clone(), &config.relay_key)),
             app,
             limiter: Limiter::per_minute(config.requests_per_minute),
-            metrics: Metrics::new(),
+            failures: FailedAuthentications::new(config.failed_per_minute),
+            budget: BodyBudget::new(config.body_memory_bytes, metrics.clone()),
+            metrics: metrics.clone(),
             hosts: host_names(address, config.allowed_hosts.clone()),
         });
-        Ok(Self { listener, address, router: router(&shared, &config.version) })
+        let accepting = Accepting {
+            listener,
+            router: router(&shared, &config.version),
+            connections: Arc::new(Connections::new(config.max_connections, metrics.clone())),
+            metrics,
+            drain_timeout: DRAIN_TIMEOUT,
+        };
+        Ok(Self { address, accepting })
     }
 
     /// Where it listens.
@@ -83,14 +108,9 @@ impl Server {
         self.address
     }
 
-    /// Answers until `stop` is done, then finishes what is under way.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
-        let listener = self.listener.tap_io(|stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "could not turn off write delays");
-            }
-        });
-        axum::serve(listener, self.router).with_graceful_shutdown(stop).await.map_err(ServeError::Broken)
+    /// Serves until `stop` completes, then finishes the requests in progress.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+        self.accepting.serve(stop).await;
     }
 }
 

@@ -15,7 +15,8 @@ use serde_json::json;
 
 use crate::api_page::api_page;
 use crate::http::body::discard;
-use crate::http::exchange::{Admitted, Shared};
+use crate::http::exchange::{Admitted, Shared, peer};
+use crate::http::peer::Peer;
 use crate::http::respond::respond;
 use crate::openapi::openapi;
 
@@ -33,7 +34,10 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
                 let (parts, body) = request.into_parts();
                 discard(body).await;
                 match shared.admit(&parts) {
-                    Ok(admitted) => answer(shared, parts).await.finish(&admitted),
+                    Ok(admitted) => {
+                        let peer = peer(&parts);
+                        answer(shared, parts).await.finish(&admitted, peer)
+                    }
                     Err(response) => *response,
                 }
             }
@@ -71,7 +75,7 @@ impl Content {
         Self::new(status, JSON, value.to_string())
     }
 
-    fn finish(self, admitted: &Admitted) -> Response<Body> {
+    fn finish(self, admitted: &Admitted, peer: Peer) -> Response<Body> {
         match self {
             Self::Page { status, kind, body } => {
                 let mut response = Response::new(Body::from(body));
@@ -88,6 +92,7 @@ impl Content {
                     face: admitted.face.clone(),
                     correlation_id: admitted.correlation_id.clone(),
                     actor_key_id: None,
+                    peer: peer.0,
                 };
                 respond(shared.app.refuse(refused, &fault))
             }
@@ -110,8 +115,11 @@ async fn ready(shared: Arc<Shared>) -> Content {
 }
 
 async fn metrics(shared: Arc<Shared>, parts: Parts) -> Content {
-    match shared.authenticate(&parts.headers).await {
-        Ok(_) => Content::new(200, "text/plain; version=0.0.4", shared.metrics.render()),
+    match shared.authenticate(&parts).await {
+        Ok(_) => {
+            shared.metrics.set("baton_request_log_dropped_total", shared.app.unlogged_calls());
+            Content::new(200, "text/plain; version=0.0.4", shared.metrics.render())
+        }
         Err(fault) => Content::Refused { shared, fault },
     }
 }

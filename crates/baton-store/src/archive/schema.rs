@@ -14,7 +14,7 @@ use crate::migration::Migration;
 pub(crate) const SEQUENCES: &str = "sequences";
 
 /// Tables whose rows come back by themselves, so that a store that holds nothing else counts as empty.
-const BOOKKEEPING: [&str; 2] = ["request_log", "turns"];
+const BOOKKEEPING: [&str; 3] = ["request_log", "requests", "turns"];
 
 /// Columns that name a file in the blob folder, and the column beside it that holds the same bytes when they are in the
 /// row. An archive has the bytes; in which of the two places they are is a matter of each store.

@@ -82,6 +82,7 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
     rows.acknowledge_handoff(HandoffId::new(Ulid(1)), &"a".parse().unwrap(), now).unwrap();
     rows.delete_expired_keys(now, 10).unwrap();
     rows.delete_requests(now, 10).unwrap();
+    rows.trim_requests(1_000, 10).unwrap();
 }
 
 /// Asks for everything that saving, loading and listing may ask for. Adding up all bytes and looking for what is unused

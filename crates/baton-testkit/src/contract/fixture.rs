@@ -8,8 +8,8 @@ use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workfl
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
 use baton_core::{
     ActorKeyId, CheckpointId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope,
-    ObservationId, RequestId, RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
-    Sha256Hash, Timestamp, Track, UlidSequence,
+    ObservationId, RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash,
+    Timestamp, Track, UlidSequence,
 };
 use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, RawOutput, StoreError};
 use serde_json::json;
@@ -174,7 +174,6 @@ pub fn key_record(body: &str) -> KeyRecord {
 /// Makes a line of the request log with only what it must have.
 pub fn request(timestamp: Timestamp) -> RequestRecord {
     RequestRecord {
-        id: RequestId::new(IDS.lock().unwrap().next(NOW, 0)),
         timestamp,
         correlation_id: "corr_fixture".parse().unwrap(),
         endpoint: "/active".into(),
@@ -190,6 +189,7 @@ pub fn request(timestamp: Timestamp) -> RequestRecord {
         error_message: None,
         idempotency_key: None,
         idempotency_hit: false,
+        request_count: 1,
     }
 }
 

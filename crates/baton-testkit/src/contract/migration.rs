@@ -3,13 +3,39 @@
 use std::sync::Barrier;
 use std::thread;
 
+use baton_core::{RequestRecord, Timestamp};
 use baton_store::{LATEST_VERSION, LockTimeout, Store, StoreError};
 
-use super::fixture::{session, tuple};
+use super::fixture::{request, session, tuple};
 use super::store::{TestPlace, TestStore, read, write};
 
 const FIRST_SQLITE: &str = include_str!("../../../baton-store/migrations/sqlite/0001_sessions.sql");
 const FIRST_POSTGRES: &str = include_str!("../../../baton-store/migrations/postgres/0001_sessions.sql");
+
+macro_rules! schema {
+    ($file:literal) => {
+        (
+            include_str!(concat!("../../../baton-store/migrations/sqlite/", $file, ".sql")),
+            include_str!(concat!("../../../baton-store/migrations/postgres/", $file, ".sql")),
+        )
+    };
+}
+
+/// The schema before request records had an integer key.
+const BEFORE_REQUESTS: [(&str, &str); 12] = [
+    schema!("0001_sessions"),
+    schema!("0002_handoffs"),
+    schema!("0003_idempotency"),
+    schema!("0004_request_log"),
+    schema!("0005_queue"),
+    schema!("0006_turns"),
+    schema!("0007_tokens"),
+    schema!("0008_checkpoints"),
+    schema!("0009_session_indexes"),
+    schema!("0010_observations"),
+    schema!("0011_tasks"),
+    schema!("0012_summed_up"),
+];
 
 /// The id of the session in [`build_first_version`].
 const OLD_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
@@ -108,6 +134,49 @@ pub fn an_older_schema_is_brought_on(store: &TestStore) {
     assert_sound(&place);
     assert_has_old_session(&migrated);
     assert_eq!(read(&migrated, |tx| tx.requests(1)), [], "later tables are there");
+}
+
+/// Request records that an older version wrote are kept, in their order.
+pub fn older_request_records_are_kept(store: &TestStore) {
+    let place = store.fresh_place();
+    let row = |id: &str, correlation: &str, actor: &str, hit: &str| {
+        format!(
+            "INSERT INTO request_log (id, timestamp, correlation_id, endpoint, method, actor_key_id, status_code, \
+             duration_ms, idempotency_hit) VALUES ('{id}', 1000, '{correlation}', '/sod', 'POST', {actor}, 200, 7, \
+             {hit});"
+        )
+    };
+    let rows = |hit: &str| {
+        row("req_2", "corr_019a8f3e-0001-7abc-8def-00000000000f", "'0123456789abcdef'", hit)
+            + &row("req_1", "own", "NULL", hit)
+    };
+    let (sqlite, postgres): (Vec<&str>, Vec<&str>) = BEFORE_REQUESTS.into_iter().unzip();
+    place.execute(
+        &format!("PRAGMA journal_mode = WAL; {} {} PRAGMA user_version = 12;", sqlite.concat(), rows("1")),
+        &format!(
+            "{} {} CREATE TABLE baton_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, \
+             applied_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
+             INSERT INTO baton_schema (version, name) VALUES (12, '0012_summed_up');",
+            postgres.concat(),
+            rows("true")
+        ),
+    );
+    let migrated = place.open().unwrap();
+    assert_sound(&place);
+    let old = RequestRecord {
+        correlation_id: "own".parse().unwrap(),
+        endpoint: "/sod".into(),
+        method: "POST".into(),
+        duration_ms: 7,
+        idempotency_hit: true,
+        ..request(Timestamp::from_millis(1000))
+    };
+    let newer = RequestRecord {
+        correlation_id: "corr_019a8f3e-0001-7abc-8def-00000000000f".parse().unwrap(),
+        actor_key_id: Some("0123456789abcdef".parse().unwrap()),
+        ..old.clone()
+    };
+    assert_eq!(read(&migrated, |tx| tx.requests(10)), [newer, old]);
 }
 
 /// Many processes that open a fresh database at the same moment all get it.

@@ -73,7 +73,8 @@ macro_rules! store_contract {
             }
             request {
                 reads_back_every_field,
-                old_requests_are_dropped_in_portions,
+                old_requests_are_deleted_in_portions,
+                surplus_requests_are_deleted_in_portions,
             }
             queue {
                 a_claim_gives_the_item_once,
@@ -197,6 +198,7 @@ macro_rules! store_contract {
                 reopening_changes_nothing,
                 a_newer_schema_is_refused_and_left_alone,
                 an_older_schema_is_brought_on,
+                older_request_records_are_kept,
                 many_can_open_a_fresh_database_at_once,
                 many_can_open_an_older_database_at_once,
                 opening_without_migrating_refuses_an_older_schema,

@@ -1,4 +1,4 @@
-//! The request log: what is written comes back, the old is dropped in portions.
+//! The request log: what is written is read back; old and surplus records are deleted in portions.
 
 use baton_core::{ActorKeyId, RequestRecord};
 use baton_store::Store;
@@ -11,7 +11,7 @@ fn log(store: &Store, records: &[RequestRecord]) {
     write(store, move |tx| records.iter().try_for_each(|record| tx.log_request(record)));
 }
 
-/// Every field comes back as it was written, newest first, as many as asked for.
+/// Every field is read back as it was written, last written first, as many as asked for.
 pub fn reads_back_every_field(store: &TestStore) {
     let full = RequestRecord {
         correlation_id: "corr:full.1".parse().unwrap(),
@@ -28,24 +28,39 @@ pub fn reads_back_every_field(store: &TestStore) {
         error_message: Some(AWKWARD.into()),
         idempotency_key: Some("é".repeat(255)),
         idempotency_hit: true,
+        request_count: u32::MAX,
         ..request(later(3))
     };
-    let (first, last) = (request(NOW), request(earlier(5)));
-    log(store, &[full.clone(), first.clone(), last.clone()]);
-    let mut expected = vec![full, first, last];
-    expected.sort_by_key(|record| std::cmp::Reverse(record.id));
+    let own_id = RequestRecord {
+        correlation_id: "corr_019a8f3e-0001-7abc-8def-00000000000f".parse().unwrap(),
+        ..request(NOW)
+    };
+    let last = request(earlier(5));
+    log(store, &[full.clone(), own_id.clone(), last.clone()]);
+    let expected = [last, own_id, full];
     assert_eq!(read(store, |tx| tx.requests(10)), expected);
     assert_eq!(read(store, |tx| tx.requests(2)), expected[..2]);
 }
 
-/// Dropping takes what lies before a moment, and no more than it is told to.
-pub fn old_requests_are_dropped_in_portions(store: &TestStore) {
+/// Old records are deleted from the beginning of the log, a limited number at a time.
+pub fn old_requests_are_deleted_in_portions(store: &TestStore) {
+    let old: Vec<RequestRecord> = (1..=5).rev().map(|seconds| request(earlier(seconds))).collect();
     let kept = [request(NOW), request(later(1))];
-    let old: Vec<RequestRecord> = (1..=5).map(|seconds| request(earlier(seconds))).collect();
-    log(store, &kept);
     log(store, &old);
-    let drop_old = |limit| write(store, move |tx| tx.delete_requests(NOW, limit));
-    assert_eq!([drop_old(2), drop_old(2), drop_old(2), drop_old(2)], [2, 2, 1, 0]);
+    log(store, &kept);
+    let delete_old = |limit| write(store, move |tx| tx.delete_requests(NOW, limit));
+    assert_eq!([delete_old(2), delete_old(2), delete_old(2), delete_old(2)], [2, 2, 1, 0]);
     let [first, second] = kept;
     assert_eq!(read(store, |tx| tx.requests(10)), [second, first]);
+}
+
+/// Surplus records are deleted from the beginning of the log, a limited number at a time.
+pub fn surplus_requests_are_deleted_in_portions(store: &TestStore) {
+    assert_eq!(write(store, |tx| tx.trim_requests(3, 2)), 0, "an empty log");
+    let records: Vec<RequestRecord> = (1..=8).map(|seconds| request(later(seconds))).collect();
+    log(store, &records);
+    let trim = |limit| write(store, move |tx| tx.trim_requests(3, limit));
+    assert_eq!([trim(2), trim(2), trim(2), trim(2)], [2, 2, 1, 0]);
+    let newest: Vec<RequestRecord> = records[5..].iter().rev().cloned().collect();
+    assert_eq!(read(store, |tx| tx.requests(10)), newest);
 }

@@ -38,6 +38,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("postgres", &["baton-testkit"]),
     ("tokio-postgres", &["baton-store"]),
     ("axum", &["baton-server"]),
+    ("hyper", &["baton-server"]),
     ("rmcp", &["baton-server"]),
     ("clap", &["baton"]),
     ("tokio", &["baton-store", "baton-app", "baton-server", "baton"]),

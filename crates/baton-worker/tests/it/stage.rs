@@ -325,6 +325,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
         heartbeat: HeartbeatPolicy::default(),
         idempotency_ttl: 60 * MINUTE,
         request_retention: 7 * DAY,
+        request_log_max_records: 10_000,
         default_venture: "local".parse().unwrap(),
         checkpoints: CheckpointSettings {
             max_checkpoints: 1_000,

@@ -30,6 +30,10 @@ pub(crate) struct Config {
     pub(crate) listen: String,
     /// `server.allowed_hosts`
     pub(crate) allowed_hosts: Vec<String>,
+    /// `server.max_connections`
+    pub(crate) max_connections: usize,
+    /// `server.body_memory_mb`
+    pub(crate) body_memory_mb: usize,
     /// `server.relay_key`
     pub(crate) relay_key: Option<SecretText>,
     /// `client.server`
@@ -50,8 +54,12 @@ pub(crate) struct Config {
     pub(crate) idempotency_ttl_seconds: u64,
     /// `request_log.retention_days`
     pub(crate) request_log_retention_days: u64,
+    /// `request_log.max_records`
+    pub(crate) request_log_max_records: u64,
     /// `rate_limit.per_minute`; `None` is no limit.
     pub(crate) rate_limit_per_minute: Option<u32>,
+    /// `rate_limit.failed_per_minute`; `None` is no limit.
+    pub(crate) rate_limit_failed_per_minute: Option<u32>,
     /// `checkpoint.max_per_workflow`
     pub(crate) checkpoint_max_per_workflow: u64,
     /// `checkpoint.max_total_bytes`
@@ -174,6 +182,8 @@ impl Config {
             allowed_hosts: optional(&layers, "server.allowed_hosts", text)?.map_or_else(Vec::new, |names| {
                 names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
             }),
+            max_connections: required(&layers, "server.max_connections", integer)?,
+            body_memory_mb: required(&layers, "server.body_memory_mb", integer)?,
             relay_key: optional(&layers, "server.relay_key", secret)?,
             server: optional(&layers, "client.server", text)?,
             venture: required(&layers, "session.venture", |value| text(value)?.parse().ok())?,
@@ -184,7 +194,10 @@ impl Config {
             heartbeat_jitter_seconds: required(&layers, "heartbeat.jitter_seconds", integer)?,
             idempotency_ttl_seconds: required(&layers, "idempotency.ttl_seconds", integer)?,
             request_log_retention_days: required(&layers, "request_log.retention_days", integer)?,
+            request_log_max_records: required(&layers, "request_log.max_records", integer)?,
             rate_limit_per_minute: Some(required(&layers, "rate_limit.per_minute", integer)?)
+                .filter(|limit| *limit > 0),
+            rate_limit_failed_per_minute: Some(required(&layers, "rate_limit.failed_per_minute", integer)?)
                 .filter(|limit| *limit > 0),
             checkpoint_max_per_workflow: required(&layers, "checkpoint.max_per_workflow", integer)?,
             checkpoint_max_total_bytes: required(&layers, "checkpoint.max_total_bytes", integer)?,

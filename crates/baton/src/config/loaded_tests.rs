@@ -60,6 +60,10 @@ fn every_value_reaches_its_field() {
         ("BATON_IDEMPOTENCY_TTL_SECONDS", "13"),
         ("BATON_REQUEST_LOG_RETENTION_DAYS", "14"),
         ("BATON_RATE_LIMIT_PER_MINUTE", "0"),
+        ("BATON_RATE_LIMIT_FAILED_PER_MINUTE", "30"),
+        ("BATON_REQUEST_LOG_MAX_RECORDS", "1001"),
+        ("BATON_MAX_CONNECTIONS", "65"),
+        ("BATON_BODY_MEMORY_MB", "31"),
         ("BATON_CHECKPOINT_MAX_PER_WORKFLOW", "15"),
         ("BATON_CHECKPOINT_MAX_TOTAL_BYTES", "16"),
         ("BATON_CHECKPOINT_RETENTION_DAYS", "17"),
@@ -103,6 +107,8 @@ fn every_value_reaches_its_field() {
     assert_eq!((config.stale_minutes, config.abandon_hours), (10, 11));
     assert_eq!((config.heartbeat_interval_seconds, config.heartbeat_jitter_seconds), (12, 0));
     assert_eq!((config.idempotency_ttl_seconds, config.request_log_retention_days), (13, 14));
+    assert_eq!((config.request_log_max_records, config.rate_limit_failed_per_minute), (1_001, Some(30)));
+    assert_eq!((config.max_connections, config.body_memory_mb), (65, 31));
     assert_eq!((config.rate_limit_per_minute, config.log_level.as_str()), (None, "debug"));
     assert_eq!((config.checkpoint_max_per_workflow, config.checkpoint_max_total_bytes), (15, 16));
     assert_eq!((config.checkpoint_retention_days, config.checkpoint_min_size_for_compression), (17, 18));

@@ -12,6 +12,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::maintenance::clean_up_every_minute;
+use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, warn};
 use crate::verbs::task::local_tools;
 
@@ -19,6 +20,7 @@ use crate::verbs::task::local_tools;
 const FIRST_CLEANUP_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+    raise_open_file_limit();
     if let Some(url) = &config.server {
         warn(&format!("baton mcp works on the local store; the server {url} is not used"));
     }

@@ -14,6 +14,7 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::take_in_now_and_then;
 use crate::maintenance::clean_up_every_minute;
+use crate::open_files::{max_connections, raise_open_file_limit};
 use crate::output::{Answer, Failure, note, warn};
 use crate::stop_signal::StopSignal;
 use crate::verbs::worker::{announce_server, spawn_beside};
@@ -66,6 +67,9 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         allowed_hosts: config.allowed_hosts.clone(),
         relay_key: key,
         requests_per_minute: config.rate_limit_per_minute,
+        failed_per_minute: config.rate_limit_failed_per_minute,
+        max_connections: max_connections(config.max_connections, raise_open_file_limit()),
+        body_memory_bytes: config.body_memory_mb * 1024 * 1024,
         version: VERSION.to_owned(),
     };
     let no_runtime = |error: std::io::Error| {
@@ -92,23 +96,14 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         note(&format!("baton listens on http://{address}"));
         let sweeper = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
         let taker = tokio::spawn(take_in_now_and_then(app, config.clone()));
-        let stopped = tokio::select! {
-            stopped = server.run(stop.clone().heard()) => stopped,
-            () = grace(stop) => Ok(()),
-        };
+        server.run(stop.heard()).await;
         sweeper.abort();
         taker.abort();
-        stopped.map_err(failed)
+        Ok::<(), Failure>(())
     });
     if let Some(team) = team {
         team.stop();
     }
     served?;
     Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))
-}
-
-/// Is over some time after the process was asked to stop: clients that never finish what they send are left behind.
-async fn grace(stop: StopSignal) {
-    stop.heard().await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
 }

@@ -31,6 +31,7 @@ mod mcp_context;
 mod mcp_http;
 mod mcp_strict;
 mod mcp_versions;
+mod overload_http;
 mod parity;
 mod postgres_hung;
 mod power_cut;

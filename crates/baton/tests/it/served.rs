@@ -54,6 +54,20 @@ impl Served {
         })
     }
 
+    /// Starts the server again with other settings.
+    pub(crate) fn restarted(self, environment: &[(&str, &str)]) -> Self {
+        let Self { server, home, database } = self;
+        server.kill();
+        Self { server: home.serve_with(environment), home, database }
+    }
+
+    /// Stops the server, which writes its log, and gives its home and database.
+    pub(crate) fn stop(self) -> (Home, Option<TestDatabase>) {
+        let Self { server, home, database } = self;
+        assert_eq!(server.stop(), 0);
+        (home, database)
+    }
+
     /// Ends the server, and gives its home.
     pub(crate) fn into_home(self) -> Home {
         self.server.kill();

@@ -24,6 +24,7 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::hooks::{take_in_now_and_then, take_in_reports};
 use crate::maintenance::clean_up_every_minute;
+use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
 
@@ -32,8 +33,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often an idle worker asks itself whether it is still needed.
 const IDLE_LOOK: Duration = Duration::from_secs(5);
-/// How long clients may take to finish what they send once the worker stops.
-const GRACE: Duration = Duration::from_secs(1);
 /// A log that is longer is put aside by the next start, and a new one begun.
 const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
 /// What a worker in the background logs when nothing else is set.
@@ -255,6 +254,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         return Err(failed("another worker of this data folder runs already")
             .hint("baton worker status tells which; baton worker stop ends it"));
     };
+    raise_open_file_limit();
     let app = open_app(config, Threads::Background)?;
     let team = spawn_beside(&app, config)?;
     let used = team.handle.clone();
@@ -268,23 +268,19 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
         let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.clone()));
         let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
-        let (watching, asked) = (app.clone(), stop.clone());
+        let watching = app.clone();
         let leave = async move {
             tokio::select! {
-                () = asked.heard() => tracing::info!("worker exits: it was told to stop"),
+                () = stop.heard() => tracing::info!("worker exits: it was told to stop"),
                 () = until_idle(&watching, &handle, idle) => {
                     tracing::info!(idle_minutes = idle.as_secs() / 60, "worker exits: it was idle");
                 }
             }
         };
-        let stopped = tokio::select! {
-            stopped = server.run(leave) => stopped.map_err(|error| failed(error.to_string())),
-            // Clients that never finish what they send are left behind.
-            () = async { stop.heard().await; tokio::time::sleep(GRACE).await } => Ok(()),
-        };
+        server.run(leave).await;
         cleaner.abort();
         taker.abort();
-        stopped
+        Ok::<(), Failure>(())
     });
     team.stop();
     runtime.shutdown_background();

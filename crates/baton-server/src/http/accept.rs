@@ -1,0 +1,200 @@
+//! The accept loop: one task per connection, timeouts, an orderly shutdown.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio::time::{Instant, interval, sleep, timeout};
+use tower::Service;
+
+use crate::http::connections::{Connection, Connections};
+use crate::http::metrics::Metrics;
+use crate::http::peer::Peer;
+
+/// How long a client may take to send the head of a request, and how long a connection may stay open between requests.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take to read an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// The largest request head. Bounds what a connection can hold in memory before it is authenticated.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// How long the server waits before it accepts again after an error.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// How often accept errors are logged.
+const ACCEPT_LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// How long connections that were idle or sending a request may stay open once the server stops.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// A socket that connections arrive on.
+pub(super) trait Listener {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
+}
+
+impl Listener for TcpListener {
+    type Stream = tokio::net::TcpStream;
+
+    async fn accept(&self) -> io::Result<(Self::Stream, Peer)> {
+        let (stream, address) = Self::accept(self).await?;
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot turn off write delays");
+        }
+        Ok((stream, Peer::of(address.ip())))
+    }
+}
+
+impl Listener for UnixListener {
+    type Stream = tokio::net::UnixStream;
+
+    async fn accept(&self) -> io::Result<(Self::Stream, Peer)> {
+        let (stream, _) = Self::accept(self).await?;
+        Ok((stream, Peer::LOCAL))
+    }
+}
+
+/// What the accept loop works with.
+pub(super) struct Accepting<L> {
+    pub(super) listener: L,
+    pub(super) router: Router,
+    pub(super) connections: Arc<Connections>,
+    pub(super) metrics: Arc<Metrics>,
+    /// How long requests in progress may take to finish once the server stops.
+    pub(super) drain_timeout: Duration,
+}
+
+impl<L: Listener> Accepting<L> {
+    /// Serves until `stop` completes, then finishes the requests in progress.
+    pub(super) async fn serve(self, stop: impl Future<Output = ()>) {
+        let Self { listener, router, connections, metrics, drain_timeout } = self;
+        let (stopping, stopped) = watch::channel(false);
+        let mut stop = pin!(stop);
+        let mut idle_check = interval(IDLE_CHECK_INTERVAL);
+        let mut logged_error: Option<Instant> = None;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                _ = idle_check.tick() => {
+                    connections.close_idle(ANSWER_TIMEOUT);
+                    continue;
+                }
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let connection = connections.open(peer);
+                    tokio::spawn(serve_connection(
+                        stream,
+                        connection,
+                        router.clone(),
+                        stopped.clone(),
+                        metrics.clone(),
+                    ));
+                    connections.settled().await;
+                }
+                Err(error) if is_of_the_connection(&error) => {}
+                Err(error) => {
+                    metrics.count("baton_accept_errors_total", accept_error_reason(&error));
+                    if logged_error.is_none_or(|logged| logged.elapsed() >= ACCEPT_LOG_INTERVAL) {
+                        tracing::warn!(%error, "cannot accept a connection; closing an idle one");
+                        logged_error = Some(Instant::now());
+                    }
+                    connections.close_one();
+                    sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+        drop(listener);
+        stopping.send_replace(true);
+        drain(&connections, drain_timeout).await;
+    }
+}
+
+/// An error that concerns one connection, which its client gave up before it was accepted.
+fn is_of_the_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Names the cause of an accept error for the metrics.
+fn accept_error_reason(error: &io::Error) -> &'static str {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    match error.raw_os_error() {
+        Some(ENFILE | EMFILE) => "open_files",
+        _ => "other",
+    }
+}
+
+/// Waits for requests in progress. Idle connections and half-sent requests are closed first.
+async fn drain(connections: &Connections, drain_timeout: Duration) {
+    let closing = async {
+        sleep(CLOSE_TIMEOUT).await;
+        connections.close_idle(CLOSE_TIMEOUT);
+        std::future::pending().await
+    };
+    let all_closed = async {
+        tokio::select! {
+            () = connections.all_closed() => {}
+            () = closing => {}
+        }
+    };
+    if timeout(drain_timeout, all_closed).await.is_err() {
+        let unfinished = connections.close_all();
+        if unfinished > 0 {
+            tracing::warn!(unfinished, "stopped before all requests were finished");
+        }
+    }
+}
+
+async fn serve_connection<S>(
+    stream: S,
+    connection: Arc<Connection>,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+    metrics: Arc<Metrics>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn({
+        let connection = connection.clone();
+        move |request: Request<Incoming>| {
+            connection.received_head();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(connection.clone());
+            // A router is always ready.
+            router.clone().call(request)
+        }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            served = serving.as_mut() => {
+                if served.is_err_and(|error| error.is_timeout()) {
+                    metrics.count("baton_connections_closed_total", "timeout");
+                }
+                return;
+            }
+            () = connection.told_to_close() => return,
+            _ = stopped.wait_for(|stopped| *stopped), if !is_stopping => {
+                is_stopping = true;
+                serving.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Which connections are open, and which one is closed when there are too many.
+//!
+//! A connection is busy from the moment its request is authenticated until the answer is ready. Busy connections are
+//! never closed for others, and fewer requests may be busy than connections may be open. So there is always a
+//! connection that can be closed, and a new connection, a health check among them, always gets in: the server closes
+//! the one that has been idle or sending its request for the longest time, among those of the peer that has the most.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use baton_core::{ErrorCode, Fault};
+use tokio::sync::Notify;
+
+use crate::http::metrics::Metrics;
+use crate::http::peer::Peer;
+
+/// The number of connections that no authenticated request can occupy.
+const RESERVED: usize = 32;
+/// The number of closed connections whose sockets may still be open. More, and accepting waits for them.
+const CLOSING: usize = 32;
+/// The smallest number of connections that a server works with.
+pub(super) const MIN_CONNECTIONS: usize = RESERVED + 32;
+
+/// The open connections of a server.
+pub(super) struct Connections {
+    capacity: usize,
+    registry: Mutex<Registry>,
+    closed: Notify,
+    metrics: Arc<Metrics>,
+}
+
+#[derive(Default)]
+struct Registry {
+    next_id: u64,
+    /// Grows whenever a connection becomes idle, so that a smaller number means idle for longer.
+    next_turn: u64,
+    open: HashMap<u64, Entry>,
+    busy: usize,
+    idle_count: usize,
+    idle: HashMap<Peer, BTreeMap<u64, Idle>>,
+}
+
+struct Entry {
+    peer: Peer,
+    state: State,
+    close: Arc<Notify>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle { turn: u64 },
+    Busy,
+    Closing,
+}
+
+struct Idle {
+    id: u64,
+    since: Instant,
+}
+
+impl Connections {
+    /// Limits the number of open connections.
+    pub(super) fn new(limit: usize, metrics: Arc<Metrics>) -> Self {
+        Self {
+            capacity: limit.max(MIN_CONNECTIONS),
+            registry: Mutex::default(),
+            closed: Notify::new(),
+            metrics,
+        }
+    }
+
+    /// Adds a connection, and closes another one if there are too many.
+    pub(super) fn open(self: &Arc<Self>, peer: Peer) -> Arc<Connection> {
+        let mut registry = self.registry();
+        if registry.open_count() >= self.capacity && registry.close_one() {
+            self.metrics.count("baton_connections_closed_total", "limit");
+        }
+        let id = registry.next_id;
+        registry.next_id += 1;
+        let close = Arc::new(Notify::new());
+        registry.open.insert(id, Entry { peer, state: State::Closing, close: close.clone() });
+        registry.set_idle(id);
+        drop(registry);
+        Arc::new(Connection { id, peer, close, connections: self.clone() })
+    }
+
+    /// Waits until closed connections have released their sockets.
+    pub(super) async fn settled(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.registry().open.len() < self.capacity + CLOSING {
+                return;
+            }
+            closed.await;
+        }
+    }
+
+    /// Closes the connection that has been idle for the longest time; false when all of them are busy.
+    pub(super) fn close_one(&self) -> bool {
+        self.registry().close_one()
+    }
+
+    /// Closes connections that have been idle for this long. A client that is sending a request or reading an answer counts
+    /// as idle.
+    pub(super) fn close_idle(&self, limit: Duration) {
+        let Some(before) = Instant::now().checked_sub(limit) else { return };
+        let mut registry = self.registry();
+        let old: Vec<u64> = registry
+            .idle
+            .values()
+            .flat_map(|idle| idle.values().take_while(|idle| idle.since <= before).map(|idle| idle.id))
+            .collect();
+        for id in old {
+            registry.close(id);
+            self.metrics.count("baton_connections_closed_total", "timeout");
+        }
+    }
+
+    /// Closes every connection, and returns how many had a request in progress.
+    pub(super) fn close_all(&self) -> usize {
+        let mut registry = self.registry();
+        let busy = registry.busy;
+        let all: Vec<u64> = registry.open.keys().copied().collect();
+        for id in all {
+            registry.close(id);
+        }
+        busy
+    }
+
+    /// Waits until no connection is open.
+    pub(super) async fn all_closed(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.registry().open.is_empty() {
+                return;
+            }
+            closed.await;
+        }
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Registry {
+    /// The number of connections that were not told to close.
+    fn open_count(&self) -> usize {
+        self.busy + self.idle_count
+    }
+
+    fn set_idle(&mut self, id: u64) {
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        if let Some(entry) = self.open.get_mut(&id) {
+            entry.state = State::Idle { turn };
+            self.idle_count += 1;
+            self.idle.entry(entry.peer).or_default().insert(turn, Idle { id, since: Instant::now() });
+        }
+    }
+
+    /// Takes a connection out of its state.
+    fn set_closing(&mut self, id: u64) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        match std::mem::replace(&mut entry.state, State::Closing) {
+            State::Busy => self.busy -= 1,
+            State::Closing => {}
+            State::Idle { turn } => {
+                self.idle_count -= 1;
+                let peer = entry.peer;
+                if let Some(idle) = self.idle.get_mut(&peer) {
+                    idle.remove(&turn);
+                    if idle.is_empty() {
+                        self.idle.remove(&peer);
+                    }
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, id: u64) {
+        self.set_closing(id);
+        if let Some(entry) = self.open.get(&id) {
+            entry.close.notify_one();
+        }
+    }
+
+    fn close_one(&mut self) -> bool {
+        let most = self.idle.values().max_by_key(|idle| idle.len());
+        let Some(id) = most.and_then(|idle| idle.values().next()).map(|idle| idle.id) else { return false };
+        self.close(id);
+        true
+    }
+}
+
+/// An open connection. It leaves the registry when the last reference is dropped.
+pub(super) struct Connection {
+    id: u64,
+    peer: Peer,
+    close: Arc<Notify>,
+    connections: Arc<Connections>,
+}
+
+impl Connection {
+    pub(super) const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Waits until the connection is told to close.
+    pub(super) async fn told_to_close(&self) {
+        self.close.notified().await;
+    }
+
+    /// Marks the arrival of a request head: a connection that just sent one is the last to be closed.
+    pub(super) fn received_head(&self) {
+        let mut registry = self.connections.registry();
+        if registry.open.get(&self.id).is_some_and(|entry| matches!(entry.state, State::Idle { .. })) {
+            registry.set_closing(self.id);
+            registry.set_idle(self.id);
+        }
+    }
+
+    /// Starts an authenticated request. Fails when too many are in progress, or when the connection is being closed.
+    pub(super) fn start_request(self: &Arc<Self>) -> Result<BusyConnection, Fault> {
+        let mut registry = self.connections.registry();
+        let is_idle =
+            registry.open.get(&self.id).is_some_and(|entry| matches!(entry.state, State::Idle { .. }));
+        if !is_idle || registry.busy >= self.connections.capacity - RESERVED {
+            drop(registry);
+            self.connections.metrics.count("baton_requests_rejected_total", "connections");
+            return Err(Fault::new(ErrorCode::Overloaded, "too many requests are in progress")
+                .hint("send the request again in a moment"));
+        }
+        registry.set_closing(self.id);
+        registry.busy += 1;
+        if let Some(entry) = registry.open.get_mut(&self.id) {
+            entry.state = State::Busy;
+        }
+        Ok(BusyConnection { connection: self.clone() })
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut registry = self.connections.registry();
+        registry.set_closing(self.id);
+        registry.open.remove(&self.id);
+        drop(registry);
+        self.connections.closed.notify_waiters();
+    }
+}
+
+/// A connection whose request is in progress until this is dropped.
+pub(super) struct BusyConnection {
+    connection: Arc<Connection>,
+}
+
+impl Drop for BusyConnection {
+    fn drop(&mut self) {
+        let id = self.connection.id;
+        let mut registry = self.connection.connections.registry();
+        if registry.open.get(&id).is_some_and(|entry| entry.state == State::Busy) {
+            registry.set_closing(id);
+            registry.set_idle(id);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "connections_tests.rs"]
+mod tests;
