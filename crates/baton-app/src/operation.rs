@@ -64,7 +64,7 @@ pub trait Operation: Send + Sync + 'static {
     const DESTRUCTIVE: bool = false;
     /// Whether checkpoints that wait beside the database are taken in before it runs.
     const MEETS_WAITING: bool = false;
-    /// If true, the operation frees at least as much space as it takes when [`Context::must_free_space`] is set, and is run
+    /// If true, the operation frees at least as much space as it takes when `Context::must_free_space` is set, and is run
     /// once more, with the disk reserve released, after it failed because the disk is full.
     const FREES_SPACE: bool = false;
     /// How many bytes a request for it may have.

@@ -15,6 +15,7 @@ const FOLDER: &str = "BATON_TEST_SMALL_DISK";
 /// # Panics
 ///
 /// When `body` panics, and when CI is set and no file system can be mounted.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 pub fn on_small_disk(test: &str, mebibytes: u32, body: impl FnOnce(&Path)) {
     if let Some(folder) = std::env::var_os(FOLDER) {
         return body(&PathBuf::from(folder));

@@ -28,12 +28,15 @@ const KNOWN: [&str; 15] = [
 /// Parts of `validation` that hold no commands.
 const NOT_COMMANDS: [&str; 6] = ["manual", "artifact", "evidence", "note", "description", "report"];
 
+/// A field name and what is wrong with the field.
+pub type FieldProblem = (String, String);
+
 /// Reads a task file. Returns the task and warnings about fields that were not understood.
 ///
 /// # Errors
 ///
 /// Each field without which there is no task: the file must be a mapping with a title and a status.
-pub fn read_task_file(file: &Value) -> Result<(TaskFile, Vec<String>), Vec<(String, String)>> {
+pub fn read_task_file(file: &Value) -> Result<(TaskFile, Vec<String>), Vec<FieldProblem>> {
     let Value::Object(fields) = file else {
         return Err(vec![("the file".into(), "must hold fields like `title: TEXT`".into())]);
     };

@@ -36,7 +36,7 @@ pub use drift::{
 };
 pub use export::{MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_file, role_export};
 pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
-pub use file_shape::read_task_file;
+pub use file_shape::{FieldProblem, read_task_file};
 pub use glob::{Glob, GlobError};
 pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};

@@ -25,7 +25,7 @@ pub(crate) use export::Source;
 pub(crate) use import::{Row, Target};
 pub(crate) use schema::{SEQUENCES, Schema, Table};
 
-/// A record: the values of a table's fields, in the order of [`Table::fields`](schema::Table).
+/// A record: the values of a table's fields, in the order of `Table::fields`.
 pub type Record = Vec<Value>;
 
 /// Takes the records of a store, table by table.

@@ -225,7 +225,7 @@ fn records(seeds: &[Vec<u64>]) -> Records {
                     let seed = seed.rotate_left(index as u32 * 7);
                     let is_content = table.content.as_ref().is_some_and(|content| content.field == index);
                     let may_be_null = !required.contains(&(table.name.clone(), field.name.clone()));
-                    match may_be_null && !is_content && seed % 3 == 0 {
+                    match may_be_null && !is_content && seed.is_multiple_of(3) {
                         true => Value::Null,
                         false => value(domain, is_content, seed, &mut unique),
                     }

@@ -55,7 +55,7 @@ fn under_a_lax_umask() {
         names.push(path.file_name().unwrap().to_string_lossy().into_owned());
     }
     names.sort();
-    assert_eq!(names, ["baton.db", "baton.db-shm", "baton.db-wal"]);
+    assert_eq!(names, ["baton.db", "baton.db-reserve", "baton.db-shm", "baton.db-wal"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn run_qa_records_command_exit_code_duration_and_log() {
 #[test]
 fn run_qa_runs_the_commands_of_the_task() {
     let checkout = Checkout::new();
-    let file = TASK_FILE.replace("cargo test", "echo one").replace("scope:", "scope:");
+    let file = TASK_FILE.replace("cargo test", "echo one");
     checkout.write("tasks/open/TASK-0824-settings.task.yaml", &file);
     checkout.write(".baton.toml", "[task.qa]\ncommands = ['echo one', 'exit 2']\n");
     checkout.call("init_context", json!({ "task_id": TASK }));

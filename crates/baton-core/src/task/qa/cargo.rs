@@ -40,7 +40,7 @@ fn own_lines(text: &str) -> impl Iterator<Item = &str> {
         } else if bare.starts_with("Summary [") {
             in_nextest = false;
         }
-        !in_nextest && !(nextest && line.starts_with(' '))
+        !(in_nextest || nextest && line.starts_with(' '))
     })
 }
 

@@ -69,16 +69,17 @@ pub(super) fn clean(lines: &[&str]) -> Option<Section> {
             in_warnings = true;
         } else if in_warnings {
             in_warnings = !line.starts_with("-- Docs: ");
-        } else if !(whole || shown.is_some()) {
-            return None;
-        } else if !(line.is_empty()
-            || is_passed_test(line)
-            || line.starts_with("SKIPPED [")
-            || line.starts_with("XFAIL ")
-            || is_header(line)
-            || is_harmless(line))
-        {
-            return None;
+        } else {
+            let has_begun = whole || shown.is_some();
+            let is_understood = line.is_empty()
+                || is_passed_test(line)
+                || line.starts_with("SKIPPED [")
+                || line.starts_with("XFAIL ")
+                || is_header(line)
+                || is_harmless(line);
+            if !(has_begun && is_understood) {
+                return None;
+            }
         }
     }
     None

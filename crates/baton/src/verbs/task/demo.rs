@@ -80,7 +80,7 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
         &place,
         "resolve-drift TASK-0007 --note 'I marked what is missing'",
         json!({ "task_id": TASK, "note": "I marked what is missing" }),
-        |output| describe::resolved(output),
+        describe::resolved,
     )?);
     steps.push(done::<UpdateAgent>(
         &place,
