@@ -56,7 +56,7 @@ pub(crate) fn gather(place: &TaskPlace, id: &TaskId, large_text: LargeText) -> R
     })?;
     captured.warnings.extend(scope.warnings);
     captured.warnings.extend(read.warnings.iter().cloned());
-    // A citation is at most 140 characters long; whoever reads it must know that the section says more.
+    // A citation is at most 140 characters long; the reader must know that the section is longer.
     for citation in
         captured.immutable.standards_citations.iter().filter(|citation| citation.requirement.ends_with('…'))
     {

@@ -21,7 +21,7 @@ use crate::http::respond::respond;
 use crate::openapi::openapi;
 
 const JSON: &str = "application/json";
-/// Limit of the readiness check. Whoever probes it usually waits for two seconds.
+/// Limit of the readiness check. Load balancers usually wait two seconds for it.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Adds the pages. Those that tell of other people's work need a credential.

@@ -180,7 +180,7 @@ fn prepare_replacement(
     Ok((connection, Some(folder.to_owned())))
 }
 
-/// Removes what attempts that were killed left behind; nobody else writes here, for the file is open in this process alone.
+/// Removes the files of attempts that were killed. No other process writes here: this one holds the lock.
 fn remove_partial(folder: &Path) {
     let beside = folder.parent().and_then(|parent| std::fs::read_dir(parent).ok());
     for entry in beside.into_iter().flatten().flatten() {

@@ -163,7 +163,7 @@ fn backup_name(path: &Path, version: i64) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// One name for every version: whoever upgrades next removes what a killed process left.
+/// One name for every version, so that the next upgrade removes the file of a killed process.
 fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push("-upgrade.backup.db.tmp");

@@ -143,7 +143,7 @@ mod tests {
         drop(first);
         assert!(!path.exists());
         reserve.ensure();
-        assert!(!path.exists(), "somebody uses it");
+        assert!(!path.exists(), "the reserve is in use");
         drop(second);
         assert_eq!(std::fs::metadata(&path).unwrap().len(), RESERVE_BYTES);
     }

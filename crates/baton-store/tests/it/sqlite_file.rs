@@ -92,7 +92,7 @@ fn an_older_file_is_backed_up_before_it_is_migrated() {
     assert_eq!(backups(file.parent().unwrap()).len(), 1, "a current file needs no backup");
 }
 
-/// A file of the first version, opened by nobody yet.
+/// A file of the first version that was not opened yet.
 fn older_place() -> TestPlace {
     let place = TestPlace::create(Database::Sqlite).unwrap();
     build_first_version(&place);
