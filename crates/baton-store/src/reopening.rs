@@ -12,7 +12,7 @@ use crate::store::{Durability, Engine, OpenMode, StoreConfig, Work, open_engine}
 /// Pause between two attempts to open the database.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Tries to open the database every now and then; until that succeeds, work fails, except reads of a database that is open for
+/// Tries to open the database every few seconds; until that succeeds, work fails, except reads of a database that is open for
 /// reading.
 ///
 /// An attempt may take as long as a server takes to answer, so it runs on a thread of its own: submitting work never
