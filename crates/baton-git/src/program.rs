@@ -6,6 +6,8 @@
 //! - Nothing is written: no optional locks; whatever makes objects makes them in the vault.
 //! - Nothing surprises: the caller's `GIT_*` variables are dropped, but for those that say where configuration lies
 //!   and how far to look for a repository; messages are English; paths end in NUL; replaced objects are not replaced.
+//! - Settings that the caller gives in the environment (`GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n`, `GIT_CONFIG_VALUE_n`) apply
+//!   as they do for git, except where a setting of this list overrides them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -51,6 +53,8 @@ pub struct Git {
 struct Inner {
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,
+    /// Settings from `GIT_CONFIG_COUNT` and its variables.
+    settings: Vec<(OsString, OsString)>,
     limits: Limits,
 }
 
@@ -112,15 +116,23 @@ impl Git {
         let kept = |name: &OsStr| {
             !name.as_bytes().starts_with(b"GIT_") || KEPT.iter().any(|kept| name == OsStr::new(kept))
         };
+        let environment: Vec<_> = environment.into_iter().collect();
+        let settings = settings_of(&environment);
         let environment = environment.into_iter().filter(|(name, _)| kept(name)).collect();
-        Self { inner: Arc::new(Inner { program: program.into(), environment, limits: Limits::default() }) }
+        let (program, limits) = (program.into(), Limits::default());
+        Self { inner: Arc::new(Inner { program, environment, settings, limits }) }
     }
 
     /// The same git with other limits.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
-        let Inner { program, environment, .. } = &*self.inner;
-        let inner = Inner { program: program.clone(), environment: environment.clone(), limits };
+        let Inner { program, environment, settings, .. } = &*self.inner;
+        let inner = Inner {
+            program: program.clone(),
+            environment: environment.clone(),
+            settings: settings.clone(),
+            limits,
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -139,9 +151,27 @@ impl Git {
         command.current_dir(folder).env_clear();
         command.envs(self.inner.environment.iter().map(|(name, value)| (name, value)));
         command.envs(VARIABLES.iter().copied());
-        let settings = SETTINGS.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        // Of several values of a setting the last one counts.
+        let own = SETTINGS.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let settings = self.inner.settings.iter().cloned().chain(own).collect();
         Invocation { git: self, command, subcommand, arguments: Vec::new(), settings, input: Vec::new() }
     }
+}
+
+/// Reads the settings of `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n` and `GIT_CONFIG_VALUE_n`. Git itself refuses to run when
+/// one of them is missing; here the list ends there.
+fn settings_of(environment: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let variable = |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let count =
+        variable("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0_usize);
+    let setting = |number: usize| {
+        let key = variable(&format!("GIT_CONFIG_KEY_{number}"))?;
+        Some((key.clone(), variable(&format!("GIT_CONFIG_VALUE_{number}"))?.clone()))
+    };
+    // Like `GIT_DIR`, these would say where the checkout is.
+    let misleading =
+        |key: &OsString| ["core.bare", "core.worktree"].iter().any(|name| key.eq_ignore_ascii_case(name));
+    (0..count).map_while(setting).filter(|(key, _)| !misleading(key)).collect()
 }
 
 /// One call of git that has yet to be made.
@@ -167,6 +197,12 @@ impl Invocation<'_> {
 
     pub(crate) fn setting(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Drops the settings that the caller gave in the environment.
+    pub(crate) fn without_user_settings(mut self) -> Self {
+        self.settings.drain(..self.git.inner.settings.len());
         self
     }
 

@@ -1,6 +1,7 @@
 //! What `git status` says: staged, unstaged, untracked, unmerged, renamed.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use crate::error::GitError;
 use crate::head::Head;
 use crate::object::{FileMode, ObjectId};
 use crate::path::{RepoPath, is_within};
+use crate::program::require_success;
 use crate::repository::Repository;
 use crate::stash::Stash;
 
@@ -132,10 +134,12 @@ impl Status {
             // Marks do not keep git from looking at files ahead of time.
             call = call.variable("GIT_INDEX_FILE", index).setting("core.preloadIndex", "false");
         }
-        let output = call
+        let (output, ended) = call
             .arguments(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--untracked-files=all"])
             .arguments(["--ignored=no", "--ignore-submodules=dirty", renames])
-            .output()?;
+            .attempt()?;
+        require_success("status", &ended)?;
+        require_readable_folders(&ended.stderr, excluded)?;
         Self::parse(&output, excluded, Stash::read(repository)?)
     }
 
@@ -266,6 +270,22 @@ impl Repository {
     pub fn status(&self, excluded: &[RepoPath]) -> Result<Status, GitError> {
         Status::ask(self, excluded, None)
     }
+}
+
+/// Refuses a status that lacks the untracked files of a folder: git only warns about a folder that it cannot open.
+fn require_readable_folders(stderr: &[u8], excluded: &[RepoPath]) -> Result<(), GitError> {
+    for line in stderr.split(|byte| *byte == b'\n') {
+        let Some(rest) = line.strip_prefix(b"warning: could not open directory '") else { continue };
+        let Some(end) = rest.windows(3).rposition(|window| window == b"': ") else { continue };
+        let (folder, reason) = (&rest[..end], String::from_utf8_lossy(&rest[end + 3..]));
+        // A folder that is gone in the meantime holds no files.
+        let gone = reason == "No such file or directory";
+        if !gone && !excluded.iter().any(|path| is_within(folder, path.as_bytes())) {
+            let source = io::Error::new(io::ErrorKind::PermissionDenied, reason.into_owned());
+            return Err(GitError::Unreadable { path: RepoPath::new(folder), source });
+        }
+    }
+    Ok(())
 }
 
 fn entry(record: &[u8], original: Option<&[u8]>) -> Option<StatusEntry> {

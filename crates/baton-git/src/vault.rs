@@ -100,6 +100,9 @@ impl Vault {
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
         self.git
             .call(&self.folder, subcommand)
+            .without_user_settings()
+            // Git reads larger files as a stream and does not compare them line by line.
+            .setting("core.bigFileThreshold", self.git.limits().large_file_bytes.to_string())
             .variable("GIT_DIR", &self.folder)
             .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.borrowed)
             .variable("GIT_CONFIG_NOSYSTEM", "1")

@@ -418,6 +418,39 @@ fn files_above_the_limit_are_hashed_as_a_stream_and_left_out_of_the_patch() {
     assert!(patch.len() < 1_000, "{}", patch.len());
 }
 
+/// Run with little memory by the test below.
+#[test]
+#[ignore = "run by file_larger_than_memory_is_captured_and_verified"]
+fn with_little_memory() {
+    const SIZE: u64 = 48 << 20;
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let git = sandbox.program().with_limits(Limits { large_file_bytes: 1 << 20, ..Limits::default() });
+    let file = std::fs::File::create(sandbox.path("large")).unwrap();
+    file.set_len(SIZE).unwrap();
+    let repository = Repository::discover(&git, &sandbox.root()).unwrap();
+    let vault = sandbox.vault_for(&repository);
+    let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
+    let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
+    assert_eq!(changes.files[0].after.unwrap().size_bytes, SIZE);
+    assert!(repository.verify(&vault.clone().rereading(), &snapshot).unwrap().is_same());
+    file.set_len(SIZE + 1).unwrap();
+    assert!(!repository.verify(&vault, &snapshot).unwrap().is_same());
+}
+
+#[test]
+fn file_larger_than_memory_is_captured_and_verified() {
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -d 40000 && exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        // A backtrace needs more memory than there is.
+        .env("RUST_BACKTRACE", "0")
+        .args(["captures::with_little_memory", "--exact", "--ignored", "--test-threads", "1"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
 #[test]
 fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);

@@ -1,5 +1,6 @@
 //! Finding a checkout, and saying why there is none.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -189,4 +190,61 @@ fn the_variables_of_a_caller_do_not_lead_astray() {
     let repository = Repository::discover(&Git::find(environment).unwrap(), &sandbox.root()).unwrap();
     assert_eq!(repository.root(), sandbox.root().canonicalize().unwrap());
     assert!(repository.capture(&sandbox.vault_for(&repository)).unwrap().snapshot().clean);
+}
+
+/// Adds settings in the form of `GIT_CONFIG_COUNT` and its variables.
+fn with_settings(mut environment: Vec<(OsString, OsString)>, settings: &[(&str, &str)]) -> Git {
+    environment.push(("GIT_CONFIG_COUNT".into(), settings.len().to_string().into()));
+    for (number, (key, value)) in settings.iter().enumerate() {
+        environment.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        environment.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
+    }
+    Git::find(environment).unwrap()
+}
+
+#[test]
+fn settings_from_the_environment_apply_as_they_do_for_git() {
+    let sandbox =
+        Sandbox::with_files(&[(".gitattributes", "*.up filter=up\n"), ("a.txt", "1\n2\n"), ("b.up", "x\n")]);
+    let ignore = sandbox.folder().join("ignore");
+    std::fs::write(&ignore, "*.tmp\n").unwrap();
+    sandbox.write("scratch.tmp", "x\n");
+    sandbox.write("a.txt", "1\r\n2\r\n");
+    sandbox.write("b.up", "y\n");
+    let marker = sandbox.folder().join("filter-ran");
+    let filter = format!("touch {}; cat", marker.display());
+    let program = with_settings(
+        sandbox.environment(),
+        &[
+            ("core.excludesFile", ignore.to_str().unwrap()),
+            ("core.autocrlf", "input"),
+            ("filter.up.clean", &filter),
+            ("core.fsmonitor", &filter),
+            ("remote.origin.url", "https://example.com/acme/webshop.git"),
+        ],
+    );
+    let repository = Repository::discover(&program, &sandbox.root()).unwrap();
+    assert_eq!(repository.name().unwrap().as_str(), "acme/webshop");
+    let vault = sandbox.vault_for(&repository);
+    let capture = repository.capture(&vault).unwrap();
+    let paths: Vec<String> = capture.files().iter().map(|file| file.path.to_string()).collect();
+    assert!(!paths.contains(&"scratch.tmp".to_owned()), "core.excludesFile: {paths:?}");
+    let changes = vault.changes_since(repository.head().commit(), capture.snapshot()).unwrap();
+    let changed: Vec<String> = changes.files.iter().map(|file| file.path.to_string()).collect();
+    let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
+    assert!(changed.contains(&"b.up".to_owned()), "{changed:?}");
+    assert!(!patch.contains("a.txt"), "core.autocrlf: {patch}");
+    assert!(!marker.exists(), "filters and monitors are not run, wherever they are configured");
+}
+
+#[test]
+fn safe_directory_from_the_environment_is_trusted() {
+    let sandbox = Sandbox::with_files(&[("a", "1\n")]);
+    let foreign = |settings: &[(&str, &str)]| {
+        let mut environment = sandbox.environment();
+        environment.push(("GIT_TEST_ASSUME_DIFFERENT_OWNER".into(), "1".into()));
+        Repository::discover(&with_settings(environment, settings), &sandbox.root())
+    };
+    assert!(matches!(foreign(&[]), Err(GitError::DubiousOwnership { .. })));
+    foreign(&[("safe.directory", "*")]).unwrap();
 }

@@ -1,0 +1,94 @@
+//! The files that differ from `HEAD`, with hashes of their present content. Nothing is stored.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use baton_core::Sha256Hash;
+use sha2::Digest as _;
+
+use crate::error::GitError;
+use crate::path::RepoPath;
+use crate::repository::Repository;
+use crate::status::{StatusCode, StatusEntry};
+
+/// Files of this size and above are not read.
+const LARGE_FILE_BYTES: u64 = 64 << 20;
+
+/// A file that differs from `HEAD`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uncommitted {
+    /// The path.
+    pub path: RepoPath,
+    /// Whether it is tracked and differs from the index too, or is in conflict.
+    pub modified: bool,
+    /// Hash of its content or of the target of a link; of a large file, hash of its size and modification time. None if it is
+    /// gone or is a folder.
+    pub sha256: Option<Sha256Hash>,
+}
+
+impl Repository {
+    /// Lists the files that are modified, staged, deleted, in conflict, or untracked and not ignored, in the order of paths.
+    /// Paths within `excluded` are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::Unreadable`] with the name of the file; when git fails.
+    pub fn uncommitted(&self, excluded: &[RepoPath]) -> Result<Vec<Uncommitted>, GitError> {
+        let status = self.status(excluded)?;
+        let mut paths: BTreeMap<&RepoPath, bool> = BTreeMap::new();
+        for entry in &status.entries {
+            let modified = match entry {
+                StatusEntry::Changed { unstaged, .. } => *unstaged != StatusCode::Unmodified,
+                StatusEntry::Unmerged { .. } => true,
+                StatusEntry::Untracked { .. } => false,
+            };
+            paths.insert(entry.path(), modified);
+            if let StatusEntry::Changed { previous_path: Some(previous), .. } = entry {
+                paths.entry(previous).or_insert(false);
+            }
+        }
+        let hash = |(path, modified): (&RepoPath, bool)| {
+            let sha256 = content_hash(&self.root().join(path.as_path()))
+                .map_err(|source| GitError::Unreadable { path: path.clone(), source })?;
+            Ok(Uncommitted { path: path.clone(), modified, sha256 })
+        };
+        paths.into_iter().map(hash).collect()
+    }
+}
+
+fn content_hash(path: &Path) -> io::Result<Option<Sha256Hash>> {
+    let kind = match fs::symlink_metadata(path) {
+        Ok(found) => found.file_type(),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    if kind.is_symlink() {
+        return fs::read_link(path).map(|target| Some(Sha256Hash::of(target.as_os_str().as_bytes())));
+    }
+    if !kind.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    let found = file.metadata()?;
+    if found.len() >= LARGE_FILE_BYTES {
+        let times = (found.len(), found.mtime(), found.mtime_nsec());
+        return Ok(Some(Sha256Hash::of(format!("{times:?}").as_bytes())));
+    }
+    let mut hasher = sha2::Sha256::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => hasher.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(Sha256Hash::from_bytes(hasher.finalize().into())))
+}
