@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use baton_benches::{Timings, machine, table};
+use baton_benches::{Timings, machine, release_binary, table};
 use baton_git::{Git, RepoPath, Repository, Snapshot, Vault};
 
 /// A tree to look at.
@@ -201,6 +201,63 @@ fn measure(scene: &Scene) -> Vec<Vec<String>> {
     ]
 }
 
+/// Number of files in the scope of the task whose verbs are measured.
+const SCOPE_FILES: usize = 20_000;
+
+/// Measures whole verbs of the binary on a task whose scope has 20,000 files.
+fn measure_verbs() -> Vec<Vec<String>> {
+    let scene = Scene {
+        name: "scope",
+        files: SCOPE_FILES,
+        changed: 100,
+        untracked: 20,
+        rounds: 31,
+        attributes: None,
+        packed: false,
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("checkout");
+    fs::create_dir_all(root.join("tasks")).expect("a folder");
+    let task = "title: T\nstatus: in_progress\ndescription: D\nscope: {in: ['**/*.rs']}\n";
+    fs::write(root.join("tasks/TASK-1.task.yaml"), task).expect("a task file");
+    build(&scene, &root);
+    let binary = release_binary("baton");
+    let verb = |arguments: &[&str]| {
+        let mut command = Command::new(&binary);
+        command.arg("task").args(arguments).current_dir(&root).env("HOME", folder.path());
+        command.env("BATON_DATA_DIR", folder.path().join("data"));
+        let started = Instant::now();
+        let output = command.output().expect("baton");
+        let taken = started.elapsed();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        taken
+    };
+    verb(&["init-context", "TASK-1"]);
+    verb(&["update-agent", "TASK-1", "--agent", "implementer", "--status", "in_progress"]);
+    let [mut status, mut snapshot, mut verify] = [const { Vec::new() }; 3];
+    for round in 0..scene.rounds {
+        change(&scene, &root, round + 2);
+        status.push(git_status(&root));
+        snapshot.push(verb(&["snapshot-worktree", "TASK-1", "--agent", "implementer"]));
+        status.push(git_status(&root));
+        verify.push(verb(&["verify-worktree", "TASK-1", "--expected-agent", "implementer"]));
+    }
+    let floor = Timings::new(status);
+    let row = |name: &str, timings: Timings| {
+        let (half, most) = (timings.percentile_ms(50), timings.percentile_ms(95));
+        let ratio = half / floor.percentile_ms(50);
+        vec![name.to_owned(), format!("{half:.1}"), format!("{most:.1}"), format!("{ratio:.2}×")]
+    };
+    let mut rows = vec![
+        row("`baton task snapshot-worktree`, 100 files to store", Timings::new(snapshot)),
+        row("`baton task verify-worktree`, nothing different", Timings::new(verify)),
+    ];
+    let (half, most) = (floor.percentile_ms(50), floor.percentile_ms(95));
+    let status = "`git status --porcelain=v2 -z -uall`";
+    rows.push(vec![status.into(), format!("{half:.1}"), format!("{most:.1}"), "1.00×".into()]);
+    rows
+}
+
 fn main() {
     machine();
     // `-- 20,000` runs only the trees whose name has that in it.
@@ -210,6 +267,13 @@ fn main() {
             &format!("{}: each call finds the repository and opens the vault anew", scene.name),
             &["call", "p50 ms", "p95 ms", "to `git status`"],
             &measure(scene),
+        );
+    }
+    if "scope".contains(&wanted) {
+        table(
+            &format!("Whole verbs, scope of {SCOPE_FILES} files, 100 changed, 20 untracked"),
+            &["process", "p50 ms", "p95 ms", "to `git status`"],
+            &measure_verbs(),
         );
     }
 }

@@ -186,6 +186,13 @@ impl Sha256Hash {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Hashes some bytes one after the other.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = Sha256::new();
+        parts.into_iter().for_each(|part| hasher.update(part));
+        Self(hasher.finalize().into())
+    }
+
     /// Hashes what is read to its end.
     pub fn of_all(mut source: impl Read) -> io::Result<Self> {
         let mut hasher = Sha256::new();

@@ -1,11 +1,18 @@
-//! The files of one task, read and written. Whoever writes holds the lock, writes what is referred to first, and the
-//! context last: at every moment it is the old one or the new one, and what it refers to exists.
+//! The files of one task, read and written. Files that the context refers to are written first and the context last, so
+//! that at every moment the context is the old or the new one, and the files it refers to exist.
+//!
+//! Two locks: a verb holds the lock of its task from beginning to end, and the store lock over everything below
+//! `.agent-output/` only while it writes. Reading a large working tree therefore does not block other tasks. The order is
+//! always task, then store.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use baton_core::task::{Artifact, Encoding, Role, TaskContext, TaskId, derive};
+use baton_core::task::{
+    Artifact, Encoding, GitBase, MANIFEST_FILE, Manifest, Revision, Role, Source, TaskContext, TaskId,
+    derive, export_file,
+};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
 use crate::artifact::{Compress, encode};
@@ -19,6 +26,9 @@ use crate::worktree::left_unsaved;
 
 /// The file that says what git ignores.
 const IGNORE_FILE: &str = ".gitignore";
+
+/// The folder of the locks of tasks.
+const LOCKS_FOLDER: &str = ".locks";
 
 /// Reads a task's context; `None` when there is none.
 pub(crate) fn read_context(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskContext>, Fault> {
@@ -58,8 +68,8 @@ pub(crate) fn no_context(place: &TaskPlace, id: &TaskId) -> Fault {
         .hint(format!("make one with baton task init-context {id}; baton task list shows what there is"))
 }
 
-/// Takes the lock over everything below `.agent-output/`, making that folder if need be.
-pub(crate) fn lock(place: &TaskPlace) -> Result<StoreLock, Fault> {
+/// Takes the store lock, creating the folder if it is missing.
+pub(crate) fn lock_store(place: &TaskPlace) -> Result<StoreLock, Fault> {
     let folder = place.output();
     make_folder(&folder)?;
     let lock = StoreLock::take(&folder, place.lock_timeout)?;
@@ -68,7 +78,39 @@ pub(crate) fn lock(place: &TaskPlace) -> Result<StoreLock, Fault> {
     Ok(lock)
 }
 
-/// Has git ignore the folder, unless somebody wrote what it ignores there: diffs and logs belong into no commit.
+/// Takes the store lock; `None` when the folder does not exist.
+pub(crate) fn lock_existing_store(place: &TaskPlace) -> Result<Option<StoreLock>, Fault> {
+    match fs::symlink_metadata(place.output()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        _ => lock_store(place).map(Some),
+    }
+}
+
+/// Takes the lock of a task, which need not exist. The files of these locks are never deleted: two processes would lock two
+/// files.
+pub(crate) fn lock_task(place: &TaskPlace, id: &TaskId) -> Result<StoreLock, Fault> {
+    let folder = task_lock_folder(place, id)?;
+    StoreLock::take(&folder, place.lock_timeout)
+}
+
+/// Takes the lock of a task if no verb is working on it.
+pub(crate) fn try_lock_task(place: &TaskPlace, id: &TaskId) -> Result<Option<StoreLock>, Fault> {
+    let folder = task_lock_folder(place, id)?;
+    StoreLock::try_take(&folder)
+}
+
+fn task_lock_folder(place: &TaskPlace, id: &TaskId) -> Result<PathBuf, Fault> {
+    if place.output().join(IGNORE_FILE).symlink_metadata().is_err() {
+        drop(lock_store(place)?);
+    }
+    let locks = place.output().join(LOCKS_FOLDER);
+    let folder = locks.join(id.as_str());
+    make_folder(&locks)?;
+    make_folder(&folder)?;
+    Ok(folder)
+}
+
+/// Has git ignore the folder unless it has a `.gitignore`: diffs and logs belong into no commit.
 fn ignore(folder: &Path) -> Result<(), Fault> {
     if folder.join(IGNORE_FILE).symlink_metadata().is_ok() {
         return Ok(());
@@ -78,22 +120,7 @@ fn ignore(folder: &Path) -> Result<(), Fault> {
     batch.commit()
 }
 
-/// Takes the lock if there is anything to lock.
-pub(crate) fn lock_existing(place: &TaskPlace) -> Result<Option<StoreLock>, Fault> {
-    match fs::symlink_metadata(place.output()) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        _ => {
-            let folder = place.output();
-            require_folder(&folder)?;
-            let lock = StoreLock::take(&folder, place.lock_timeout)?;
-            remove_temporaries(&folder);
-            ignore(&folder)?;
-            Ok(Some(lock))
-        }
-    }
-}
-
-/// A task that is being written: the lock, the context, and the files that go with the next version of it.
+/// A task that is being written: its lock, the context, and the files that go with the next version of it.
 pub(crate) struct Draft<'a> {
     place: &'a TaskPlace,
     folder: PathBuf,
@@ -109,7 +136,36 @@ pub(crate) struct Draft<'a> {
     files: Vec<(String, Vec<u8>)>,
     scan: SecretScan,
     force_secrets: bool,
-    lock: StoreLock,
+    /// What the exports on disk were derived from; `None` for a new task.
+    derived_from: Option<DerivedFrom>,
+    task_lock: StoreLock,
+}
+
+/// The parts of a context that exports and manifest are derived from.
+#[derive(Debug, PartialEq, Eq)]
+struct DerivedFrom {
+    revision: Revision,
+    git: GitBase,
+    pipeline: Vec<Role>,
+    sources: Vec<Source>,
+}
+
+impl DerivedFrom {
+    fn of(context: &TaskContext) -> Self {
+        Self {
+            revision: context.immutable_revision.clone(),
+            git: context.git.clone(),
+            pipeline: context.pipeline.clone(),
+            sources: context.sources.clone(),
+        }
+    }
+}
+
+/// Both locks, held after the context was saved.
+#[derive(Debug)]
+pub(crate) struct SavedLocks {
+    _store: StoreLock,
+    _task: StoreLock,
 }
 
 /// Who writes, and how.
@@ -126,32 +182,36 @@ impl<'a> Draft<'a> {
     /// Opens an existing task.
     pub(crate) fn open(place: &'a TaskPlace, id: &TaskId, writing: &Writing<'_>) -> Result<Self, Fault> {
         let actor = place.actor(writing.actor)?;
-        // Who asks for a task that is not there leaves no trace.
-        let lock = lock_existing(place)?.ok_or_else(|| no_context(place, id))?;
-        let context = require_context(place, id)?;
+        // A task without a context gets no lock file.
         let folder = place.folder(id);
+        match fs::symlink_metadata(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_context(place, id)),
+            _ => require_folder(&place.output())?,
+        }
+        let task_lock = lock_task(place, id)?;
+        let context = require_context(place, id)?;
         require_folder(&folder)?;
-        remove_temporaries(&folder);
-        Ok(Self::of(place, folder, context, lock, actor, writing))
+        let derived_from = Some(DerivedFrom::of(&context));
+        Ok(Self { derived_from, ..Self::of(place, folder, context, task_lock, actor, writing) })
     }
 
-    /// Begins a new task. `lock` proves that nobody else does.
+    /// Begins a new task whose lock is held.
     pub(crate) fn begin(
         place: &'a TaskPlace,
         context: TaskContext,
-        lock: StoreLock,
+        task_lock: StoreLock,
         writing: &Writing<'_>,
     ) -> Result<Self, Fault> {
         let actor = place.actor(writing.actor)?;
         let folder = place.folder(&context.task_id);
-        Ok(Self::of(place, folder, context, lock, actor, writing))
+        Ok(Self::of(place, folder, context, task_lock, actor, writing))
     }
 
     fn of(
         place: &'a TaskPlace,
         folder: PathBuf,
         context: TaskContext,
-        lock: StoreLock,
+        task_lock: StoreLock,
         actor: String,
         writing: &Writing<'_>,
     ) -> Self {
@@ -166,7 +226,8 @@ impl<'a> Draft<'a> {
             files: Vec::new(),
             scan: SecretScan::default(),
             force_secrets: writing.force_secrets,
-            lock,
+            derived_from: None,
+            task_lock,
         }
     }
 
@@ -195,6 +256,7 @@ impl<'a> Draft<'a> {
 
     /// Writes the files that were kept so far, before anything that they are a copy of changes.
     pub(crate) fn write_kept(&mut self) -> Result<(), Fault> {
+        let _store = lock_store(self.place)?;
         let mut batch = Batch::new(&self.folder);
         for (name, bytes) in self.files.drain(..) {
             batch.add(&name, &bytes)?;
@@ -240,15 +302,22 @@ impl<'a> Draft<'a> {
         self.save_and_hold().map(|(context, warnings, _)| (context, warnings))
     }
 
-    /// The same, and goes on holding the lock.
-    pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, StoreLock), Fault> {
+    /// Saves and returns both locks.
+    pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, SavedLocks), Fault> {
         let by = Insisting { verb: self.verb, actor: &self.actor, now: self.now };
         let scan = std::mem::take(&mut self.scan);
         self.warnings.extend(scan.settle(&mut self.context, self.force_secrets, &by)?);
         let head = self.place.tree().head()?.commit;
         self.context.stamp(self.verb, self.now, &self.actor, head);
         let document = self.context.to_document()?;
-        let derived = derive(&self.context)?;
+        let store = lock_store(self.place)?;
+        remove_temporaries(&self.folder);
+        let same = self.derived_from.as_ref() == Some(&DerivedFrom::of(&self.context));
+        let derived = if same && exports_are_current(&self.folder, &self.context) {
+            Vec::new()
+        } else {
+            derive(&self.context)?
+        };
         let derived = if stale_files(&self.folder, &derived).is_empty() { Vec::new() } else { derived };
         make_folder(&self.folder)?;
         let mut batch = Batch::new(&self.folder);
@@ -265,7 +334,8 @@ impl<'a> Draft<'a> {
         if !derived.is_empty() {
             remove_former_exports(&self.folder, &derived);
         }
-        Ok((self.context, self.warnings, self.lock))
+        let locks = SavedLocks { _store: store, _task: self.task_lock };
+        Ok((self.context, self.warnings, locks))
     }
 }
 
@@ -276,6 +346,24 @@ pub(crate) fn derived_problems(place: &TaskPlace, context: &TaskContext) -> Resu
     let derived = derive(context)?;
     let stale = stale_files(&place.folder(&context.task_id), &derived);
     Ok(stale.into_iter().map(|(name, problem)| format!("{folder}/{name} {problem}")).collect())
+}
+
+/// Returns true if the manifest is that of the context and every export has the hash that the manifest says.
+fn exports_are_current(folder: &Path, context: &TaskContext) -> bool {
+    let manifest = fs::read(folder.join(MANIFEST_FILE)).ok();
+    let Some(manifest) = manifest.and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok()) else {
+        return false;
+    };
+    let is_current = |role: &Role| {
+        let name = export_file(role);
+        let bytes = fs::read(folder.join(&name));
+        bytes.is_ok_and(|bytes| manifest.derived.get(&name) == Some(&Sha256Hash::of(&bytes)))
+    };
+    manifest.immutable_sha256 == context.immutable_revision.sha256
+        && manifest.immutable_revision == context.immutable_revision.number
+        && manifest.sources == context.sources
+        && manifest.derived.len() == context.pipeline.len()
+        && context.pipeline.iter().all(is_current)
 }
 
 fn stale_files<'a>(folder: &Path, derived: &'a [(String, String)]) -> Vec<(&'a str, &'static str)> {

@@ -1,9 +1,9 @@
-//! The one lock over everything below `.agent-output/`. The kernel frees it when its holder ends, however it ends; the
-//! file stays, so that two processes never lock two files.
+//! Locks on folders below `.agent-output/`: the store lock, and one for each task. The kernel releases a lock when its
+//! holder ends; the file stays, so that two processes never lock two files.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -24,9 +24,54 @@ pub(crate) struct StoreLock {
 impl StoreLock {
     /// Waits for the lock.
     ///
-    /// Whoever waits stands in a gate, which is a lock on the folder: who has just let go of the lock and wants it again
-    /// cannot pass. Without it a busy neighbour could starve all others for as long as it likes.
+    /// A process that waits holds a gate, which is a lock on the folder. The process that released the lock last cannot take
+    /// it again before the waiting one, so a busy process cannot starve the others.
     pub(crate) fn take(folder: &Path, timeout: Duration) -> Result<Self, Fault> {
+        let files = LockFiles::open(folder)?;
+        match files.try_lock()? {
+            true => Ok(Self { _file: files.file }),
+            false => Self::wait(files, timeout),
+        }
+    }
+
+    /// Takes the lock if no process holds it or waits for it.
+    pub(crate) fn try_take(folder: &Path) -> Result<Option<Self>, Fault> {
+        let files = LockFiles::open(folder)?;
+        Ok(files.try_lock()?.then_some(Self { _file: files.file }))
+    }
+
+    /// Waits in the kernel. The thread that does cannot be told to stop: if it gets the lock too late, it lets go at once.
+    fn wait(LockFiles { gate, file, path }: LockFiles, timeout: Duration) -> Result<Self, Fault> {
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let waiting = thread::Builder::new().name("task-lock".into()).spawn(move || {
+            // Locking what one holds already is granted at once.
+            let _ = gate.lock();
+            let locked = file.lock().map(|()| file);
+            drop(gate);
+            // If nobody waits for it any more, the file comes back and dropping it frees the lock.
+            drop(sender.send(locked));
+        });
+        waiting.map_err(|error| failed("locked", &path, error))?;
+        match receiver.recv_timeout(timeout) {
+            Ok(Ok(file)) => Ok(Self { _file: file }),
+            Ok(Err(error)) => Err(failed("locked", &path, error)),
+            Err(_) => {
+                let message = format!("another process held {} for {} s", path.display(), timeout.as_secs());
+                Err(Fault::new(ErrorCode::Overloaded, message).hint("try again in a moment"))
+            }
+        }
+    }
+}
+
+/// The file of a lock and its gate, open.
+struct LockFiles {
+    gate: File,
+    file: File,
+    path: PathBuf,
+}
+
+impl LockFiles {
+    fn open(folder: &Path) -> Result<Self, Fault> {
         let path = folder.join(LOCK_FILE);
         let file = OpenOptions::new()
             .create(true)
@@ -37,37 +82,19 @@ impl StoreLock {
             .open(&path)
             .map_err(|error| failed("opened", &path, error))?;
         let gate = File::open(folder).map_err(|error| failed("opened", folder, error))?;
-        match gate.try_lock() {
-            Err(TryLockError::WouldBlock) => return Self::wait(gate, file, &path, timeout),
-            // A file system that cannot lock folders has no gate; the lock itself is what counts.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
-        }
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::Error(error)) => Err(failed("locked", &path, error)),
-            Err(TryLockError::WouldBlock) => Self::wait(gate, file, &path, timeout),
-        }
+        Ok(Self { gate, file, path })
     }
 
-    /// Waits in the kernel. The thread that does cannot be told to stop: if it gets the lock too late, it lets go at once.
-    fn wait(gate: File, file: File, path: &Path, timeout: Duration) -> Result<Self, Fault> {
-        let (sender, receiver) = mpsc::sync_channel(0);
-        let waiting = thread::Builder::new().name("task-lock".into()).spawn(move || {
-            // Locking what one holds already is granted at once.
-            let _ = gate.lock();
-            let locked = file.lock().map(|()| file);
-            drop(gate);
-            // If nobody waits for it any more, the file comes back and dropping it frees the lock.
-            drop(sender.send(locked));
-        });
-        waiting.map_err(|error| failed("locked", path, error))?;
-        match receiver.recv_timeout(timeout) {
-            Ok(Ok(file)) => Ok(Self { _file: file }),
-            Ok(Err(error)) => Err(failed("locked", path, error)),
-            Err(_) => {
-                let message = format!("another process held {} for {} s", path.display(), timeout.as_secs());
-                Err(Fault::new(ErrorCode::Overloaded, message).hint("try again in a moment"))
-            }
+    /// Returns false if another process holds the lock or waits for it.
+    fn try_lock(&self) -> Result<bool, Fault> {
+        // A file system that cannot lock folders has no gate; the lock itself is what counts.
+        if matches!(self.gate.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Ok(false);
+        }
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(failed("locked", &self.path, error)),
         }
     }
 }

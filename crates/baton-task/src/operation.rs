@@ -20,6 +20,9 @@ pub enum Effect {
     Write,
 }
 
+/// Command that follows a verb after which the task has no files any more.
+pub(crate) const LIST: &str = "baton task list";
+
 /// One thing that can be done with tasks.
 pub trait TaskOperation: Send + Sync + 'static {
     /// Its wire name: `task.init_context`.

@@ -1,7 +1,7 @@
 //! What this crate needs to know of a checkout. Who answers runs git; the data is `baton-core`'s.
 
-use baton_core::Fault;
 use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
+use baton_core::{Fault, Sha256Hash};
 use serde_json::Value;
 
 /// Looks at files of a checkout before anything of them is kept.
@@ -38,6 +38,17 @@ pub struct SnapshotFile {
     pub bytes: Vec<u8>,
 }
 
+/// A file that differs from HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncommittedFile {
+    /// Path.
+    pub path: String,
+    /// True if it is tracked and has changes that are not staged, or is in conflict.
+    pub modified: bool,
+    /// SHA-256 of its content, or of the target of a symbolic link; `None` if it is gone or is a repository.
+    pub sha256: Option<Sha256Hash>,
+}
+
 /// A checkout that can be asked. No method changes the index, a ref, an object or a file of the user; trees that
 /// [`snapshot`](Self::snapshot) made can be asked about until the task is purged. Paths are relative to the root with
 /// `/`, those that are no UTF-8 written so that no two are the same. Baton's own `.agent-output/` is in no tree, list or
@@ -57,12 +68,12 @@ pub trait WorkingTree {
     /// `invalid_request` when there is none.
     fn resolve_commit(&self, revision: &str) -> Result<String, Fault>;
 
-    /// Tells whether a tracked file has changes that are not staged, or is in conflict.
+    /// Lists every file that differs from HEAD: modified, staged, deleted, in conflict, or new and not ignored. Sorted by path.
     ///
     /// # Errors
     ///
-    /// When git cannot be run.
-    fn is_dirty(&self) -> Result<bool, Fault>;
+    /// When a file cannot be read or git cannot be run.
+    fn uncommitted(&self) -> Result<Vec<UncommittedFile>, Fault>;
 
     /// Lists every file that is tracked, or untracked and not ignored.
     ///

@@ -1,5 +1,7 @@
 //! Taking and verifying snapshots: what `snapshot-worktree`, `verify-worktree`, `resolve-drift` and taking a task share.
 
+use std::collections::HashSet;
+
 use baton_core::secrets::contains_secret;
 use baton_core::task::{
     Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind,
@@ -109,9 +111,10 @@ fn describe(
         let kind = if module.registered { "a submodule" } else { "an embedded repository" };
         draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
     }
-    let missing = missing_paths(place, &draft.context);
-    let present =
-        draft.context.immutable.repo_paths.iter().filter(|path| !missing.contains(path)).map(String::as_str);
+    let missing = missing_paths(place, &draft.context, state);
+    let gone: HashSet<&String> = missing.iter().collect();
+    let repo_paths = draft.context.immutable.repo_paths.iter();
+    let present = repo_paths.filter(|path| !gone.contains(path)).map(String::as_str);
     let diff_from_previous = incremental.as_ref().map(|(path, _)| path.clone());
     let by_implementer = role.as_str() != "implementer"
         && previous.as_ref().is_some_and(|previous| previous.agent.as_str() == "implementer");
@@ -175,13 +178,18 @@ fn keep_diff(draft: &mut Draft<'_>, name: &str, diff: &TreeDiff) -> Result<Artif
     draft.keep(name, "diff", &diff.patch, Compress::Always)
 }
 
-fn list(paths: &[String]) -> String {
+/// Names at most [`NAMED`] paths.
+pub(crate) fn list(paths: &[String]) -> String {
     let named = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     if paths.len() > NAMED { format!("{named} and {} more", paths.len() - NAMED) } else { named }
 }
 
-fn missing_paths(place: &TaskPlace, context: &TaskContext) -> Vec<String> {
-    let is_missing = |path: &&String| place.root().join(path).symlink_metadata().is_err();
+fn missing_paths(place: &TaskPlace, context: &TaskContext, state: &TreeState) -> Vec<String> {
+    // Most of a large scope is in the tree; only folders, ignored and missing paths are looked up.
+    let present: HashSet<&str> = state.paths.iter().map(String::as_str).collect();
+    let is_missing = |path: &&String| {
+        !present.contains(path.as_str()) && place.root().join(path).symlink_metadata().is_err()
+    };
     context.immutable.repo_paths.iter().filter(is_missing).cloned().collect()
 }
 
@@ -221,7 +229,7 @@ pub(crate) fn verify_reading(
     let (state, changes) = place.tree().verify(&snapshot, reading, &mut scan)?;
     let withheld = scan.verdict().err().map(|fault| fault.message);
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
-    let missing = missing_paths(place, context);
+    let missing = missing_paths(place, context, &state);
     let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
     verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
     let actual = TreePoint { tree: state.tree.clone(), head: state.head.commit.clone() };

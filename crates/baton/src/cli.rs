@@ -124,6 +124,7 @@ pub(crate) fn run() -> Exit {
             verbs::hook::leave_word(&Sources::from_process(Vec::new()), "hook", message.trim());
             return Exit::Ok;
         }
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => return usage(&short_help(error)),
         Err(error) => return usage(&error),
     };
     if let Command::Hook(args) = &cli.command {
@@ -131,6 +132,24 @@ pub(crate) fn run() -> Exit {
         return Exit::Ok;
     }
     finish(cli.global.format, dispatch(cli))
+}
+
+/// Renders help again without the global options, which `baton --help` lists.
+fn short_help(help: clap::Error) -> clap::Error {
+    let mut command = Cli::command();
+    // Global options become arguments of every verb here.
+    command.build();
+    let command = command.mut_subcommands(hide_global_options);
+    command.try_get_matches_from(std::env::args_os()).err().unwrap_or(help)
+}
+
+fn hide_global_options(command: clap::Command) -> clap::Command {
+    let hide = |argument: clap::Arg| if argument.is_global_set() { argument.hide(true) } else { argument };
+    let command = command.mut_args(hide).mut_subcommands(hide_global_options);
+    if command.get_after_help().is_some() {
+        return command;
+    }
+    command.after_help("Global options: see baton --help")
 }
 
 /// Runs a hook whose arguments were read by hand; `wrong` tells what was wrong with them.

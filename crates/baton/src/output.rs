@@ -89,11 +89,18 @@ pub(crate) struct Answer {
     pub(crate) data: Value,
     pub(crate) text: String,
     pub(crate) exit: Exit,
+    /// Prints the field `next` on standard error, for verbs whose standard output is read by other programs.
+    pub(crate) next_on_stderr: bool,
 }
 
 impl Answer {
     pub(crate) const fn new(data: Value, text: String) -> Self {
-        Self { data, text, exit: Exit::Ok }
+        Self { data, text, exit: Exit::Ok, next_on_stderr: false }
+    }
+
+    pub(crate) fn with_next_on_stderr(mut self) -> Self {
+        self.next_on_stderr = true;
+        self
     }
 
     /// An answer of which nothing is printed, for verbs whose standard output was a wire.
@@ -123,6 +130,12 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
         }
     };
     print(&text);
+    if let (Format::Human, Ok(answer)) = (format, &outcome)
+        && answer.next_on_stderr
+        && let Some(next) = answer.data["next"].as_str()
+    {
+        note(&format!("next: {next}"));
+    }
     exit
 }
 

@@ -16,14 +16,10 @@ use super::qa::{QaRun, QaStatus};
 use super::snapshot::{Artifact, SnapshotRef, WorktreeSnapshot};
 use crate::canonical::{Canonical, Sha256Hash};
 use crate::error::{ErrorCode, Fault};
-use crate::json::read_strict;
 use crate::time::Timestamp;
 
 /// The version of the document that this code reads and writes.
 pub const CONTEXT_VERSION: u32 = 1;
-
-/// The field that holds the hash of everything else.
-const CHECKSUM: &str = "checksum";
 
 /// Everything that is known of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,6 +81,10 @@ pub struct GitBase {
     pub task_file_sha: Sha256Hash,
     /// Whether tracked files had changes that were not staged when the task began.
     pub dirty_at_init: bool,
+    /// Hash of HEAD and of the files that differed from it when the task began: modified, staged, deleted, or new and not
+    /// ignored. A baseline is refused in any other state. `null` in contexts of earlier versions.
+    #[serde(default)]
+    pub state_at_init: Option<Sha256Hash>,
 }
 
 /// The frozen part: the same for everybody, whatever happens to the files it came from.
@@ -311,61 +311,6 @@ pub struct ForcedSecret {
 }
 
 impl TaskContext {
-    /// Writes the document: canonical JSON with a hash of itself, and a line end.
-    ///
-    /// # Errors
-    ///
-    /// `internal` when a value has no canonical text, which none of ours has.
-    pub fn to_document(&self) -> Result<String, Fault> {
-        let mut value = serde_json::to_value(self).map_err(unwritable)?;
-        let checksum = checksum(&value)?;
-        if let Value::Object(members) = &mut value {
-            members.insert(CHECKSUM.into(), checksum.to_string().into());
-        }
-        canonical_line(&value)
-    }
-
-    /// Reads a document and checks that it is as it was written, the frozen part too.
-    ///
-    /// # Errors
-    ///
-    /// `unsupported_schema_version` for one that is not version 1, `task_corrupt` for anything else.
-    pub fn from_document(bytes: &[u8], path: &str) -> Result<Self, Fault> {
-        let damaged = |problem: String| {
-            Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
-                .hint("it must only be written by baton task; restore the file, or copy the diffs and logs beside it away and run baton task purge-context and init-context")
-        };
-        let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
-        if !value.is_object() {
-            return Err(damaged("is no context: it holds no object".into()));
-        }
-        let version = value["version"].as_u64();
-        let version = version.ok_or_else(|| damaged("is no context: its version is no number".into()))?;
-        if version != u64::from(CONTEXT_VERSION) {
-            let message =
-                format!("{path} has version {version}; this binary knows version {CONTEXT_VERSION}");
-            return Err(
-                Fault::new(ErrorCode::UnsupportedSchemaVersion, message).hint("use the baton that wrote it")
-            );
-        }
-        let recorded = value.as_object_mut().and_then(|members| members.remove(CHECKSUM));
-        let actual = checksum(&value)?.to_string();
-        if recorded.as_ref().and_then(Value::as_str) != Some(actual.as_str()) {
-            let recorded = recorded.as_ref().and_then(Value::as_str).unwrap_or("none");
-            return Err(damaged(format!(
-                "is corrupt: its checksum says {}, its content has {}",
-                recorded.get(..12).unwrap_or(recorded),
-                actual.get(..12).unwrap_or(&actual)
-            )));
-        }
-        let context: Self = serde_json::from_value(value)
-            .map_err(|error| damaged(format!("does not make sense: {error}")))?;
-        if context.immutable.hash()? != context.immutable_revision.sha256 {
-            return Err(damaged("is corrupt: the immutable block is not the one that was frozen".into()));
-        }
-        Ok(context)
-    }
-
     /// Puts another frozen part in the place of this one, which becomes a past revision.
     ///
     /// # Errors
@@ -444,11 +389,7 @@ pub fn canonical_line(value: &Value) -> Result<String, Fault> {
     Ok(text)
 }
 
-fn checksum(value: &Value) -> Result<Sha256Hash, Fault> {
-    Canonical::of(value).map(|canonical| canonical.hash()).map_err(unwritable)
-}
-
-fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
+pub(super) fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
     Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn sample() -> TaskContext {
             base_commit: Some("c1".into()),
             task_file_sha: Sha256Hash::of(b"task"),
             dirty_at_init: false,
+            state_at_init: None,
         },
         pipeline: default_pipeline(),
         immutable_revision: Revision {
@@ -202,4 +203,21 @@ fn what_is_no_context_is_corrupt_and_of_no_version() {
         assert_eq!(fault.code, ErrorCode::TaskCorrupt, "{text}: {}", fault.message);
         assert!(fault.hint.unwrap().contains("purge-context"), "{text}");
     }
+}
+
+#[test]
+fn document_is_read_by_its_text_or_in_full_with_the_same_result() {
+    let context = sample();
+    let text = context.to_document().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(crate::canonicalize(&value).unwrap() + "\n", text, "the document is canonical");
+    // Other white space is not the text that was written, but says the same.
+    let spaced = serde_json::to_string_pretty(&value).unwrap();
+    for text in [text.as_str(), &spaced] {
+        assert_eq!(TaskContext::from_document(text.as_bytes(), "x").unwrap(), context);
+    }
+    let mut other = context.clone();
+    other.created_by = "text with ,\"checksum\":\" and ,\"immutable\": in it".into();
+    let text = other.to_document().unwrap();
+    assert_eq!(TaskContext::from_document(text.as_bytes(), "x").unwrap(), other);
 }

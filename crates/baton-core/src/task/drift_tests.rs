@@ -4,6 +4,7 @@ use crate::task::tree::Head;
 
 fn state(snapshot: &WorktreeSnapshot) -> TreeState {
     TreeState {
+        paths: Vec::new(),
         head: Head { commit: snapshot.head.clone(), branch: Some("main".into()) },
         tree: snapshot.tree.clone(),
         stash: snapshot.stash.clone(),

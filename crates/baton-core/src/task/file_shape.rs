@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::file::{Priority, QaPlan, Scope, StandardRef, TaskFile};
+use super::file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
 use super::name::{Area, Role, TaskId};
 
 /// Fields that are read.
@@ -31,32 +31,21 @@ const NOT_COMMANDS: [&str; 6] = ["manual", "artifact", "evidence", "note", "desc
 /// A field name and what is wrong with the field.
 pub type FieldProblem = (String, String);
 
-/// Reads a task file. Returns the task and warnings about fields that were not understood.
+/// Reads the file of the task `id`. Returns the task and warnings about fields that were not understood.
 ///
 /// # Errors
 ///
-/// Each field without which there is no task: the file must be a mapping with a title and a status.
-pub fn read_task_file(file: &Value) -> Result<(TaskFile, Vec<String>), Vec<FieldProblem>> {
+/// Each field without which there is no task: the file must be a mapping that says what the task is, with a title, a
+/// description, an outcome or an id.
+pub fn read_task_file(file: &Value, id: &TaskId) -> Result<(TaskFile, Vec<String>), Vec<FieldProblem>> {
     let Value::Object(fields) = file else {
         return Err(vec![("the file".into(), "must hold fields like `title: TEXT`".into())]);
     };
-    let mut problems = Vec::new();
-    let mut required = |name: &str| match fields.get(name).filter(|value| !value.is_null()).map(as_text) {
-        Some(Some(text)) => text,
-        Some(None) => {
-            problems.push((name.to_owned(), "must be text".to_owned()));
-            String::new()
-        }
-        None => {
-            problems.push((name.to_owned(), "is missing".to_owned()));
-            String::new()
-        }
-    };
-    let (title, status) = (required("title"), required("status"));
-    if !problems.is_empty() {
-        return Err(problems);
+    if !["title", "description", "outcome", "id"].iter().any(|name| is_said(fields.get(*name))) {
+        return Err(vec![("title".into(), "is missing".into())]);
     }
     let mut reader = Reader { fields, warnings: Vec::new() };
+    let (title, status) = (reader.title(id), reader.status());
     let task = TaskFile {
         id: reader.id(),
         description: reader.description(&title),
@@ -93,6 +82,36 @@ impl Reader<'_> {
         self.fields.get(name).and_then(as_text).filter(|text| !text.trim().is_empty())
     }
 
+    /// Text of a field that may be written as a list or mapping, joined with `; `.
+    fn joined(&mut self, name: &str) -> Option<String> {
+        if let Some(text) = self.text(name) {
+            return Some(text);
+        }
+        let texts = self.top_texts(name);
+        if texts.is_empty() {
+            return None;
+        }
+        self.warn(name, "is not text; its parts are joined");
+        Some(texts.join("; "))
+    }
+
+    fn title(&mut self, id: &TaskId) -> String {
+        self.joined("title").map(|title| title.trim().to_owned()).unwrap_or_else(|| {
+            self.warn("title", &format!("is missing; {id} is assumed"));
+            id.to_string()
+        })
+    }
+
+    /// A task without a status is being worked on: only one that says otherwise is not.
+    fn status(&mut self) -> String {
+        let Some(status) = self.text("status") else {
+            self.warn("status", &format!("is missing or not text; {IN_PROGRESS} is assumed"));
+            return IN_PROGRESS.to_owned();
+        };
+        let word = status.trim().to_lowercase().replace(['-', ' '], "_");
+        if word == IN_PROGRESS { word } else { status }
+    }
+
     fn id(&mut self) -> Option<TaskId> {
         let text = self.text("id")?;
         let id = text.parse().ok();
@@ -103,11 +122,11 @@ impl Reader<'_> {
     }
 
     fn description(&mut self, title: &str) -> String {
-        if let Some(text) = self.text("description") {
+        if let Some(text) = self.joined("description").filter(|text| has_words(text)) {
             return text;
         }
-        let (text, source) =
-            self.text("outcome").map_or((title.to_owned(), "title"), |text| (text, "outcome"));
+        let outcome = self.joined("outcome").filter(|text| has_words(text));
+        let (text, source) = outcome.map_or_else(|| (title.to_owned(), "title"), |text| (text, "outcome"));
         self.warn("description", &format!("is missing; the {source} takes its place"));
         text
     }
@@ -121,7 +140,8 @@ impl Reader<'_> {
             _ => None,
         };
         if priority.is_none() {
-            self.warn("priority", &format!("{text:?} is not P0, P1 or P2; P2 is assumed"));
+            let problem = problem(&text, "is not P0, P1 or P2");
+            self.warn("priority", &format!("{problem}; P2 is assumed"));
         }
         priority.unwrap_or(Priority::P2)
     }
@@ -137,7 +157,8 @@ impl Reader<'_> {
         if let Ok(area) = slug.parse() {
             return area;
         }
-        self.warn("area", &format!("{text:?} is not understood; unspecified is assumed"));
+        let problem = problem(&text, "is not understood");
+        self.warn("area", &format!("{problem}; unspecified is assumed"));
         Area::unspecified()
     }
 
@@ -256,12 +277,38 @@ impl Reader<'_> {
 
     fn pipeline(&mut self) -> Option<Vec<Role>> {
         let value = self.fields.get("pipeline").filter(|value| !value.is_null())?;
-        let roles = serde_json::from_value(value.clone()).ok();
-        if roles.is_none() {
-            self.warn("pipeline", "is not a list of role names; the configured roles are used");
+        let roles: Option<Vec<Role>> = serde_json::from_value(value.clone()).ok();
+        let checked = roles.ok_or_else(|| "is not a list of role names".to_owned()).and_then(|roles| {
+            check_pipeline(&roles)?;
+            Ok(roles)
+        });
+        match checked {
+            Ok(roles) => Some(roles),
+            Err(problem) => {
+                self.warn("pipeline", &format!("{problem}; the configured roles are used"));
+                None
+            }
         }
-        roles
     }
+}
+
+fn problem(text: &str, otherwise: &str) -> String {
+    if text.trim().is_empty() { "is missing".into() } else { format!("{text:?} {otherwise}") }
+}
+
+fn is_said(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => !text.trim().is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(members)) => !members.is_empty(),
+        Some(Value::Bool(_) | Value::Number(_)) => true,
+    }
+}
+
+/// Returns true if a text has a line that is not blank and not a comment.
+fn has_words(text: &str) -> bool {
+    text.lines().map(str::trim).any(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// Any plain value is text in YAML.
@@ -286,11 +333,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn id() -> TaskId {
+        "TASK-1".parse().unwrap()
+    }
+
     fn read(extra: Value) -> (TaskFile, Vec<String>) {
         let mut value = json!({ "title": "t", "status": "in_progress", "priority": "P1", "area": "backend",
             "description": "d" });
         crate::merge_patch(value.as_object_mut().unwrap(), extra.as_object().unwrap());
-        read_task_file(&value).unwrap()
+        read_task_file(&value, &id()).unwrap()
     }
 
     #[test]
@@ -341,13 +392,35 @@ mod tests {
     }
 
     #[test]
-    fn only_a_mapping_with_title_and_status_is_a_task() {
+    fn file_that_says_nothing_of_the_task_is_refused() {
         let names = |value: Value| {
-            read_task_file(&value).unwrap_err().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            read_task_file(&value, &id()).unwrap_err().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(names(json!(["x"])), ["the file"]);
-        assert_eq!(names(json!({ "title": ["x"] })), ["title", "status"]);
-        let (task, _) = read_task_file(&json!({ "title": 7, "status": "in_progress" })).unwrap();
+        assert_eq!(names(json!(null)), ["the file"]);
+        assert_eq!(names(json!({ "status": "in_progress", "title": " " })), ["title"]);
+    }
+
+    #[test]
+    fn missing_title_and_status_are_assumed() {
+        let (task, warnings) = read_task_file(&json!({ "id": 7 }), &id()).unwrap();
+        assert_eq!((task.title.as_str(), task.status.as_str()), ("TASK-1", "in_progress"));
+        let all = warnings.join("\n");
+        assert!(all.contains("title is missing") && all.contains("status is missing"), "{all}");
+        let (task, _) = read_task_file(&json!({ "title": 7, "status": "In Progress" }), &id()).unwrap();
         assert_eq!((task.title.as_str(), task.description.as_str()), ("7", "7"));
+        assert_eq!(task.status, "in_progress");
+        let (task, _) = read_task_file(&json!({ "title": ["a", { "b": "c" }] }), &id()).unwrap();
+        assert_eq!(task.title, "a; b: c");
+        let (task, _) = read_task_file(&json!({ "title": "t", "status": "done" }), &id()).unwrap();
+        assert_eq!(task.status, "done");
+    }
+
+    #[test]
+    fn pipeline_that_cannot_be_used_is_a_warning() {
+        for pipeline in [json!([]), json!(["a", "b", "a"]), json!({ "a": 1 }), json!([1, 2])] {
+            let (task, warnings) = read(json!({ "pipeline": pipeline }));
+            assert!(task.pipeline.is_none() && warnings.join("").contains("pipeline"), "{warnings:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod capture;
 mod citation;
 mod context;
 mod coordination;
+mod document;
 mod drift;
 mod export;
 mod file;

@@ -30,6 +30,8 @@ pub struct TreeState {
     pub status_report: String,
     /// Submodules and repositories inside this one.
     pub submodules: Vec<Submodule>,
+    /// Paths of every file of the tree.
+    pub paths: Vec<String>,
 }
 
 /// A repository inside the repository: reported, not looked into.

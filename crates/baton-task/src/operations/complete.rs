@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::{Draft, Writing};
-use crate::operation::{Effect, TaskOperation};
+use crate::operation::{Effect, LIST, TaskOperation};
 use crate::place::TaskPlace;
 use crate::shelf::{KEPT, archive, drop_expired, drop_objects};
 use crate::worktree::verify;
@@ -39,6 +39,8 @@ pub struct CompleteTaskOutput {
     pub archive_path: String,
     /// Until when they are kept.
     pub kept_until: Timestamp,
+    /// Command that shows the remaining tasks.
+    pub next: String,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
@@ -78,6 +80,7 @@ impl TaskOperation for CompleteTask {
             task_id: context.task_id,
             archive_path: path,
             kept_until: now.plus(KEPT),
+            next: LIST.into(),
             warnings,
         })
     }

@@ -62,6 +62,8 @@ pub struct GetDiffOutput {
     pub diff_stat: String,
     /// The diff; `null` when it was not asked for. What is no UTF-8 in it is replaced.
     pub content: Option<String>,
+    /// Command that continues the task.
+    pub next: String,
 }
 
 impl TaskOperation for GetDiff {
@@ -86,8 +88,15 @@ impl TaskOperation for GetDiff {
         } else {
             None
         };
+        let id = &context.task_id;
+        let next = if context.drift.open() > 0 {
+            format!("baton task resolve-drift {id} --note TEXT")
+        } else {
+            context.next_command()
+        };
         Ok(GetDiffOutput {
-            task_id: context.task_id.clone(),
+            next,
+            task_id: id.clone(),
             agent: agent.clone(),
             kind: params.kind,
             snapshot,
@@ -117,14 +126,16 @@ fn of_role<'a>(
     })?;
     let snapshot =
         context.role(agent)?.worktree_snapshot.as_ref().ok_or_else(|| context.no_snapshot(agent))?;
-    let path = if kind == DiffType::FromBase {
+    // Everything so far is the work of a role that took over nothing.
+    let took_over_nothing =
+        snapshot.diff_from_previous.is_none() && snapshot.incremental_diff_error.is_none();
+    let path = if kind == DiffType::FromBase || took_over_nothing {
         Some(&snapshot.diff_from_base)
     } else {
         snapshot.diff_from_previous.as_ref()
     };
     let artifact = path.and_then(|path| snapshot.artifact(path)).ok_or_else(|| {
-        let why =
-            snapshot.incremental_diff_error.as_deref().unwrap_or("there was no snapshot for it to take over");
+        let why = snapshot.incremental_diff_error.as_deref().unwrap_or("it was not kept");
         Fault::new(ErrorCode::NotFound, format!("{agent} has no incremental diff: {why}"))
             .hint(format!("baton task get-diff {id} --agent {agent} --type from_base"))
     })?;

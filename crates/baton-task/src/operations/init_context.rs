@@ -11,11 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::folder::{Draft, Writing, lock, read_context};
+use crate::folder::{Draft, Writing, lock_task, read_context};
 use crate::gather::{Gathered, gather};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
 use crate::shelf;
+use crate::starting_state::starting_state;
 
 /// Freezes what a task is about, once, before anybody works on it.
 #[derive(Debug)]
@@ -77,9 +78,11 @@ impl TaskOperation for InitContext {
         let actor = place.actor(params.actor.as_deref())?;
         require_new(place, id)?;
         let gathered = gather(place, id, large_text)?;
-        let git = base(place, params, &gathered)?;
-        let lock = lock(place)?;
+        let mut git = base(place, params, &gathered)?;
+        let task_lock = lock_task(place, id)?;
         require_new(place, id)?;
+        let state = starting_state(place, gathered.sources.iter().map(|source| source.path.as_str()))?;
+        (git.dirty_at_init, git.state_at_init) = (state.dirty, Some(state.sha256));
         let mut warnings = gathered.captured.warnings.clone();
         if git.dirty_at_init {
             warnings.push(
@@ -106,7 +109,7 @@ impl TaskOperation for InitContext {
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::begin(place, context, lock, &writing)?;
+        let mut draft = Draft::begin(place, context, task_lock, &writing)?;
         let frozen = serde_json::to_value(&draft.context.immutable).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
         })?;
@@ -148,10 +151,9 @@ fn last_number(folder: &Path) -> u64 {
 }
 
 fn base(place: &TaskPlace, params: &InitContextParams, gathered: &Gathered) -> Result<GitBase, Fault> {
-    let tree = place.tree();
-    let head = tree.head()?;
+    let head = place.tree().head()?;
     let base_commit = match &params.base_commit {
-        Some(revision) => Some(tree.resolve_commit(revision)?),
+        Some(revision) => Some(place.tree().resolve_commit(revision)?),
         None => head.commit.clone(),
     };
     Ok(GitBase {
@@ -159,7 +161,8 @@ fn base(place: &TaskPlace, params: &InitContextParams, gathered: &Gathered) -> R
         head: head.commit,
         branch: head.branch,
         task_file_sha: gathered.read.sha256,
-        dirty_at_init: tree.is_dirty()?,
+        dirty_at_init: false,
+        state_at_init: None,
     })
 }
 

@@ -59,6 +59,8 @@ pub struct TaskLine {
     pub archived_at: Option<Timestamp>,
     /// Why its context cannot be read.
     pub problem: Option<String>,
+    /// Command that continues the task; `null` for one that is completed.
+    pub next: Option<String>,
     /// What a person should know: files beside the context that are not as it says.
     pub warnings: Vec<String>,
 }
@@ -116,9 +118,11 @@ fn line(task_id: TaskId, context: Result<TaskContext, Fault>, archived_at: Optio
         updated_at: None,
         archived_at,
         problem,
+        next: None,
         warnings: Vec::new(),
     };
     if let Some(context) = context {
+        line.next = archived_at.is_none().then(|| context.next_command());
         line.holder = context.holder().cloned();
         line.statuses =
             context.coordination.iter().map(|(role, state)| (role.clone(), state.status)).collect();

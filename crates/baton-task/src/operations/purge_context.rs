@@ -5,8 +5,8 @@ use baton_core::task::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::lock_existing;
-use crate::operation::{Effect, TaskOperation};
+use crate::folder::{lock_existing_store, lock_task};
+use crate::operation::{Effect, LIST, TaskOperation};
 use crate::place::TaskPlace;
 use crate::shelf::{drop_objects, remove};
 
@@ -32,6 +32,8 @@ pub struct PurgeContextOutput {
     pub task_id: TaskId,
     /// Whether there was anything to remove.
     pub purged: bool,
+    /// Command that shows the remaining tasks.
+    pub next: String,
 }
 
 impl TaskOperation for PurgeContext {
@@ -46,13 +48,16 @@ impl TaskOperation for PurgeContext {
     fn run(place: &TaskPlace, params: &PurgeContextParams) -> Result<PurgeContextOutput, Fault> {
         let task_id = params.task_id.clone();
         let actor = place.actor(params.actor.as_deref())?;
-        let Some(_lock) = lock_existing(place)? else {
-            return Ok(PurgeContextOutput { task_id, purged: false });
+        // A task that has no folder gets no lock file.
+        let exists = place.folder(&task_id).symlink_metadata().is_ok();
+        let _task = exists.then(|| lock_task(place, &task_id)).transpose()?;
+        let Some(_store) = lock_existing_store(place)? else {
+            return Ok(PurgeContextOutput { task_id, purged: false, next: LIST.into() });
         };
         let now = place.now();
         let purged = remove(place, &place.folder(&task_id), now)?;
         drop_objects(place, now);
         tracing::info!(task = %task_id, %actor, purged, "a context was purged");
-        Ok(PurgeContextOutput { task_id, purged })
+        Ok(PurgeContextOutput { task_id, purged, next: LIST.into() })
     }
 }

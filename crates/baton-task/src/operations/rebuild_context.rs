@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::record_qa::replace_immutable;
 use crate::folder::{Draft, Writing, derived_problems};
 use crate::gather::gather;
 use crate::operation::{Effect, TaskOperation};
 use crate::place::TaskPlace;
+use crate::qa_recording::replace_immutable;
+use crate::starting_state::starting_state;
 
 /// Takes changed files over into the frozen part, as a new revision of it.
 #[derive(Debug)]
@@ -117,6 +118,10 @@ impl TaskOperation for RebuildContext {
             replace_immutable(&mut draft, next, "rebuild")?;
         }
         draft.context.sources = gathered.sources;
+        if draft.context.last_holder.is_none() {
+            let sources = draft.context.sources.iter().map(|source| source.path.as_str());
+            draft.context.git.state_at_init = Some(starting_state(place, sources)?.sha256);
+        }
         draft.context.git.task_file_sha = gathered.read.sha256;
         draft.context.task_file = gathered.read.path;
         if let Some(pipeline) = pipeline {

@@ -1,17 +1,17 @@
 //! `task.run_qa`
 
 use baton_core::task::qa::{QaRun, QaStatus, read_log, status_by_exit_code};
-use baton_core::task::{QaCommand, QaResults, Role, TaskId};
+use baton_core::task::{QaCommand, Role, TaskId};
 use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::record_qa::{RecordQaOutput, require_recordable, store};
-use crate::artifact::Compress;
+use super::record_qa::RecordQaOutput;
 use crate::command::{CommandLine, Finished};
 use crate::folder::{Draft, Writing, require_context};
 use crate::operation::{Effect, TaskOperation};
 use crate::place::{CONTEXT_FILE, TaskPlace};
+use crate::qa_recording::{QaFindings, QaRecording};
 
 /// Runs quality checks and records their exit codes.
 #[derive(Debug)]
@@ -51,7 +51,10 @@ impl TaskOperation for RunQa {
     fn run(place: &TaskPlace, params: &RunQaParams) -> Result<RecordQaOutput, Fault> {
         let role = &params.agent;
         let context = require_context(place, &params.task_id)?;
-        require_recordable(place, &context, role, params.baseline)?;
+        let recording = QaRecording { task_id: &params.task_id, role, baseline: params.baseline };
+        recording.check(place, &context)?;
+        // Only before the commands run: files that they write, such as coverage data, are not work of a role.
+        recording.check_tree(place, &context, None)?;
         let lines = if params.command.is_empty() {
             let commands = &context.immutable.validation_baseline.commands;
             commands.iter().map(|command| CommandLine::Shell(command.clone())).collect()
@@ -71,22 +74,17 @@ impl TaskOperation for RunQa {
         }
         let writing =
             Writing { verb: "run-qa", actor: params.actor.as_deref(), force_secrets: params.force_secrets };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
-        require_recordable(place, &draft.context, role, params.baseline)?;
-        if !params.baseline {
-            let now = draft.now;
-            draft.context.hold(role, now)?;
-        }
-        let results = results(&mut draft, role, finished)?;
-        store(draft, role, results, params.baseline)
+        let mut draft = recording.open(place, &writing)?;
+        let found = findings(&mut draft, &recording, finished)?;
+        recording.store(draft, found)
     }
 }
 
-fn results(
+fn findings(
     draft: &mut Draft<'_>,
-    role: &Role,
+    recording: &QaRecording<'_>,
     finished: Vec<(String, Finished)>,
-) -> Result<QaResults, Fault> {
+) -> Result<QaFindings, Fault> {
     let (mut commands, mut runs, mut reason) = (Vec::new(), Vec::new(), None);
     for (command, finished) in finished {
         let report = read_log(&String::from_utf8_lossy(&finished.output));
@@ -103,7 +101,7 @@ fn results(
         }
         draft.scan().value("command", &serde_json::json!(command));
         draft.scan().bytes(&format!("output of `{command}`"), &finished.output);
-        let log = draft.keep(&format!("{role}-qa"), "log", &finished.output, Compress::WhenLarge)?;
+        let log = recording.keep_log(draft, &finished.output)?;
         merge(&mut runs, report.runs);
         let (exit_code, duration_ms) = (finished.exit_code, finished.duration_ms);
         commands.push(QaCommand { command, exit_code, duration_ms, status, log });
@@ -116,16 +114,13 @@ fn results(
     } else {
         QaStatus::Passed
     };
-    Ok(QaResults {
+    Ok(QaFindings {
         status,
-        recorded_at: Some(draft.now),
-        recorded_by: Some(role.clone()),
+        reason: reason.filter(|_| status == QaStatus::Unknown),
+        exit_code: None,
         log: commands.last().map(|command| command.log.clone()),
         runs,
-        exit_code: None,
         commands,
-        reason: reason.filter(|_| status == QaStatus::Unknown),
-        actor: Some(draft.actor.clone()),
     })
 }
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::durable::remove_temporaries;
-use crate::folder::{lock_existing, read_context};
-use crate::operation::{Effect, TaskOperation};
+use crate::folder::{lock_existing_store, read_context, try_lock_task};
+use crate::operation::{Effect, LIST, TaskOperation};
 use crate::place::TaskPlace;
 use crate::shelf::{KEPT, archive, archived, drop_expired, drop_objects, empty_bin, live};
 use crate::task_file;
@@ -51,6 +51,8 @@ pub struct SweepContextsOutput {
     pub unreadable: Vec<String>,
     /// Whether this only says what would be done.
     pub dry_run: bool,
+    /// Command that shows the remaining tasks.
+    pub next: String,
 }
 
 impl TaskOperation for SweepContexts {
@@ -64,8 +66,9 @@ impl TaskOperation for SweepContexts {
     fn run(place: &TaskPlace, params: &SweepContextsParams) -> Result<SweepContextsOutput, Fault> {
         let ttl = parse_ttl("ttl", &params.ttl)?;
         let actor = place.actor(params.actor.as_deref())?;
-        let mut output = SweepContextsOutput { dry_run: params.dry_run, ..SweepContextsOutput::default() };
-        let Some(_lock) = lock_existing(place)? else { return Ok(output) };
+        let (dry_run, next) = (params.dry_run, LIST.into());
+        let mut output = SweepContextsOutput { dry_run, next, ..SweepContextsOutput::default() };
+        let Some(_store) = lock_existing_store(place)? else { return Ok(output) };
         let now = place.now();
         for id in live(place) {
             if !params.dry_run {
@@ -80,7 +83,9 @@ impl TaskOperation for SweepContexts {
                 }
             };
             let left_alone = context.audit.updated_at.plus(ttl) <= now;
-            if left_alone && (params.all || !is_worked_on(place, &id)) {
+            // A task whose lock is held is in use. The store lock is held already, so this must not wait.
+            let lock = if left_alone { try_lock_task(place, &id)? } else { None };
+            if lock.is_some() && (params.all || !is_worked_on(place, &id)) {
                 if !params.dry_run {
                     archive(place, &id, now)?;
                     tracing::info!(task = %id, %actor, "a context was archived");

@@ -193,37 +193,51 @@ fn handed_over(context: &TaskContext, role: &Role, status: RoleStatus) -> Vec<Ro
     if status == RoleStatus::InProgress { others.cloned().collect() } else { Vec::new() }
 }
 
-/// Finishes a role whose snapshot is what is in the tree; the validator must have recorded a QA result.
+/// Finishes a role whose snapshot, or the one before it if it changed nothing, is what is in the tree.
 fn finish(draft: &mut Draft<'_>, params: &UpdateAgentParams) -> Result<(), Fault> {
     let (role, now, id) = (&params.agent, draft.now, draft.context.task_id.clone());
     if draft.context.role(role)?.status == RoleStatus::Done {
         return Ok(());
     }
     draft.context.hold(role, now)?;
-    let refuse = |message: String, hint: String| Err(Fault::new(ErrorCode::TaskConflict, message).hint(hint));
-    let take = format!("baton task snapshot-worktree {id} --agent {role}");
     if params.without_snapshot {
         draft.warn_of_unsaved(role)?;
-    } else if !draft.context.has_left_snapshot(role) {
-        let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
-        return refuse(format!("cannot finish {role} of {id}: it has left no snapshot"), hint);
-    } else if let Some(unsaved) = left_unsaved(draft.place(), &draft.context, role)? {
-        return refuse(
-            format!("cannot finish {role} of {id}: {unsaved}"),
-            format!("take a new one with {take}"),
-        );
+    } else {
+        require_snapshot(draft, role)?;
     }
     if role.as_str() == "validator" && !params.without_qa && !draft.context.has_recorded_qa(role) {
         let hint = format!(
             "run the checks with baton task run-qa {id} --agent {role}; add --without-qa to finish without them"
         );
-        return refuse(format!("cannot finish {role} of {id}: it has recorded no QA result"), hint);
+        let message = format!("cannot finish {role} of {id}: it has recorded no QA result");
+        return Err(Fault::new(ErrorCode::TaskConflict, message).hint(hint));
     }
     let results = draft.context.role(role)?.qa_results.as_ref().map(|results| results.status);
     if let Some(status @ (QaStatus::Failed | QaStatus::Unknown)) = results {
         draft.warnings.push(format!("the last QA result of {role} is {status}"));
     }
     draft.context.finish(role, now)
+}
+
+/// Refuses to finish a role whose work is in no snapshot. A role that changed nothing needs none of its own.
+fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
+    let id = draft.context.task_id.clone();
+    let take = format!("baton task snapshot-worktree {id} --agent {role}");
+    let refuse = |problem: String, hint: String| {
+        let message = format!("cannot finish {role} of {id}: {problem}");
+        Err(Fault::new(ErrorCode::TaskConflict, message).hint(hint))
+    };
+    let Some(newest) = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence) else {
+        let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
+        return refuse("it has left no snapshot".into(), hint);
+    };
+    if let Some(unsaved) = left_unsaved(draft.place(), &draft.context, role)? {
+        return refuse(unsaved, format!("take a snapshot with {take}"));
+    }
+    if !draft.context.has_left_snapshot(role) {
+        draft.warnings.push(format!("{role} changed nothing: the task continues from snapshot {newest}"));
+    }
+    Ok(())
 }
 
 fn block(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {

@@ -9,5 +9,6 @@ mod lifecycle;
 mod qa;
 mod race;
 mod relay;
+mod task_files;
 mod walked_tree;
 mod workflow;

@@ -105,6 +105,58 @@ fn baseline_is_explicit_and_before_the_first_work() {
     assert_eq!(export["immutable"]["validation_baseline"]["initial_results"]["status"], "failed");
 }
 
+fn baseline(content: &str) -> Value {
+    json!({ "task_id": TASK, "agent": "implementer", "content": content, "baseline": true })
+}
+
+#[test]
+fn baseline_is_refused_when_there_are_new_files() {
+    let checkout = Checkout::begun();
+    checkout.write("src/new.rs", "fn new() {}\n");
+    let record = checkout.refused("record_qa", baseline("All checks passed!\n"));
+    let mut run = baseline("");
+    run.as_object_mut().unwrap().remove("content");
+    run["command"] = json!(["true"]);
+    let run = checkout.refused("run_qa", run);
+    for fault in [record, run] {
+        assert_eq!(fault.code, ErrorCode::TaskConflict);
+        assert!(fault.message.contains("src/new.rs"), "{}", fault.message);
+    }
+    std::fs::remove_file(checkout.root().join("src/new.rs")).unwrap();
+    assert_eq!(checkout.call("record_qa", baseline("All checks passed!\n"))["is_baseline"], json!(true));
+}
+
+#[test]
+fn baseline_is_refused_when_a_file_that_was_modified_at_init_changes_again() {
+    let checkout = Checkout::new();
+    checkout.write("src/main.rs", "fn main() { one(); }\n");
+    checkout.write("src/draft.rs", "one\n");
+    checkout.call("init_context", json!({ "task_id": TASK }));
+    assert_eq!(checkout.call("record_qa", baseline("All checks passed!\n"))["is_baseline"], json!(true));
+    checkout.write("src/draft.rs", "two\n");
+    assert_eq!(checkout.code("record_qa", baseline("All checks passed!\n")), ErrorCode::TaskConflict);
+    checkout.write("src/draft.rs", "one\n");
+    assert_eq!(checkout.call("record_qa", baseline("All checks passed!\n"))["is_baseline"], json!(true));
+    checkout.tree.commit();
+    let moved = checkout.refused("record_qa", baseline("All checks passed!\n"));
+    assert!(moved.message.contains("HEAD moved"), "{}", moved.message);
+}
+
+#[test]
+fn baseline_ignores_its_log_the_task_file_and_files_that_the_commands_write() {
+    let checkout = Checkout::begun();
+    checkout.write("qa.log", "All checks passed!\n");
+    let from = json!({ "task_id": TASK, "agent": "implementer", "from": "qa.log", "baseline": true });
+    assert_eq!(checkout.call("record_qa", from)["is_baseline"], json!(true));
+    std::fs::remove_file(checkout.root().join("qa.log")).unwrap();
+    let file = TASK_FILE.replace("faster.", "slower.");
+    checkout.write("tasks/open/TASK-0824-settings.task.yaml", &file);
+    checkout.call("rebuild_context", json!({ "task_id": TASK }));
+    let command = json!({ "task_id": TASK, "agent": "implementer", "command": ["echo x > coverage"], "baseline": true });
+    assert_eq!(checkout.call("run_qa", command.clone())["is_baseline"], json!(true));
+    assert!(checkout.refused("run_qa", command).message.contains("coverage"));
+}
+
 #[test]
 fn only_the_role_that_holds_the_task_records_results() {
     let checkout = Checkout::begun();

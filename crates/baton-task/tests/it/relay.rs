@@ -85,8 +85,9 @@ fn implementer_reviewer_and_validator_hand_over() {
     };
     assert!(diff("incremental").contains("reviewed") && !diff("incremental").contains("README"));
     assert!(diff("from_base").contains("README"));
-    let first = json!({ "task_id": TASK, "agent": "implementer", "type": "incremental" });
-    assert_eq!(checkout.code("get_diff", first), ErrorCode::NotFound);
+    let first = json!({ "task_id": TASK, "agent": "implementer", "type": "incremental", "content": true });
+    let first = checkout.call("get_diff", first)["content"].to_string();
+    assert!(!first.contains("reviewed"), "the first role took over nothing: {first}");
     checkout.update("reviewer", "done");
     checkout.work("validator", "src/new.rs", "pub fn fast() { /* validated */ }\n");
     let done = checkout.call("complete", json!({ "task_id": TASK }));

@@ -1,13 +1,13 @@
 //! A working tree without git: every file is read, every tree is a list of hashes. Slow, simple, and right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use baton_core::task::{ChangeStatus, Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{ErrorCode, Fault, Sha256Hash};
-use baton_task::{Inspector, OUTPUT_FOLDER, Reading, SnapshotFile, WorkingTree};
+use baton_task::{Inspector, OUTPUT_FOLDER, Reading, SnapshotFile, UncommittedFile, WorkingTree};
 use serde_json::{Value, json};
 
 /// Where commits, trees and contents are kept.
@@ -129,14 +129,23 @@ impl WorkingTree for WalkedTree {
         Err(Fault::invalid("base_commit", format!("there is no commit {revision}")))
     }
 
-    fn is_dirty(&self) -> Result<bool, Fault> {
-        let Some(head) = self.head_tree() else { return Ok(false) };
+    fn uncommitted(&self) -> Result<Vec<UncommittedFile>, Fault> {
+        let head = self.head_tree().map_or_else(|| Ok(Files::new()), |head| self.tree(&head))?;
         let present = self.walk();
-        Ok(self.tree(&head)?.iter().any(|(path, (mode, sha))| {
-            present
-                .get(path)
-                .is_none_or(|(now, bytes)| now != mode || Sha256Hash::of(bytes).to_string() != *sha)
-        }))
+        let paths: BTreeSet<&String> = head.keys().chain(present.keys()).collect();
+        let file = |path: &&String| {
+            let now = present.get(*path).map(|(mode, bytes)| (mode.clone(), Sha256Hash::of(bytes)));
+            let committed = head.get(*path);
+            let same = committed.zip(now.as_ref()).is_some_and(|((mode, sha), (new_mode, new_sha))| {
+                mode == new_mode && *sha == new_sha.to_string()
+            });
+            (!same).then(|| UncommittedFile {
+                path: (*path).clone(),
+                modified: committed.is_some(),
+                sha256: now.map(|(_, sha)| sha),
+            })
+        };
+        Ok(paths.iter().filter_map(file).collect())
     }
 
     fn files(&self) -> Result<Vec<String>, Fault> {
@@ -198,6 +207,7 @@ impl WalkedTree {
             .map(|change| format!("1 .M N... 100644 100644 100644 a a {}\0", change.path))
             .collect();
         Ok(TreeState {
+            paths: self.walk().into_keys().collect(),
             head: self.head()?,
             record: json!({ "tree": tree }),
             tree,

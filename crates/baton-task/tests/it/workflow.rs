@@ -26,12 +26,25 @@ fn done_is_refused_without_a_snapshot_of_the_present_tree() {
     assert!(fault.message.contains("src/main.rs"), "{}", fault.message);
     checkout.snapshot("implementer");
     checkout.update("implementer", "done");
-    // A role that changed nothing may say so; the next one is verified against the last snapshot.
+    // The next role is verified against the last snapshot.
     checkout.update("reviewer", "in_progress");
+    checkout.write("src/main.rs", "z\n");
     let mut params = done("reviewer");
+    assert_eq!(checkout.code("update_agent", params.clone()), ErrorCode::TaskConflict);
     params["without_snapshot"] = json!(true);
     checkout.call("update_agent", params);
+    checkout.write("src/main.rs", "y\n");
     assert_eq!(checkout.update("validator", "in_progress")["verified_snapshot"], 2);
+}
+
+#[test]
+fn role_that_changed_nothing_needs_no_snapshot_of_its_own() {
+    let checkout = Checkout::begun();
+    checkout.work("implementer", "src/main.rs", "x\n");
+    checkout.update("reviewer", "in_progress");
+    let answer = checkout.call("update_agent", done("reviewer"));
+    assert!(answer["warnings"].to_string().contains("continues from snapshot 1"), "{answer}");
+    assert_eq!(checkout.update("validator", "in_progress")["verified_snapshot"], 1);
 }
 
 #[test]

@@ -43,6 +43,8 @@ mod task_cli;
 mod task_crash;
 mod task_drift;
 mod task_index;
+mod task_large;
+mod task_locks;
 mod task_mcp;
 mod task_race;
 mod task_refusals;

@@ -38,7 +38,10 @@ fn an_empty_checkout_has_no_tasks_and_gains_no_files() {
     let home = checkout();
     assert_eq!(task(&home, &["list", "--format", "json"]).json()["data"], json!({ "tasks": [] }));
     assert!(task(&home, &["list"]).stdout.contains("no task has a context here"));
-    assert_eq!(task(&home, &["sweep-contexts", "--ttl", "1h"]).stdout.trim(), "nothing to sweep");
+    assert_eq!(
+        task(&home, &["sweep-contexts", "--ttl", "1h"]).stdout,
+        "nothing to sweep\nnext: baton task list\n"
+    );
     for _ in 0..2 {
         let purged = task(&home, &["purge-context", "TASK-1", "--format", "json"]);
         assert_eq!((purged.code, &purged.json()["data"]["purged"]), (0, &json!(false)));
@@ -155,4 +158,106 @@ fn task_files_are_private_under_any_umask() {
         private("complete");
         assert!(output.join(".archive").is_dir());
     }
+}
+
+#[test]
+fn every_verb_ends_with_the_next_command() {
+    let checkout = Checkout::new();
+    let run = |arguments: &[&str]| {
+        let finished = checkout.home.run(&[&["task"], arguments].concat());
+        assert_eq!(finished.code, 0, "{arguments:?}: {}", finished.stderr);
+        let json = checkout.home.run(&[&["task"], arguments, &["--format", "json"]].concat());
+        (finished, json)
+    };
+    // Verbs that change something the first time are called once for people and once for machines.
+    let ends_with_next = |arguments: &[&str]| {
+        let (finished, _) = run(arguments);
+        let last = finished.stdout.lines().last().unwrap_or_default().trim_start();
+        assert!(
+            last.starts_with("next: ") && last.contains("baton task "),
+            "{arguments:?}: {}",
+            finished.stdout
+        );
+    };
+    ends_with_next(&["list"]);
+    ends_with_next(&["list", "--everywhere"]);
+    ends_with_next(&["init-context", TASK]);
+    ends_with_next(&["list"]);
+    ends_with_next(&["list", "--everywhere"]);
+    ends_with_next(&["get-context", TASK]);
+    ends_with_next(&["get-context", TASK, "--role", "reviewer"]);
+    ends_with_next(&["run-qa", TASK, "--agent", "implementer", "--baseline", "--", "true"]);
+    ends_with_next(&["update-agent", TASK, "--agent", "implementer", "--status", "in_progress"]);
+    ends_with_next(&["rebuild-context", TASK]);
+    checkout.write("src/main.rs", "fn main() { fast(); }\n");
+    checkout.write("qa.log", "1 passed\n");
+    ends_with_next(&["run-qa", TASK, "--agent", "implementer", "--", "true"]);
+    ends_with_next(&["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"]);
+    ends_with_next(&["note", TASK, "--agent", "implementer", "look at the cache"]);
+    ends_with_next(&["attach-evidence", TASK, "--type", "log", "--path", "qa.log"]);
+    ends_with_next(&["snapshot-worktree", TASK, "--agent", "implementer"]);
+    ends_with_next(&["update-agent", TASK, "--agent", "implementer", "--status", "done"]);
+    ends_with_next(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    // Other programs read the output of these, so the next command is on standard error.
+    for arguments in [&["get-diff", TASK][..], &["get-diff", TASK, "--content"], &["env", TASK]] {
+        let (finished, json) = run(arguments);
+        assert!(!finished.stdout.contains("next: "), "{arguments:?}: {}", finished.stdout);
+        assert!(finished.stderr.ends_with("--agent reviewer --status in_progress\n"), "{}", finished.stderr);
+        assert!(json.json()["data"]["next"].is_string() && json.stderr.is_empty(), "{json:?}");
+    }
+    ends_with_next(&["mark-blocked", TASK, "--agent", "reviewer", "--finding", "a finding"]);
+    checkout.write("src/main.rs", "fn main() { drift(); }\n");
+    checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+    let drift = checkout.home.run(&["task", "get-diff", TASK, "--type", "drift", "--content"]);
+    assert!(
+        drift.stderr.contains("next: baton task resolve-drift TASK-0824 --note TEXT"),
+        "{}",
+        drift.stderr
+    );
+    let resolved = checkout.home.run(&["task", "resolve-drift", TASK, "--note", "meant so"]);
+    assert!(resolved.stdout.lines().last().unwrap().starts_with("next: baton task "), "{}", resolved.stdout);
+    let completed = checkout.home.run(&["task", "complete", TASK, "--force"]);
+    assert!(completed.stdout.ends_with("next: baton task list\n"), "{completed:?}");
+    ends_with_next(&["sweep-contexts"]);
+    ends_with_next(&["purge-context", TASK]);
+}
+
+#[test]
+fn task_env_exports_the_path_of_the_context() {
+    let checkout = Checkout::begun();
+    let text = checkout.home.run(&["task", "env", TASK]).stdout;
+    let shell = Command::new("sh")
+        .args(["-c", &format!("{text}\nprintf %s \"$TASK_CONTEXT_PATH\"")])
+        .output()
+        .unwrap();
+    let path = String::from_utf8(shell.stdout).unwrap();
+    assert!(Path::new(&path).is_absolute(), "{path}");
+    let expected = checkout.path(".agent-output/TASK-0824/context.json").canonicalize().unwrap();
+    assert_eq!(Path::new(&path).canonicalize().unwrap(), expected);
+    assert_eq!(checkout.task(&["env", TASK])["variables"]["TASK_CONTEXT_PATH"], json!(path));
+    checkout.refused(3, &["env", "TASK-0825"]);
+}
+
+#[test]
+fn help_lists_global_options_at_the_top_level_only() {
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    assert!(home.run(&["--help"]).stdout.contains("--data-dir <FOLDER>"));
+    for verb in [&["task", "--help"][..], &["task", "note", "-h"], &["help", "session", "start"]] {
+        let help = home.run(verb);
+        assert_eq!(help.code, 0, "{verb:?}: {}", help.stderr);
+        assert!(!help.stdout.contains("--data-dir"), "{verb:?}: {}", help.stdout);
+    }
+    // They are accepted everywhere all the same.
+    assert_eq!(home.run(&["session", "list", "--format", "json"]).json()["success"], json!(true));
+}
+
+#[test]
+fn role_flags_and_words_may_be_spelled_either_way() {
+    let checkout = Checkout::begun();
+    checkout.task(&["update-agent", TASK, "--role", "implementer", "--status", "in-progress"]);
+    checkout.write("src/main.rs", "fn main() { fast(); }\n");
+    checkout.task(&["snapshot-worktree", TASK, "--role", "implementer"]);
+    checkout.task(&["get-context", TASK, "--agent", "implementer"]);
+    checkout.task(&["get-diff", TASK, "--role", "implementer", "--type", "from-base"]);
+    checkout.task(&["verify-worktree", TASK, "--role", "implementer"]);
 }

@@ -164,7 +164,8 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
             for left in fs::read_dir(checkout.path(".agent-output")).unwrap().flatten() {
                 let name = left.file_name().into_string().unwrap();
                 let known = name.starts_with("TASK-")
-                    || [".archive", ".objects", ".context_store.lock", ".gitignore"].contains(&name.as_str());
+                    || [".archive", ".objects", ".locks", ".context_store.lock", ".gitignore"]
+                        .contains(&name.as_str());
                 assert!(known || name == ".trash", "{name}");
             }
         }

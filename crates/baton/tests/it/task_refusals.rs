@@ -148,7 +148,7 @@ fn bad_input_ends_with_its_code() {
     checkout.write("tasks/TASK-7.task.yaml", "title: x\n  status: [\n");
     let error = checkout.refused(7, &["init-context", "TASK-7"]);
     assert!(error["details"]["line"].is_u64() && error["details"]["column"].is_u64(), "{error}");
-    checkout.write("tasks/TASK-7.task.yaml", "title: x\n");
+    checkout.write("tasks/TASK-7.task.yaml", "owner: x\n");
     checkout.refused(7, &["init-context", "TASK-7"]);
     let unknown = checkout.refused(7, &["init-context", "TASK-0825", "--base-commit", "nothing"]);
     assert!(unknown["message"].as_str().unwrap().contains("there is no commit nothing"), "{unknown}");
@@ -326,4 +326,73 @@ fn a_folder_that_only_looks_like_a_repository_is_none() {
     let checkout = Checkout::implemented();
     fs::remove_file(checkout.path(".git/HEAD")).unwrap();
     checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
+}
+
+/// Makes the checkout that of a user who may not read everything: root may. Returns the way to run `baton task` as that
+/// user.
+fn as_ordinary_user(checkout: &Checkout) -> impl Fn(&[&str]) -> (Option<i32>, String) {
+    use std::os::unix::fs::lchown;
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65_534;
+    fn give(path: &std::path::Path) {
+        lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        if path.is_dir() && !path.is_symlink() {
+            fs::read_dir(path).unwrap().for_each(|entry| give(&entry.unwrap().path()));
+        }
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    let mut binary = std::path::PathBuf::from(env!("CARGO_BIN_EXE_baton"));
+    if is_root {
+        // The folder of the build may be closed to other users.
+        let copy = checkout.home.path().join("baton-of-this-user");
+        fs::copy(&binary, &copy).unwrap();
+        binary = copy;
+        give(checkout.home.path());
+    }
+    let (plain, root) = (checkout.home.command(), checkout.root().to_owned());
+    let environment: Vec<_> =
+        plain.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    move |arguments| {
+        let mut command = std::process::Command::new(&binary);
+        command.env_clear().envs(environment.clone()).current_dir(&root).arg("task").args(arguments);
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+#[test]
+fn unreadable_folders_and_repositories_without_commits_are_named() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let checkout = Checkout::begun();
+    checkout.update("implementer", "in_progress");
+    checkout.write("src/main.rs", "fn main() { fast(); }\n");
+    checkout.write("sealed/inner/file", "x\n");
+    checkout.git(&["init", "--quiet", "embedded"]);
+    checkout.write("embedded/file", "x\n");
+    let task = as_ordinary_user(&checkout);
+    let mode = |path: &str, mode| {
+        fs::set_permissions(checkout.path(path), fs::Permissions::from_mode(mode)).unwrap()
+    };
+    let snapshot = ["snapshot-worktree", TASK, "--agent", "implementer"];
+    for folder in ["sealed", "sealed/inner", "src"] {
+        mode(folder, 0o000);
+        let (code, text) = task(&snapshot);
+        assert_eq!(code, Some(1), "{folder}: {text}");
+        assert!(text.contains(folder) && text.contains("readable"), "{folder}: {text}");
+        mode(folder, 0o755);
+    }
+    mode("sealed/inner/file", 0o000);
+    let (code, text) = task(&snapshot);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("sealed/inner/file"), "{text}");
+    mode("sealed/inner/file", 0o644);
+    let (code, text) = task(&snapshot);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("embedded is an embedded repository"), "{text}");
 }

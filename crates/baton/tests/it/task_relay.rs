@@ -127,9 +127,15 @@ fn people_read_evidence_drifts_failures_and_what_would_be_swept() {
     assert!(said.contains("  t.py::a in t.py: it is wrong"), "{said}");
     assert!(said.starts_with("failed\n") && !said.contains("baseline"), "{said}");
     let dry = ["sweep-contexts", "--ttl", "0s", "--all", "--dry-run", "--actor", "cleaner"];
-    assert_eq!(human(&dry), "would archive TASK-0824\n");
-    assert_eq!(human(&["sweep-contexts", "--ttl", "0s", "--all"]), "archived TASK-0824\n");
-    assert_eq!(human(&["purge-context", TASK, "--actor", "cleaner"]), "TASK-0824 had nothing to purge\n");
+    assert_eq!(human(&dry), "would archive TASK-0824\nnext: baton task list\n");
+    assert_eq!(
+        human(&["sweep-contexts", "--ttl", "0s", "--all"]),
+        "archived TASK-0824\nnext: baton task list\n"
+    );
+    assert_eq!(
+        human(&["purge-context", TASK, "--actor", "cleaner"]),
+        "TASK-0824 had nothing to purge\nnext: baton task list\n"
+    );
 }
 
 #[test]

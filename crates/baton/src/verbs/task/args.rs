@@ -43,6 +43,8 @@ pub(crate) enum TaskCommand {
     GetDiff(DiffArgs),
     /// Settle a drift: keep the edits or restore files
     ResolveDrift(ResolveArgs),
+    /// Print environment variables for agents, as shell commands
+    Env(EnvArgs),
     /// Attach a file, or lines of one, to be cited by id
     AttachEvidence(EvidenceArgs),
     /// Adopt a changed task file or standard
@@ -94,7 +96,7 @@ pub(crate) struct GetArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role, for example reviewer: show only what it needs
-    #[arg(long)]
+    #[arg(long, alias = "agent")]
     pub(super) role: Option<String>,
 }
 
@@ -103,7 +105,7 @@ pub(crate) struct UpdateArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role, for example reviewer
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// in_progress (take the task, verifies the tree), done, pending (give it back) or blocked
     #[arg(long)]
@@ -131,7 +133,7 @@ pub(crate) struct BlockArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role that found it
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// What must be fixed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -147,7 +149,7 @@ pub(crate) struct SnapshotArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role that holds the task
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Take it even if nothing differs from the base
     #[arg(long)]
@@ -163,7 +165,7 @@ pub(crate) struct VerifyArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role whose last snapshot must equal the working tree
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", aliases = ["agent", "role"])]
     pub(super) expected_agent: String,
     /// Read every file again instead of trusting size and time stamps
     #[arg(long)]
@@ -177,7 +179,7 @@ pub(crate) struct DiffArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role whose last snapshot is shown [default: role of the newest snapshot]
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: Option<String>,
     /// from_base (everything so far), incremental (what the role did) or drift (edits outside the workflow)
     #[arg(long = "type", value_name = "TYPE", default_value = "from_base")]
@@ -188,11 +190,17 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EnvArgs {
+    /// Task id, for example TASK-0824
+    pub(super) task: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct QaArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role that ran the checks and holds the task
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Path of the log, or `-` for standard input
     #[arg(long, value_name = "PATH")]
@@ -214,7 +222,7 @@ pub(crate) struct RunQaArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role that runs the checks and holds the task
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Record it as the state before the first role's work
     #[arg(long)]
@@ -233,7 +241,7 @@ pub(crate) struct NoteArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
     /// Role that writes the note
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Text of the note
     #[arg(allow_hyphen_values = true)]

@@ -180,12 +180,13 @@ pub(super) fn swept(output: &SweepContextsOutput) -> String {
     let mut lines: Vec<String> = output.swept.iter().map(|id| format!("{archived} {id}")).collect();
     lines.extend(output.expired.iter().map(|id| format!("{dropped} {id}, archived more than 30 days ago")));
     lines.extend(output.unreadable.iter().map(|problem| format!("left alone: {problem}")));
-    if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") }
+    let told = if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") };
+    then(told, &output.next)
 }
 
 pub(super) fn list(output: &ListTasksOutput) -> String {
     if output.tasks.is_empty() {
-        return "no task has a context here; make one with baton task init-context TASK".into();
+        return then("no task has a context here".into(), "baton task init-context TASK");
     }
     output.tasks.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -205,9 +206,10 @@ fn line(task: &TaskLine) -> String {
         String::new()
     };
     let archived = task.archived_at.map(|at| format!("  archived at {at}")).unwrap_or_default();
+    let next = task.next.as_ref().map(|next| format!("\n  next: {next}")).unwrap_or_default();
     let warnings: String = task.warnings.iter().map(|warning| format!("\n  {warning}")).collect();
     format!(
-        "{}  {}  {}{drift}{archived}{warnings}",
+        "{}  {}  {}{drift}{archived}{warnings}{next}",
         task.task_id,
         task.title.as_deref().unwrap_or_default(),
         statuses.join(", ")

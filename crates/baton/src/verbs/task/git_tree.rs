@@ -10,9 +10,11 @@ use baton_core::task::{
 use baton_core::{ErrorCode, Fault};
 use baton_git::{
     Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
-    RepoPath, Repository, Snapshot, StatusCode, StatusEntry, Vault,
+    RepoPath, Repository, Snapshot, Uncommitted, Vault,
 };
-use baton_task::{Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, SnapshotFile, WorkingTree};
+use baton_task::{
+    Inspector, OBJECTS_FOLDER, OUTPUT_FOLDER, Reading, SnapshotFile, UncommittedFile, WorkingTree,
+};
 use serde_json::Value;
 
 use crate::checkout::{fault, git};
@@ -21,11 +23,13 @@ use crate::checkout::{fault, git};
 pub(super) struct GitTree {
     root: PathBuf,
     found: OnceLock<Repository>,
+    /// Open as long as this tree is used: objects that a context is about to name must not be swept.
+    vault: OnceLock<Vault>,
 }
 
 impl GitTree {
     pub(super) fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), found: OnceLock::new() }
+        Self { root: root.to_owned(), found: OnceLock::new(), vault: OnceLock::new() }
     }
 
     fn repository(&self) -> Result<&Repository, Fault> {
@@ -44,8 +48,12 @@ impl GitTree {
 
     /// The private object folder. Baton's own files are in no snapshot.
     fn vault(&self, repository: &Repository) -> Result<Vault, Fault> {
+        if let Some(vault) = self.vault.get() {
+            return Ok(vault.clone());
+        }
         let folder = self.root.join(OUTPUT_FOLDER).join(OBJECTS_FOLDER);
-        Vault::open(folder, repository, excluded()).map_err(fault)
+        let vault = Vault::open(folder, repository, excluded()).map_err(fault)?;
+        Ok(self.vault.get_or_init(|| vault).clone())
     }
 }
 
@@ -83,13 +91,14 @@ impl WorkingTree for GitTree {
         })
     }
 
-    fn is_dirty(&self) -> Result<bool, Fault> {
-        let status = self.repository()?.status(&excluded()).map_err(fault)?;
-        Ok(status.entries.iter().any(|entry| match entry {
-            StatusEntry::Changed { unstaged, .. } => *unstaged != StatusCode::Unmodified,
-            StatusEntry::Unmerged { .. } => true,
-            StatusEntry::Untracked { .. } => false,
-        }))
+    fn uncommitted(&self) -> Result<Vec<UncommittedFile>, Fault> {
+        let files = self.repository()?.uncommitted(&excluded()).map_err(fault)?;
+        let file = |file: Uncommitted| UncommittedFile {
+            path: file.path.to_string(),
+            modified: file.modified,
+            sha256: file.sha256,
+        };
+        Ok(files.into_iter().map(file).collect())
     }
 
     fn files(&self) -> Result<Vec<String>, Fault> {
@@ -199,6 +208,7 @@ fn state(capture: &Capture) -> Result<TreeState, Fault> {
         stash: snapshot.stash.as_ref().map(|stash| stash.tip.to_string()),
         status_report: report(&capture.status().report),
         submodules: submodules.collect(),
+        paths: capture.files().iter().map(|file| file.path.to_string()).collect(),
         record,
     })
 }

@@ -107,7 +107,7 @@ fn is_gone(task: &TaskRecord) -> bool {
 
 fn describe(output: &ListTasksOutput) -> String {
     if output.tasks.is_empty() {
-        return "no task is known; one is when a verb of baton task writes it".into();
+        return "no task is known\nnext: baton task init-context TASK, in a checkout".into();
     }
     let line = |task: &TaskRecord| {
         let holder = task.holder.as_ref().map(|role| format!(" by {role}")).unwrap_or_default();
@@ -121,5 +121,9 @@ fn describe(output: &ListTasksOutput) -> String {
             task.task_id, task.title, task.status, task.host, task.checkout, task.updated_at
         )
     };
-    output.tasks.iter().map(line).collect::<Vec<_>>().join("\n")
+    let next = output.tasks.iter().find(|task| task.status != TaskStatus::Completed).map(|task| {
+        let folder = task.checkout.replace('\'', r"'\''");
+        format!("next: cd '{folder}' && baton task get-context {}", task.task_id)
+    });
+    output.tasks.iter().map(line).chain(next).collect::<Vec<_>>().join("\n")
 }

@@ -15,9 +15,9 @@ use std::io::Read;
 use baton_core::ErrorCode;
 use baton_core::task::qa::without_colours;
 use baton_task::{
-    AttachEvidence, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked, PurgeContext,
-    RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree, SweepContexts, TaskOperation,
-    UpdateAgent, VerifyWorktree, WriteNote, operation,
+    AttachEvidence, CONTEXT_FILE, CompleteTask, GetContext, GetDiff, InitContext, ListTasks, MarkBlocked,
+    OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree,
+    SweepContexts, TaskOperation, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             verb.answer::<GetContext>(json!({ "task_id": args.task, "role": args.role }), describe::context)
         }
         TaskCommand::UpdateAgent(args) => verb.answer::<UpdateAgent>(
-            json!({ "task_id": args.task, "agent": args.agent, "status": args.status,
+            json!({ "task_id": args.task, "agent": args.agent, "status": args.status.replace('-', "_"),
                 "qa_log": args.qa_log.map(|path| checkout.path(&path)), "session_id": args.session_id,
                 "without_snapshot": args.without_snapshot, "without_qa": args.without_qa,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
@@ -76,9 +76,10 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             },
         ),
         TaskCommand::GetDiff(args) => verb.answer::<GetDiff>(
-            json!({ "task_id": args.task, "agent": args.agent, "type": args.kind, "content": args.content }),
+            json!({ "task_id": args.task, "agent": args.agent, "type": args.kind.replace('-', "_"), "content": args.content }),
             |output| output.content.clone().unwrap_or_else(|| output.artifact.path.clone()),
-        ),
+        ).map(Answer::with_next_on_stderr),
+        TaskCommand::Env(args) => environment(&verb, &args.task),
         TaskCommand::RecordQa(args) => {
             let (from, content) = match args.from.as_str() {
                 "-" => (None, Some(standard_input()?)),
@@ -128,12 +129,16 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         ),
         TaskCommand::Complete(args) => verb.answer::<CompleteTask>(
             json!({ "task_id": args.task, "force": args.force, "actor": args.actor.actor }),
-            |output| format!("{} is complete; {} is kept until {}", output.task_id, output.archive_path, output.kept_until),
+            |output| {
+                let told =
+                    format!("{} is complete; {} is kept until {}", output.task_id, output.archive_path, output.kept_until);
+                describe::then(told, &output.next)
+            },
         ),
         TaskCommand::PurgeContext(args) => {
             verb.answer::<PurgeContext>(json!({ "task_id": args.task, "actor": args.actor.actor }), |output| {
                 let what = if output.purged { "was purged" } else { "had nothing to purge" };
-                format!("{} {what}", output.task_id)
+                describe::then(format!("{} {what}", output.task_id), &output.next)
             })
         }
         TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(
@@ -142,6 +147,17 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         ),
         TaskCommand::List(args) => verb.answer::<ListTasks>(json!({ "archived": args.archived }), describe::list),
     }
+}
+
+/// The variables that a program which starts agents exports for them, as commands for the shell.
+fn environment(verb: &Verb<'_>, task: &str) -> Result<Answer, Failure> {
+    let answer = verb.answer::<GetContext>(json!({ "task_id": task }), |_| String::new())?;
+    let root = verb.checkout.place.root();
+    let path = root.join(OUTPUT_FOLDER).join(task).join(CONTEXT_FILE).to_string_lossy().into_owned();
+    let text = format!("export TASK_CONTEXT_PATH='{}'", path.replace('\'', r"'\''"));
+    let data =
+        json!({ "task_id": task, "variables": { "TASK_CONTEXT_PATH": path }, "next": answer.data["next"] });
+    Ok(Answer::new(data, text).with_next_on_stderr())
 }
 
 struct Verb<'a> {

@@ -1,0 +1,114 @@
+//! The text of a context: canonical JSON with a hash of itself.
+//!
+//! A context with a large scope has megabytes of text, and every verb reads it. A document that is byte for byte as it was
+//! written is therefore verified by its text alone; any other is read in full, which finds out what is wrong with it.
+
+use serde_json::Value;
+
+use super::context::{CONTEXT_VERSION, TaskContext, unwritable};
+use crate::canonical::{Canonical, Sha256Hash, canonicalize};
+use crate::error::{ErrorCode, Fault};
+use crate::json::read_strict;
+
+/// The field that holds the hash of everything else.
+const CHECKSUM: &str = "checksum";
+
+impl TaskContext {
+    /// Writes the document: canonical JSON with a hash of itself, and a line end.
+    ///
+    /// # Errors
+    ///
+    /// `internal` when a value has no canonical text, which none of ours has.
+    pub fn to_document(&self) -> Result<String, Fault> {
+        let Value::Object(members) = serde_json::to_value(self).map_err(unwritable)? else {
+            return Err(unwritable("a context is an object"));
+        };
+        let text = |(name, value): (String, Value)| canonicalize(&value).map(|text| (name, text));
+        let mut members = members.into_iter().map(text).collect::<Result<Vec<_>, _>>().map_err(unwritable)?;
+        members.sort();
+        let checksum = Sha256Hash::of(object(&members).as_bytes());
+        let at = members.partition_point(|(name, _)| name.as_str() < CHECKSUM);
+        members.insert(at, (CHECKSUM.into(), format!("\"{checksum}\"")));
+        Ok(object(&members) + "\n")
+    }
+
+    /// Reads a document and checks that it is as it was written, the frozen part too.
+    ///
+    /// # Errors
+    ///
+    /// `unsupported_schema_version` for one that is not version 1, `task_corrupt` for anything else.
+    pub fn from_document(bytes: &[u8], path: &str) -> Result<Self, Fault> {
+        match std::str::from_utf8(bytes).ok().and_then(as_written) {
+            Some(context) => Ok(context),
+            None => read_in_full(bytes, path),
+        }
+    }
+}
+
+/// Writes an object of members that are sorted by name.
+fn object(members: &[(String, String)]) -> String {
+    let length: usize = members.iter().map(|(name, text)| name.len() + text.len() + 4).sum();
+    let mut all = String::with_capacity(length + 2);
+    for (name, text) in members {
+        all.push(if all.is_empty() { '{' } else { ',' });
+        all.push('"');
+        all.push_str(name);
+        all.push_str("\":");
+        all.push_str(text);
+    }
+    all.push('}');
+    all
+}
+
+/// Reads a document whose hashes are those of its own text; `None` if they are not. Equal hashes prove that the text is the
+/// canonical one, wherever the fields were found in it.
+fn as_written(text: &str) -> Option<TaskContext> {
+    let document = text.strip_suffix('\n')?;
+    let (before, rest) = document.split_once(&format!(",\"{CHECKSUM}\":\""))?;
+    let (recorded, after) = rest.split_once('"')?;
+    if Sha256Hash::of_parts([before.as_bytes(), after.as_bytes()]).to_string() != recorded {
+        return None;
+    }
+    let (_, frozen) = document.split_once(",\"immutable\":")?;
+    let (frozen, _) = frozen.split_once(",\"immutable_revision\":")?;
+    let context: TaskContext = serde_json::from_str(document).ok()?;
+    let known = context.version == CONTEXT_VERSION
+        && Sha256Hash::of(frozen.as_bytes()) == context.immutable_revision.sha256;
+    known.then_some(context)
+}
+
+/// Reads a document member by member and says what is wrong with it.
+fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
+    let damaged = |problem: String| {
+        Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
+            .hint("it must only be written by baton task; restore the file, or copy the diffs and logs beside it away and run baton task purge-context and init-context")
+    };
+    let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
+    if !value.is_object() {
+        return Err(damaged("is no context: it holds no object".into()));
+    }
+    let version = value["version"].as_u64();
+    let version = version.ok_or_else(|| damaged("is no context: its version is no number".into()))?;
+    if version != u64::from(CONTEXT_VERSION) {
+        let message = format!("{path} has version {version}; this binary knows version {CONTEXT_VERSION}");
+        return Err(
+            Fault::new(ErrorCode::UnsupportedSchemaVersion, message).hint("use the baton that wrote it")
+        );
+    }
+    let recorded = value.as_object_mut().and_then(|members| members.remove(CHECKSUM));
+    let actual = Canonical::of(&value).map_err(unwritable)?.hash().to_string();
+    if recorded.as_ref().and_then(Value::as_str) != Some(actual.as_str()) {
+        let recorded = recorded.as_ref().and_then(Value::as_str).unwrap_or("none");
+        return Err(damaged(format!(
+            "is corrupt: its checksum says {}, its content has {}",
+            recorded.get(..12).unwrap_or(recorded),
+            actual.get(..12).unwrap_or(&actual)
+        )));
+    }
+    let context: TaskContext =
+        serde_json::from_value(value).map_err(|error| damaged(format!("does not make sense: {error}")))?;
+    if context.immutable.hash()? != context.immutable_revision.sha256 {
+        return Err(damaged("is corrupt: the immutable block is not the one that was frozen".into()));
+    }
+    Ok(context)
+}

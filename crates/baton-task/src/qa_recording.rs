@@ -1,0 +1,192 @@
+//! Recording a QA result: what `run-qa` and `record-qa` share.
+
+use baton_core::task::qa::{QaRun, QaStatus, compare_runs};
+use baton_core::task::{Artifact, QaCommand, QaResults, Role, TaskContext, TaskId, canonical_line};
+use baton_core::{ErrorCode, Fault};
+
+use crate::artifact::Compress;
+use crate::folder::{Draft, Writing};
+use crate::gather::task_file_is_unchanged;
+use crate::operations::RecordQaOutput;
+use crate::place::TaskPlace;
+use crate::starting_state::starting_state;
+use crate::worktree::list;
+
+/// A result that is going to be recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QaRecording<'a> {
+    pub(crate) task_id: &'a TaskId,
+    pub(crate) role: &'a Role,
+    /// True if the result is that of the state before the first role's work.
+    pub(crate) baseline: bool,
+}
+
+/// What was found out about the checks.
+#[derive(Debug)]
+pub(crate) struct QaFindings {
+    pub(crate) status: QaStatus,
+    /// Why the status is `unknown`.
+    pub(crate) reason: Option<String>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) log: Option<Artifact>,
+    pub(crate) runs: Vec<QaRun>,
+    pub(crate) commands: Vec<QaCommand>,
+}
+
+impl QaRecording<'_> {
+    /// Opens the task and takes it for the role, unless the result is the baseline.
+    pub(crate) fn open<'a>(&self, place: &'a TaskPlace, writing: &Writing<'_>) -> Result<Draft<'a>, Fault> {
+        let mut draft = Draft::open(place, self.task_id, writing)?;
+        self.check(place, &draft.context)?;
+        if !self.baseline {
+            let now = draft.now;
+            draft.context.hold(self.role, now)?;
+        }
+        Ok(draft)
+    }
+
+    /// Refuses a result for a role that does not hold the task, while a drift is open, after the task file changed, and a
+    /// baseline after a role has worked.
+    pub(crate) fn check(&self, place: &TaskPlace, context: &TaskContext) -> Result<(), Fault> {
+        let (role, id) = (self.role, self.task_id);
+        context.role(role)?;
+        context.require_no_drift()?;
+        if !task_file_is_unchanged(place, context) {
+            let message = format!("{} changed after the context was made", context.task_file);
+            return Err(Fault::new(ErrorCode::TaskConflict, message)
+                .hint(format!("take the change over first: baton task rebuild-context {id}")));
+        }
+        if !self.baseline {
+            return if context.may_begin_silently(role) { Ok(()) } else { context.require_holder(role) };
+        }
+        if context.pipeline.first() != Some(role) {
+            let first = context.pipeline.first().map_or("the first role", Role::as_str);
+            let message =
+                format!("cannot record the baseline as {role}: only {first} works before any change");
+            return Err(Fault::new(ErrorCode::TaskConflict, message)
+                .hint("leave --baseline out to record the result of this role"));
+        }
+        if let Some(snapshot) = context.latest_snapshot() {
+            return Err(not_the_baseline(&format!("{id} has snapshot {} already", snapshot.sequence)));
+        }
+        if context.last_holder.as_ref().is_some_and(|last| context.holder() != Some(last)) {
+            return Err(not_the_baseline(&format!("a role has worked on {id} already")));
+        }
+        Ok(())
+    }
+
+    /// Refuses a baseline when the checkout is not as it was at `init-context`. `log` is the path of the log that is
+    /// recorded, which may be a new file.
+    pub(crate) fn check_tree(
+        &self,
+        place: &TaskPlace,
+        context: &TaskContext,
+        log: Option<&str>,
+    ) -> Result<(), Fault> {
+        if !self.baseline {
+            return Ok(());
+        }
+        let sources = context.sources.iter().map(|source| source.path.as_str());
+        let state = starting_state(place, sources.chain(log))?;
+        let same = match context.git.state_at_init {
+            Some(expected) => expected == state.sha256,
+            // Contexts of earlier versions do not say it.
+            None => state.paths.is_empty() || context.git.dirty_at_init,
+        };
+        if same {
+            return Ok(());
+        }
+        Err(not_the_baseline(&if place.tree().head()?.commit != context.git.head {
+            "HEAD moved after init-context".to_owned()
+        } else if state.paths.is_empty() {
+            "files that were modified at init-context are not modified any more".to_owned()
+        } else {
+            format!(
+                "the checkout changed after init-context; files that differ from HEAD: {}",
+                list(&state.paths)
+            )
+        }))
+    }
+
+    /// Records the result for the role or as the baseline, and saves.
+    pub(crate) fn store(&self, mut draft: Draft<'_>, found: QaFindings) -> Result<RecordQaOutput, Fault> {
+        let results = QaResults {
+            status: found.status,
+            recorded_at: Some(draft.now),
+            recorded_by: Some(self.role.clone()),
+            log: found.log,
+            runs: found.runs,
+            exit_code: found.exit_code,
+            commands: found.commands,
+            reason: found.reason,
+            actor: Some(draft.actor.clone()),
+        };
+        let baseline = draft.context.immutable.validation_baseline.initial_results.clone();
+        let has_baseline = !self.baseline && baseline.status != QaStatus::Pending;
+        let qa_log_path = results.log.as_ref().map(|log| log.path.clone()).unwrap_or_default();
+        if self.baseline {
+            let mut next = draft.context.immutable.clone();
+            next.validation_baseline.initial_results = results.clone();
+            replace_immutable(&mut draft, next, "record_qa")?;
+        } else {
+            let actor = draft.actor.clone();
+            let state = draft.context.role_mut(self.role)?;
+            state.qa_log_path = Some(qa_log_path.clone());
+            state.qa_results = Some(results.clone());
+            state.actor = Some(actor);
+        }
+        let compared = has_baseline.then(|| compare_runs(&baseline.runs, &results.runs));
+        if let Some(missing) =
+            compared.as_ref().map(|compared| &compared.missing_tools).filter(|list| !list.is_empty())
+        {
+            draft.warnings.push(format!("in the baseline and not in this result: {}", missing.join(", ")));
+        }
+        let (context, warnings) = draft.save()?;
+        Ok(RecordQaOutput {
+            next: context.next_command(),
+            task_id: context.task_id,
+            agent: self.role.clone(),
+            status: results.status,
+            reason: results.reason,
+            exit_code: results.exit_code,
+            commands: results.commands,
+            runs: results.runs,
+            qa_log_path,
+            is_baseline: self.baseline,
+            compared_with_baseline: compared,
+            immutable_revision: context.immutable_revision.number,
+            warnings,
+        })
+    }
+
+    /// Stores a log beside the context.
+    pub(crate) fn keep_log(&self, draft: &mut Draft<'_>, bytes: &[u8]) -> Result<Artifact, Fault> {
+        draft.keep(&format!("{}-qa", self.role), "log", bytes, Compress::WhenLarge)
+    }
+}
+
+fn not_the_baseline(why: &str) -> Fault {
+    Fault::new(ErrorCode::TaskConflict, format!("cannot record the baseline: {why}")).hint(
+        "remove or ignore files that do not belong to the state before the first role's work, or leave --baseline out to \
+         record a later result",
+    )
+}
+
+/// Puts a new revision in the place of the frozen part and keeps the previous one.
+pub(crate) fn replace_immutable(
+    draft: &mut Draft<'_>,
+    next: baton_core::task::Immutable,
+    reason: &str,
+) -> Result<(), Fault> {
+    let number = draft.context.immutable_revision.number;
+    let value = serde_json::to_value(&draft.context.immutable)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error))?;
+    let past = draft.keep(
+        &format!("immutable-r{number}"),
+        "json",
+        canonical_line(&value)?.as_bytes(),
+        Compress::Always,
+    )?;
+    let (now, actor) = (draft.now, draft.actor.clone());
+    draft.context.revise(next, past, reason, now, &actor)
+}
