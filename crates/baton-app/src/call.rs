@@ -1,7 +1,10 @@
 //! A call as it enters, and the reply as it leaves.
 
+use baton_core::checkpoint::SavedContext;
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use serde_json::{Value, json};
+
+use std::sync::Arc;
 
 use crate::observation::LargeOutput;
 
@@ -34,8 +37,17 @@ pub struct Call {
     pub correlation_id: CorrelationId,
     /// The client's own name for the request, if it gave one.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// What came with it and is too large for its parameters.
-    pub attachment: Option<LargeOutput>,
+    /// A parameter that is too large to be passed as a tree.
+    pub attachment: Option<Attachment>,
+}
+
+/// A parameter that was taken out of the others while the request was read.
+#[derive(Debug, Clone)]
+pub enum Attachment {
+    /// The output of a tool, in a hook report.
+    Output(LargeOutput),
+    /// The context of a checkpoint.
+    Context(Arc<SavedContext>),
 }
 
 /// How a call was answered. Every face sends the same body.

@@ -26,7 +26,7 @@ pub mod token;
 mod transact;
 
 pub use app::{App, RefusedCall};
-pub use call::{Call, Face, Reply};
+pub use call::{Attachment, Call, Face, Reply};
 pub use catalog::{find, operations};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use operation::{AnyOperation, Context, Effect, KeyUse, Operation, Privacy, operation};

@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::after_transaction::AfterTransaction;
 use crate::afterthought::{Afterthought, Afterthoughts};
+use crate::call::Attachment;
 use crate::clock::Entropy;
-use crate::observation::LargeOutput;
 use crate::open_call::{Answered, OpenCall};
 use crate::settings::Settings;
 
@@ -69,6 +69,8 @@ pub trait Operation: Send + Sync + 'static {
     const FREES_SPACE: bool = false;
     /// How many bytes a request for it may have.
     const MAX_REQUEST_BYTES: usize = 1024 * 1024;
+    /// Parameter that holds a context. A face passes it as an attachment, as canonical text.
+    const CONTEXT_PARAM: Option<&'static str> = None;
     /// What is done about secrets in its parameters.
     const PRIVACY: Privacy = Privacy::Refuse;
     /// Whether making it ready may take long, as asking a model does.
@@ -116,8 +118,8 @@ pub struct Context<'a> {
     pub actor: &'a Actor,
     /// The correlation id of the call.
     pub correlation_id: &'a CorrelationId,
-    /// What came with the call and is too large for its parameters.
-    pub attachment: Option<&'a LargeOutput>,
+    /// The parameter of the call that is too large to be passed as a tree.
+    pub attachment: Option<&'a Attachment>,
     /// When the call came in.
     pub now: Timestamp,
     /// The numbers to go by.
@@ -317,6 +319,8 @@ pub trait AnyOperation: Send + Sync {
     fn frees_space(&self) -> bool;
     /// How many bytes a request for it may have.
     fn max_request_bytes(&self) -> usize;
+    /// The parameter that is passed as an attachment.
+    fn context_param(&self) -> Option<&'static str>;
     /// Whether making it ready may take long.
     fn blocks(&self) -> bool;
     /// Whether a request for it is mended where it is broken.
@@ -358,6 +362,9 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn max_request_bytes(&self) -> usize {
         O::MAX_REQUEST_BYTES
+    }
+    fn context_param(&self) -> Option<&'static str> {
+        O::CONTEXT_PARAM
     }
     fn blocks(&self) -> bool {
         O::BLOCKS

@@ -1,9 +1,9 @@
 //! The first part of a call: everything that is checked before the store is asked.
 
-use baton_core::{Access, Canonical, CanonicalError, ErrorCode, Fault, KeyScope, Sha256Hash, secrets};
+use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, secrets};
 use serde_json::{Value, json};
 
-use crate::call::Call;
+use crate::call::{Attachment, Call};
 use crate::operation::{Context, Effect, KeyUse, Operation, Privacy};
 
 /// The versions of the wire shapes that this version reads.
@@ -35,7 +35,7 @@ pub(crate) fn prepare<O: Operation>(
     require_schema_version(&params)?;
     if O::EFFECT == Effect::Write {
         match O::PRIVACY {
-            Privacy::Refuse => refuse_secrets(&params)?,
+            Privacy::Refuse => refuse_secrets::<O>(&params, context)?,
             Privacy::Redact(redact) => redact(&mut params),
         }
         if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
@@ -63,24 +63,24 @@ pub(crate) fn prepare<O: Operation>(
 
 /// Adds what came beside the parameters to their hash.
 fn whole_hash(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
-    let Some(attachment) = context.attachment else { return Ok(params) };
-    let output = attachment.hash(context.settings.checkpoints.vault.blobs())?;
-    Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), output.as_bytes()].concat()))
+    let attached = match context.attachment {
+        None => return Ok(params),
+        Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
+        Some(Attachment::Context(context)) => context.hash(),
+    };
+    Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), attached.as_bytes()].concat()))
 }
 
 /// Tells a request from another one with the same key.
 fn request_hash<O: Operation>(params: &Value) -> Result<Sha256Hash, Fault> {
     match Canonical::of(params) {
         Ok(canonical) => Ok(canonical.hash()),
-        // Whoever passes on what somebody else said can do nothing about its numbers. Passed on again, it is the same to the
-        // byte.
-        Err(CanonicalError::IntegerWouldRound { .. }) if matches!(O::PRIVACY, Privacy::Redact(_)) => {
+        // Hook reports come from third-party agents, so integers out of range are kept instead of being rejected. Sent again,
+        // a report is the same to the byte.
+        Err(_) if matches!(O::PRIVACY, Privacy::Redact(_)) => {
             Ok(Sha256Hash::of(params.to_string().as_bytes()))
         }
-        Err(error) => Err(match &error {
-            CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(path, &error),
-            CanonicalError::Write { .. } => Fault::new(ErrorCode::InvalidRequest, error.to_string()),
-        }),
+        Err(rounded) => Err(Fault::invalid(&rounded.path, &rounded)),
     }
 }
 
@@ -98,8 +98,14 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
     }
 }
 
-fn refuse_secrets(params: &Value) -> Result<(), Fault> {
-    let findings = secrets::scan_json(params);
+fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result<(), Fault> {
+    let mut findings = secrets::scan_json(params);
+    if let (Some(Attachment::Context(attached)), Some(name)) = (context.attachment, O::CONTEXT_PARAM) {
+        let found = secrets::scan_json_text(name, attached.text()).map_err(|error| {
+            Fault::new(ErrorCode::Internal, "cannot read the context that was sent").caused_by(error)
+        })?;
+        findings.extend(found);
+    }
     if findings.is_empty() {
         return Ok(());
     }

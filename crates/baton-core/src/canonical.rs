@@ -3,6 +3,7 @@
 //! Owns the one text and the one hash that stand for a JSON value, and refuses values that have none
 //! without loss. It does not read untrusted JSON (see `json`) or decide what is hashed.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
@@ -13,30 +14,21 @@ use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::json::{prepend_index, prepend_key};
+use crate::json::{plain_length, prepend_index, prepend_key};
 
 /// Where the text of a value begins to grow.
 const INITIAL_BYTES: usize = 256;
 /// Every integer up to this magnitude is a 64-bit float and is written with its own digits.
 const MAX_SAFE_INTEGER: u64 = 1 << 53;
 
-/// Why a value has no canonical text.
-#[derive(Debug, thiserror::Error)]
-pub enum CanonicalError {
-    /// RFC 8785 writes every number as a 64-bit float, which would change this integer's digits.
-    #[error("integer {number}{} would be rounded by RFC 8785; send it as a string", at_path(path))]
-    IntegerWouldRound {
-        /// Where the integer is, like `payload.count`; empty when it is the whole value.
-        path: String,
-        /// The integer as it was given.
-        number: String,
-    },
-    /// The value could not be written.
-    #[error("value cannot be written as canonical JSON")]
-    Write {
-        /// What the serializer reported.
-        source: serde_json::Error,
-    },
+/// An integer that has no canonical text: RFC 8785 writes every number as a 64-bit float, which would change its digits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("integer {number}{} would be rounded by RFC 8785; send it as a string", at_path(path))]
+pub struct RoundedInteger {
+    /// Where the integer is, like `payload.count`; empty when it is the whole value.
+    pub path: String,
+    /// The integer as it was given.
+    pub number: String,
 }
 
 /// Why a text is not a SHA-256 hash.
@@ -51,66 +43,115 @@ pub struct HashError;
 ///
 /// # Errors
 ///
-/// Returns [`CanonicalError::IntegerWouldRound`] for the first integer whose digits would change.
-pub fn canonicalize(value: &Value) -> Result<String, CanonicalError> {
-    if let Some(RoundedInteger { path, number }) = find_rounded_integer(value)? {
-        return Err(CanonicalError::IntegerWouldRound { path, number });
-    }
-    let mut text = Vec::with_capacity(INITIAL_BYTES);
+/// Returns the first integer whose digits would change.
+pub fn canonicalize(value: &Value) -> Result<String, RoundedInteger> {
+    let mut text = String::with_capacity(INITIAL_BYTES);
     write_value(&mut text, value)?;
-    String::from_utf8(text)
-        .map_err(|error| CanonicalError::Write { source: serde::ser::Error::custom(error) })
+    Ok(text)
 }
 
-/// Writes a value. Only what needs care goes through the general serializer, which buffers every entry of every object.
-fn write_value(text: &mut Vec<u8>, value: &Value) -> Result<(), CanonicalError> {
+/// Writes a value. Only fractions go through the general serializer, which buffers every entry of every object.
+fn write_value(text: &mut String, value: &Value) -> Result<(), RoundedInteger> {
     match value {
-        Value::Null => text.extend_from_slice(b"null"),
-        Value::Bool(true) => text.extend_from_slice(b"true"),
-        Value::Bool(false) => text.extend_from_slice(b"false"),
-        Value::Number(number) if number.is_f64() => {
-            text.extend_from_slice(write_canonical(number)?.as_bytes());
-        }
-        // Integers were checked: their digits are those of the float.
-        Value::Number(number) => text.extend_from_slice(number.to_string().as_bytes()),
-        Value::String(string) => write_string(text, string)?,
+        Value::Null => text.push_str("null"),
+        Value::Bool(true) => text.push_str("true"),
+        Value::Bool(false) => text.push_str("false"),
+        Value::Number(number) => write_number(text, number)?,
+        Value::String(string) => write_string(text, string),
         Value::Array(elements) => {
-            text.push(b'[');
+            text.push('[');
             for (index, element) in elements.iter().enumerate() {
                 if index > 0 {
-                    text.push(b',');
+                    text.push(',');
                 }
-                write_value(text, element)?;
+                write_value(text, element).map_err(|mut rounded| {
+                    prepend_index(&mut rounded.path, index);
+                    rounded
+                })?;
             }
-            text.push(b']');
+            text.push(']');
         }
         Value::Object(members) => {
-            text.push(b'{');
+            text.push('{');
             let mut is_first = true;
             let mut write = |(key, member): (&String, &Value)| {
                 if !std::mem::take(&mut is_first) {
-                    text.push(b',');
+                    text.push(',');
                 }
-                write_string(text, key)?;
-                text.push(b':');
-                write_value(text, member)
+                write_string(text, key);
+                text.push(':');
+                write_value(text, member).map_err(|mut rounded| {
+                    prepend_key(&mut rounded.path, key);
+                    rounded
+                })
             };
             if members.keys().all(|key| is_below_surrogates(key)) {
                 members.iter().try_for_each(&mut write)?;
             } else {
                 let mut sorted: Vec<_> = members.iter().collect();
-                sorted.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+                sorted.sort_by(|(one, _), (other, _)| compare_keys(one, other));
                 sorted.into_iter().try_for_each(&mut write)?;
             }
-            text.push(b'}');
+            text.push('}');
         }
     }
     Ok(())
 }
 
-/// The general serializer escapes strings as RFC 8785 does.
-fn write_string(text: &mut Vec<u8>, string: &str) -> Result<(), CanonicalError> {
-    serde_json::to_writer(text, string).map_err(|source| CanonicalError::Write { source })
+/// Writes a string with the escapes of RFC 8785.
+pub(crate) fn write_string(text: &mut String, string: &str) {
+    text.push('"');
+    let mut rest = string;
+    loop {
+        let (plain, after) = rest.split_at(plain_length(rest.as_bytes()));
+        text.push_str(plain);
+        let mut characters = after.chars();
+        let Some(special) = characters.next() else { break };
+        match special {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\t' => text.push_str("\\t"),
+            '\n' => text.push_str("\\n"),
+            '\u{c}' => text.push_str("\\f"),
+            '\r' => text.push_str("\\r"),
+            control => text.push_str(&format!("\\u{:04x}", u32::from(control))),
+        }
+        rest = characters.as_str();
+    }
+    text.push('"');
+}
+
+/// Writes a number as RFC 8785 does.
+///
+/// # Errors
+///
+/// Fails for an integer whose digits would change.
+pub(crate) fn write_number(text: &mut String, number: &Number) -> Result<(), RoundedInteger> {
+    let digits = number.to_string();
+    let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    if let Some(..=MAX_SAFE_INTEGER) = magnitude {
+        text.push_str(&digits);
+        return Ok(());
+    }
+    // Digits are compared, not values: 2^63 is exactly a float, and yet RFC 8785 writes it as 9223372036854776000, which
+    // reads back as another integer.
+    match serde_json_canonicalizer::to_string(number) {
+        Ok(canonical) if magnitude.is_none() || canonical == digits => {
+            text.push_str(&canonical);
+            Ok(())
+        }
+        _ => Err(RoundedInteger { path: String::new(), number: digits }),
+    }
+}
+
+/// Compares two keys by their UTF-16 units, as RFC 8785 orders them.
+pub(crate) fn compare_keys(one: &str, other: &str) -> Ordering {
+    if is_below_surrogates(one) && is_below_surrogates(other) {
+        one.cmp(other)
+    } else {
+        one.encode_utf16().cmp(other.encode_utf16())
+    }
 }
 
 /// Tells whether a key sorts by its UTF-8 bytes, as maps have it, like it does by its UTF-16 units, as RFC 8785 wants:
@@ -118,52 +159,6 @@ fn write_string(text: &mut Vec<u8>, string: &str) -> Result<(), CanonicalError> 
 fn is_below_surrogates(key: &str) -> bool {
     // U+E000 and all after it begin with 0xEE or more.
     key.bytes().all(|byte| byte < 0xEE)
-}
-
-struct RoundedInteger {
-    path: String,
-    number: String,
-}
-
-fn find_rounded_integer(value: &Value) -> Result<Option<RoundedInteger>, CanonicalError> {
-    match value {
-        Value::Number(number) if is_rounded_integer(number)? => {
-            Ok(Some(RoundedInteger { path: String::new(), number: number.to_string() }))
-        }
-        Value::Array(elements) => {
-            for (index, element) in elements.iter().enumerate() {
-                if let Some(mut found) = find_rounded_integer(element)? {
-                    prepend_index(&mut found.path, index);
-                    return Ok(Some(found));
-                }
-            }
-            Ok(None)
-        }
-        Value::Object(members) => {
-            for (key, member) in members {
-                if let Some(mut found) = find_rounded_integer(member)? {
-                    prepend_key(&mut found.path, key);
-                    return Ok(Some(found));
-                }
-            }
-            Ok(None)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(None),
-    }
-}
-
-/// Compares digits, not values: 2^63 is exactly a float, and yet RFC 8785 writes it as
-/// 9223372036854776000, which reads back as another integer.
-fn is_rounded_integer(number: &Number) -> Result<bool, CanonicalError> {
-    let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-    match magnitude {
-        None | Some(..=MAX_SAFE_INTEGER) => Ok(false),
-        Some(_) => Ok(write_canonical(number)? != number.to_string()),
-    }
-}
-
-fn write_canonical(value: &impl Serialize) -> Result<String, CanonicalError> {
-    serde_json_canonicalizer::to_string(value).map_err(|source| CanonicalError::Write { source })
 }
 
 fn at_path(path: &str) -> String {
@@ -300,10 +295,14 @@ impl Canonical {
     /// # Errors
     ///
     /// Fails as [`canonicalize`] does.
-    pub fn of(value: &Value) -> Result<Self, CanonicalError> {
-        let text = canonicalize(value)?;
+    pub fn of(value: &Value) -> Result<Self, RoundedInteger> {
+        canonicalize(value).map(Self::of_text)
+    }
+
+    /// Hashes a text that is canonical.
+    pub(crate) fn of_text(text: String) -> Self {
         let hash = Sha256Hash::of(text.as_bytes());
-        Ok(Self { text, hash })
+        Self { text, hash }
     }
 
     /// Gives the canonical text.

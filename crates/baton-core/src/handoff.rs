@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use crate::actor::ActorKeyId;
-use crate::canonical::{Canonical, CanonicalError, Sha256Hash};
+use crate::canonical::{Canonical, Sha256Hash};
 use crate::error::{ErrorCode, Fault};
 use crate::id::{HandoffId, SessionId};
 use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
@@ -130,10 +130,8 @@ impl HandoffDraft {
             .map(|name| name.parse())
             .transpose()
             .map_err(|error| Fault::invalid(&join(place, "to_agent"), error))?;
-        let payload = Canonical::of(&Value::Object(document)).map_err(|error| match &error {
-            CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(&join(place, path), &error),
-            _ => Fault::invalid(place, "cannot be written as canonical JSON").caused_by(error),
-        })?;
+        let payload = Canonical::of(&Value::Object(document))
+            .map_err(|rounded| Fault::invalid(&join(place, &rounded.path), &rounded))?;
         if payload.size_bytes() > MAX_PAYLOAD_BYTES {
             return Err(too_large(payload.size_bytes()));
         }

@@ -1,18 +1,26 @@
-//! Strict reading of JSON text into [`serde_json::Value`].
+//! Strict reading of JSON text, into [`serde_json::Value`] or straight into canonical text.
 //!
 //! Owns the grammar, the nesting limit and the position of every failure. It is stricter than
 //! `serde_json`: a duplicate key, nesting beyond [`MAX_DEPTH`] and an integer that a 64-bit float
 //! would change are errors, because each of them lets two readers see two different documents.
 //! It does not own canonical form (see `canonical`), size limits, or what the members mean.
 
+mod canonical_text;
 mod error;
+mod object_text;
+mod sink;
 
-use serde_json::map::Entry;
-use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 
+use serde_json::{Number, Value};
+
+use canonical_text::CanonicalSink;
 use error::shorten;
 pub use error::{JsonError, JsonErrorKind};
 pub(crate) use error::{prepend_index, prepend_key};
+pub use object_text::indent;
+pub(crate) use object_text::{add_member, find_member, remove_member};
+use sink::{Scalar, Sink, TreeSink};
 
 /// The deepest nesting of arrays and objects that [`read_strict`] accepts.
 pub const MAX_DEPTH: usize = 64;
@@ -39,7 +47,38 @@ pub fn read_strict(bytes: &[u8]) -> Result<Value, JsonError> {
 ///
 /// As for [`read_strict`].
 pub fn read_strict_within(bytes: &[u8], max_depth: usize) -> Result<Value, JsonError> {
-    Reader { bytes, position: 0, max_depth }.read_document().map_err(|failure| failure.locate(bytes))
+    let mut reader = Reader { bytes, position: 0, max_depth };
+    reader.read_document(&mut TreeSink::default()).map_err(|failure| failure.locate(bytes))
+}
+
+/// Reads like [`read_strict`] and writes the document as canonical JSON (RFC 8785) without building a tree of it, which
+/// would take many times the memory of the text. Returns `None` for a document that is not an object.
+///
+/// # Errors
+///
+/// As for [`read_strict`], and for every integer whose digits RFC 8785 would change.
+pub(crate) fn read_canonical_object(bytes: &[u8]) -> Result<Option<String>, JsonError> {
+    let mut reader = Reader { bytes, position: 0, max_depth: MAX_DEPTH };
+    let mut sink = CanonicalSink::with_capacity(bytes.len());
+    reader.read_document(&mut sink).map_err(|failure| failure.locate(bytes))?;
+    Ok(Some(sink.into_text()).filter(|text| text.starts_with('{')))
+}
+
+/// Reads like [`read_strict`], except that the member `name` of the document, if it is an object, is written as canonical
+/// JSON, as [`read_canonical_object`] does.
+///
+/// # Errors
+///
+/// As for [`read_canonical_object`].
+pub fn read_with_canonical_member(bytes: &[u8], name: &str) -> Result<(Value, Option<String>), JsonError> {
+    let mut reader = Reader { bytes, position: 0, max_depth: MAX_DEPTH };
+    let mut sink = TreeSink::with_canonical_member(name, bytes.len());
+    let mut value = reader.read_document(&mut sink).map_err(|failure| failure.locate(bytes))?;
+    let text = sink.into_canonical_text();
+    if let (Value::Object(members), true) = (&mut value, text.is_some()) {
+        members.remove(name);
+    }
+    Ok((value, text))
 }
 
 /// A failure whose offset has not been turned into line and column yet.
@@ -83,7 +122,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn read_document(&mut self) -> Result<Value, Failure> {
+    fn read_document<S: Sink>(&mut self, sink: &mut S) -> Result<S::Value, Failure> {
         if self.bytes.starts_with(b"\xEF\xBB\xBF") {
             return Err(self.expected("a document without a byte order mark"));
         }
@@ -91,7 +130,7 @@ impl<'a> Reader<'a> {
         if self.position == self.bytes.len() {
             return Err(self.fail(JsonErrorKind::Empty));
         }
-        let value = self.read_value(0)?;
+        let value = self.read_value(sink, 0)?;
         self.skip_whitespace();
         if self.position < self.bytes.len() {
             return Err(self.fail(JsonErrorKind::TrailingCharacters));
@@ -100,83 +139,89 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the value that starts here, inside `depth` arrays and objects.
-    fn read_value(&mut self, depth: usize) -> Result<Value, Failure> {
-        match self.peek()? {
-            b'{' | b'[' if depth == self.max_depth => Err(self.fail(JsonErrorKind::TooDeep(self.max_depth))),
-            b'{' => self.read_object(depth + 1),
-            b'[' => self.read_array(depth + 1),
-            b'"' => self.read_string().map(Value::String),
-            b'-' | b'0'..=b'9' => self.read_number().map(Value::Number),
-            b't' => self.read_literal("true", Value::Bool(true)),
-            b'f' => self.read_literal("false", Value::Bool(false)),
-            b'n' => self.read_literal("null", Value::Null),
-            _ => Err(self.expected("a value")),
-        }
+    fn read_value<S: Sink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Value, Failure> {
+        let start = self.position;
+        let scalar = match self.peek()? {
+            b'{' | b'[' if depth == self.max_depth => {
+                return Err(self.fail(JsonErrorKind::TooDeep(self.max_depth)));
+            }
+            b'{' => return self.read_object(sink, depth + 1),
+            b'[' => return self.read_array(sink, depth + 1),
+            b'"' => Scalar::String(self.read_string()?),
+            b'-' | b'0'..=b'9' => Scalar::Number(self.read_number()?),
+            b't' => self.read_literal("true", Scalar::Bool(true))?,
+            b'f' => self.read_literal("false", Scalar::Bool(false))?,
+            b'n' => self.read_literal("null", Scalar::Null)?,
+            _ => return Err(self.expected("a value")),
+        };
+        sink.scalar(scalar).map_err(|kind| Failure::new(kind, start))
     }
 
-    fn read_object(&mut self, depth: usize) -> Result<Value, Failure> {
-        let mut members = Map::new();
+    fn read_object<S: Sink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Value, Failure> {
+        let mut object = sink.begin_object();
         self.position += 1;
         self.skip_whitespace();
-        if self.eat(b'}') {
-            return Ok(Value::Object(members));
-        }
-        loop {
+        let mut is_first = true;
+        while !(is_first && self.eat(b'}')) {
             let key_start = self.position;
             if self.peek()? != b'"' {
-                let first = members.is_empty();
-                return Err(self.expected(if first { "a quoted key or '}'" } else { "a quoted key" }));
+                return Err(self.expected(if is_first { "a quoted key or '}'" } else { "a quoted key" }));
             }
-            match members.entry(self.read_string()?) {
-                Entry::Occupied(taken) => {
-                    return Err(Failure::new(JsonErrorKind::DuplicateKey(shorten(taken.key())), key_start));
-                }
-                Entry::Vacant(slot) => {
-                    self.skip_whitespace();
-                    if self.peek()? != b':' {
-                        return Err(self.expected("':'"));
-                    }
-                    self.position += 1;
-                    self.skip_whitespace();
-                    let value = self.read_value(depth).map_err(|failure| failure.under_key(slot.key()))?;
-                    slot.insert(value);
-                }
+            is_first = false;
+            let key = self.read_string()?;
+            sink.begin_member(&mut object, &key, key_start).map_err(|kind| Failure::new(kind, key_start))?;
+            self.skip_whitespace();
+            if self.peek()? != b':' {
+                return Err(self.expected("':'"));
+            }
+            self.position += 1;
+            self.skip_whitespace();
+            if self.peek()? == b'{'
+                && let Some(text) = sink.canonical_member(&mut object, depth, &key)
+            {
+                self.read_value(text, depth).map_err(|failure| failure.under_key(&key))?;
+            } else {
+                let value = self.read_value(sink, depth).map_err(|failure| failure.under_key(&key))?;
+                sink.end_member(&mut object, key, value);
             }
             self.skip_whitespace();
             match self.peek()? {
                 b',' => self.position += 1,
-                b'}' => break,
+                b'}' => {
+                    self.position += 1;
+                    break;
+                }
                 _ => return Err(self.expected("',' or '}'")),
             }
             self.skip_whitespace();
         }
-        self.position += 1;
-        Ok(Value::Object(members))
+        sink.end_object(object).map_err(|(kind, key_start)| Failure::new(kind, key_start))
     }
 
-    fn read_array(&mut self, depth: usize) -> Result<Value, Failure> {
-        let mut elements = Vec::new();
+    fn read_array<S: Sink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Value, Failure> {
+        let mut array = sink.begin_array();
         self.position += 1;
         self.skip_whitespace();
-        if self.eat(b']') {
-            return Ok(Value::Array(elements));
-        }
-        loop {
-            let element = self.read_value(depth).map_err(|failure| failure.under_index(elements.len()))?;
-            elements.push(element);
+        let mut index = 0;
+        while !(index == 0 && self.eat(b']')) {
+            let element = self.read_value(sink, depth).map_err(|failure| failure.under_index(index))?;
+            sink.push(&mut array, element);
+            index += 1;
             self.skip_whitespace();
             match self.peek()? {
                 b',' => self.position += 1,
-                b']' => break,
+                b']' => {
+                    self.position += 1;
+                    break;
+                }
                 _ => return Err(self.expected("',' or ']'")),
             }
             self.skip_whitespace();
         }
-        self.position += 1;
-        Ok(Value::Array(elements))
+        Ok(sink.end_array(array))
     }
 
-    fn read_literal(&mut self, literal: &'static str, value: Value) -> Result<Value, Failure> {
+    fn read_literal(&mut self, literal: &'static str, value: Scalar<'a>) -> Result<Scalar<'a>, Failure> {
         for &byte in literal.as_bytes() {
             if self.peek()? != byte {
                 return Err(self.expected(literal));
@@ -187,11 +232,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a quoted string; copies each run between escapes in one piece.
-    fn read_string(&mut self) -> Result<String, Failure> {
+    fn read_string(&mut self) -> Result<Cow<'a, str>, Failure> {
         self.position += 1;
         let first = self.read_plain_run()?;
         if self.eat(b'"') {
-            return Ok(first.to_owned());
+            return Ok(Cow::Borrowed(first));
         }
         let mut text = String::with_capacity(first.len() + 16);
         text.push_str(first);
@@ -204,7 +249,7 @@ impl<'a> Reader<'a> {
             text.push_str(self.read_plain_run()?);
         }
         self.position += 1;
-        Ok(text)
+        Ok(Cow::Owned(text))
     }
 
     /// Takes everything up to the next quote, backslash, control character or end of the document.
@@ -343,7 +388,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Counts the bytes before the first quote, backslash or control character, eight at a time.
-fn plain_length(bytes: &[u8]) -> usize {
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH_BITS: u64 = ONES << 7;
     // Sets the high bit of each byte below `limit` (at most 128). A borrow can also mark bytes after

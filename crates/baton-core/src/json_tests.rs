@@ -197,7 +197,8 @@ fn integers_that_would_round_are_refused() {
         (b"{\"n\": [123456789012345678901]}", rounded("123456789012345678901"), "n[0]", (1, 8)),
         (b"100000000000000000000000", rounded("100000000000000000000000"), "", (1, 1)),
     ]);
-    let message = "integer 18446744073709551617 would be rounded in [0] at line 1 column 2";
+    let message =
+        "integer 18446744073709551617 would be rounded; send it as a string in [0] at line 1 column 2";
     assert_eq!(refusal("[18446744073709551617]").to_string(), message);
 }
 

@@ -28,13 +28,15 @@ mod token;
 mod token_estimate;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
-pub use canonical::{Canonical, CanonicalError, HashError, Sha256Hash, canonicalize};
+pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
 pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};
 pub use id::{CheckpointId, HandoffId, IdError, ObservationId, SessionId, UlidSequence};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
-pub use json::{JsonError, JsonErrorKind, MAX_DEPTH, read_strict, read_strict_within};
+pub use json::{
+    JsonError, JsonErrorKind, MAX_DEPTH, indent, read_strict, read_strict_within, read_with_canonical_member,
+};
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_sound_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::canonical::{Canonical, CanonicalError};
+use crate::canonical::Canonical;
 use crate::error::{ErrorCode, Fault};
 use crate::text::require_plain_text;
 
@@ -12,10 +12,8 @@ pub const MAX_META_BYTES: usize = 256 * 1024;
 /// Refuses a `meta` that is too large, holds control characters, or integers that would be rounded.
 pub fn require_sound_meta(meta: &Map<String, Value>) -> Result<(), Fault> {
     require_plain_text("meta", meta)?;
-    let canonical = Canonical::of(&Value::Object(meta.clone())).map_err(|error| match &error {
-        CanonicalError::IntegerWouldRound { path, .. } => Fault::invalid(&format!("meta.{path}"), &error),
-        CanonicalError::Write { .. } => Fault::invalid("meta", &error),
-    })?;
+    let canonical = Canonical::of(&Value::Object(meta.clone()))
+        .map_err(|rounded| Fault::invalid(&format!("meta.{}", rounded.path), &rounded))?;
     let actual = canonical.size_bytes();
     if actual <= MAX_META_BYTES {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict};
+use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict, read_with_canonical_member};
 use serde_json::{Map, Value};
 
 /// What a query says in words and a parameter is not.
@@ -32,17 +32,34 @@ pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
 }
 
 /// Reads a JSON body.
-pub(crate) fn from_body(body: &[u8]) -> Result<Map<String, Value>, Fault> {
-    let value = read_strict(body).map_err(|error| {
+///
+/// The member `context_param`, if it is an object, is returned as canonical text instead of a tree.
+pub(crate) fn from_body(
+    body: &[u8],
+    context_param: Option<&str>,
+) -> Result<(Map<String, Value>, Option<String>), Fault> {
+    let read = match context_param {
+        Some(name) => read_with_canonical_member(body, name),
+        None => read_strict(body).map(|value| (value, None)),
+    };
+    let (value, context) = read.map_err(|error| {
         let hint = match error.kind {
             JsonErrorKind::Empty => "send a JSON object as the body",
             _ => "send one strict JSON object: no duplicate keys, no nesting over 64, nothing after it",
         };
-        let details = serde_json::json!({ "line": error.line, "column": error.column, "path": error.path });
-        Fault::new(ErrorCode::InvalidJson, error.to_string()).hint(hint).details(details)
+        match (&error.kind, context_param) {
+            (JsonErrorKind::IntegerWouldRound(_), Some(name)) if error.path.starts_with(name) => {
+                Fault::invalid(&error.path, &error.kind)
+            }
+            _ => {
+                let details =
+                    serde_json::json!({ "line": error.line, "column": error.column, "path": error.path });
+                Fault::new(ErrorCode::InvalidJson, error.to_string()).hint(hint).details(details)
+            }
+        }
     })?;
     match value {
-        Value::Object(map) => Ok(map),
+        Value::Object(map) => Ok((map, context)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             Err(Fault::new(ErrorCode::InvalidRequest, "the body must be a JSON object"))
         }

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::Agent;
 
+/// The largest answer that is read: a context of 16 MiB and what stands around it.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The relay key of servers that tests start.
 pub const RELAY_KEY: &str = "test-relay-key-0123456789";
 
@@ -361,7 +364,7 @@ impl ServerProcess {
             .iter()
             .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
-        let text = response.body_mut().read_to_string()?;
+        let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string()?;
         Ok(Answer { status: response.status().as_u16(), headers, text })
     }
 

@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ENQUEUED_AT_ONCE: u32 = 100;
 /// How many workers are killed, and how many stopped, in every run at the least.
 const ENOUGH: u32 = 3;
+/// How many times as many jobs a run may do until a job was claimed twice.
+const MAX_JOBS_FACTOR: u32 = 4;
 
 /// How many jobs a run does: `BATON_CRASH_JOBS`, or `default`.
 pub fn jobs(default: u32) -> u32 {
@@ -45,7 +47,8 @@ pub struct Tally {
     pub claimed_again: u64,
 }
 
-/// Runs workers, one for each command that `worker` gives, until all jobs are done, and checks what is there.
+/// Runs workers, one for each command that `worker` gives, until all jobs are done, and checks what is there. When no job
+/// was claimed twice by then, more jobs are added, up to [`MAX_JOBS_FACTOR`] times as many.
 ///
 /// # Panics
 ///
@@ -63,6 +66,7 @@ pub fn run(
     let mut tally = Tally::default();
     let (session, mut parts) = (session_id(), 0);
     let (mut done, mut since) = (0, Instant::now());
+    let (mut jobs, max_jobs) = (jobs, jobs * MAX_JOBS_FACTOR);
     while done < u64::from(jobs) {
         // However quick the machine is, the last jobs come after some trouble of each kind.
         let trouble_enough = parts.min(ENOUGH);
@@ -88,6 +92,9 @@ pub fn run(
             (done, since) = (stats.done, Instant::now());
         }
         assert!(since.elapsed() < PATIENCE, "nothing gets done any more: {stats:?}");
+        if done == u64::from(jobs) && jobs < max_jobs && verify(&watched, jobs) == 0 {
+            jobs += ENQUEUED_AT_ONCE;
+        }
     }
     // Those that were late must not do anything now either: they are woken, and then asked to stop.
     for member in team {

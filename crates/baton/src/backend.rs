@@ -4,22 +4,25 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_app::observation::{Hook, Intake, LargeOutput, Report};
+use baton_app::observation::{Hook, Intake, Report};
 use baton_app::{
-    App, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock, SystemEntropy,
-    operation,
+    App, Attachment, Call, Clock, Face, KeyUse, Operation, Reply, RequestLog, Settings, SystemClock,
+    SystemEntropy, operation,
 };
+use baton_core::checkpoint::SavedContext;
 use baton_core::{Actor, ErrorCode, HeartbeatPolicy, IdempotencyKey, Liveness};
 use baton_server::{Route, Verb, routes};
 use baton_store::{LockTimeout, PostgresTimeouts, Store, StoreConfig, StoreError, Threads};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use ureq::{Agent, SendBody};
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::output::{Answer, Failure, note, warn};
+use crate::output::{Answer, Data, Failure, note, warn};
 use crate::{checkpoints, observations};
 
 /// Opens the store and puts the application on it.
@@ -216,24 +219,36 @@ impl Backend {
         params: &impl Serialize,
         key: Option<&str>,
     ) -> Result<(O::Output, Value), Failure> {
-        let unreadable = |error: serde_json::Error| {
-            Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
-        };
+        let body = self.request::<O>(params, None, key)?;
+        Ok((read_answer(&body)?, read_answer(&body)?))
+    }
+
+    /// Calls an operation, with a context beside its parameters if it has one, and returns the body of the answer.
+    fn request<O: Operation>(
+        &self,
+        params: &impl Serialize,
+        context: Option<SavedContext>,
+        key: Option<&str>,
+    ) -> Result<String, Failure> {
         let mut params = serde_json::to_value(params).map_err(unreadable)?;
         if let Value::Object(map) = &mut params {
             map.retain(|_, value| !value.is_null());
         }
         let key = key.map(IdempotencyKey::parse).transpose()?;
         let reply = match self {
-            Self::Local(app) => call_local::<O>(app, params, key, None)?,
-            Self::Remote(remote) => remote.call::<O>(params, key)?,
+            Self::Local(app) => {
+                let attachment = context.map(|context| Attachment::Context(Arc::new(context)));
+                call_local::<O>(app, params, key, attachment)?
+            }
+            Self::Remote(remote) => {
+                let body = context.map(|context| with_context(&params, O::CONTEXT_PARAM, &context));
+                remote.send::<O>(params, key, body)?
+            }
         };
         if reply.status != 200 {
             return Err(Failure::from_body(reply.error, &reply.body));
         }
-        let data: Value = serde_json::from_str(&reply.body).map_err(unreadable)?;
-        let output = serde_json::from_value(data.clone()).map_err(unreadable)?;
-        Ok((output, data))
+        Ok(reply.body)
     }
 
     /// Passes a report on, and gives the answer unread.
@@ -246,7 +261,10 @@ impl Backend {
         let key = key.map(IdempotencyKey::parse).transpose()?;
         let params = Value::Object(report.fields.clone());
         let reply = match self {
-            Self::Local(app) => call_local::<Hook>(app, params, key, report.output.clone())?,
+            Self::Local(app) => {
+                let output = report.output.clone().map(Attachment::Output);
+                call_local::<Hook>(app, params, key, output)?
+            }
             Self::Remote(remote) if report.output.is_some() => {
                 remote.send::<Hook>(params, key, Some(intake.document(report)?))?
             }
@@ -255,9 +273,7 @@ impl Backend {
         if reply.status != 200 {
             return Err(Failure::from_body(reply.error, &reply.body));
         }
-        serde_json::from_str(&reply.body).map_err(|error| {
-            Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
-        })
+        read_answer(&reply.body)
     }
 
     /// Calls an operation and makes an answer of its output.
@@ -270,6 +286,38 @@ impl Backend {
         let (output, data) = self.call::<O>(params, key)?;
         Ok(Answer::new(data, describe(&output)))
     }
+
+    /// Calls an operation that takes or returns a context, without building a tree of the context.
+    pub(crate) fn answer_with_context<O: Operation>(
+        &self,
+        params: &impl Serialize,
+        context: Option<SavedContext>,
+        key: Option<&str>,
+        describe: impl FnOnce(&O::Output) -> String,
+    ) -> Result<Answer, Failure> {
+        let body = self.request::<O>(params, context, key)?;
+        let output = read_answer(&body)?;
+        let text = describe(&output);
+        let data = Data::Text(RawValue::from_string(body).map_err(unreadable)?);
+        Ok(Answer { data, ..Answer::new(Value::Null, text) })
+    }
+}
+
+/// Builds a request body of parameters and a context.
+fn with_context(params: &Value, name: Option<&str>, context: &SavedContext) -> Box<dyn Read + Send> {
+    let fields = params.to_string();
+    let rest = fields.strip_prefix('{').unwrap_or(&fields);
+    let comma = if rest == "}" { "" } else { "," };
+    let body = format!("{{\"{}\":{}{comma}{rest}", name.unwrap_or_default(), context.to_sent_text());
+    Box::new(std::io::Cursor::new(body))
+}
+
+fn read_answer<T: DeserializeOwned>(body: &str) -> Result<T, Failure> {
+    serde_json::from_str(body).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(Exit::Failure, "internal", format!("cannot read the answer: {error}"))
 }
 
 struct Received {
@@ -282,7 +330,7 @@ fn call_local<O: Operation>(
     app: &App,
     params: Value,
     key: Option<IdempotencyKey>,
-    attachment: Option<LargeOutput>,
+    attachment: Option<Attachment>,
 ) -> Result<Received, Failure> {
     let correlation_id = app.correlation_id()?;
     let idempotency_key = match key {
@@ -364,8 +412,8 @@ impl Remote {
         let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string();
         let body = body.map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();
-        let code = serde_json::from_str::<Value>(&body).ok();
-        let error = code.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));
+        let refusal = (status != 200).then(|| serde_json::from_str::<Value>(&body).ok()).flatten();
+        let error = refusal.and_then(|body| ErrorCode::from_wire(body["error"].as_str()?));
         Ok(Received { status, error, body })
     }
 

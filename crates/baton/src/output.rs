@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::ops::Index;
 
 use baton_core::observation::visible;
 use baton_core::{ErrorCode, Fault};
 use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::config::ConfigError;
 use crate::exit::Exit;
@@ -86,16 +88,39 @@ impl From<ConfigError> for Failure {
 /// What a verb answers: data for machines, the same as text for people.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) data: Value,
+    pub(crate) data: Data,
     pub(crate) text: String,
     pub(crate) exit: Exit,
     /// Prints the field `next` on standard error, for verbs whose standard output is read by other programs.
     pub(crate) next_on_stderr: bool,
 }
 
+/// The data of an answer.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Data {
+    /// As a tree.
+    Tree(Value),
+    /// As JSON text, which may be large.
+    Text(Box<RawValue>),
+}
+
+impl Index<&str> for Data {
+    type Output = Value;
+
+    /// Returns a member of a tree.
+    fn index(&self, name: &str) -> &Value {
+        const NONE: &Value = &Value::Null;
+        match self {
+            Self::Tree(value) => value.get(name).unwrap_or(NONE),
+            Self::Text(_) => NONE,
+        }
+    }
+}
+
 impl Answer {
     pub(crate) const fn new(data: Value, text: String) -> Self {
-        Self { data, text, exit: Exit::Ok, next_on_stderr: false }
+        Self { data: Data::Tree(data), text, exit: Exit::Ok, next_on_stderr: false }
     }
 
     pub(crate) fn with_next_on_stderr(mut self) -> Self {
@@ -109,7 +134,7 @@ impl Answer {
     }
 
     fn is_silent(&self) -> bool {
-        self.data.is_null() && self.text.is_empty()
+        matches!(self.data, Data::Tree(Value::Null)) && self.text.is_empty()
     }
 }
 
@@ -117,12 +142,8 @@ impl Answer {
 pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
     let (text, exit) = match (format, &outcome) {
         (_, Ok(answer)) if answer.is_silent() => return answer.exit,
-        (Format::Json, Ok(answer)) => {
-            (json!({ "success": true, "data": answer.data, "error": null }).to_string(), answer.exit)
-        }
-        (Format::Json, Err(failure)) => {
-            (json!({ "success": false, "data": null, "error": failure }).to_string(), failure.exit)
-        }
+        (Format::Json, Ok(answer)) => (document(Some(&answer.data), None), answer.exit),
+        (Format::Json, Err(failure)) => (document(None, Some(failure)), failure.exit),
         (Format::Human, Ok(answer)) => (for_reader(&answer.text).into_owned(), answer.exit),
         (Format::Human, Err(failure)) => {
             complain(&failure.message, failure.hint.as_deref());
@@ -137,6 +158,18 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
         note(&format!("next: {next}"));
     }
     exit
+}
+
+/// Writes the JSON document of an outcome.
+fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        data: Option<&'a Data>,
+        error: Option<&'a Failure>,
+        success: bool,
+    }
+    let document = Document { data, error, success: error.is_none() };
+    serde_json::to_string(&document).unwrap_or_default()
 }
 
 /// A text as whoever reads it gets it: a terminal shows, and does not obey, what a tool or a file put into it; a pipe or file

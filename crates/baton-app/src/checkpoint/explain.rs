@@ -7,7 +7,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read, workflow};
+use super::find::{Wanted, find, read_tree, workflow};
 use crate::operation::{Context, Effect, Operation};
 
 /// How many keys an answer explains.
@@ -69,16 +69,16 @@ impl Operation for ExplainContext {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
         let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
-        let stored = read(context, tx, &checkpoint)?;
+        let stored = read_tree(context, tx, &checkpoint)?;
         let critical_keys = workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys;
         let only = params.context_key.as_deref().map(|key| {
-            find_key(stored.as_map(), key).ok_or_else(|| {
+            find_key(&stored, key).ok_or_else(|| {
                 Fault::new(ErrorCode::NotFound, format!("checkpoint {} has no key `{key}`", checkpoint.id))
                     .hint("leave contextKey out to see every key")
             })
         });
         let only = only.transpose()?;
-        let classified = context.settings.checkpoints.classifier.classify(stored.as_map(), &critical_keys);
+        let classified = context.settings.checkpoints.classifier.classify(&stored, &critical_keys);
         let is_wanted = |path: &str| {
             only.as_deref().is_none_or(|only| {
                 path.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use baton_core::checkpoint::{
-    Checkpoint, CheckpointRef, CheckpointStatus, PersistableContext, Workflow, WorkflowId,
-    restore_from_persistence,
+    Checkpoint, CheckpointRef, CheckpointStatus, ContextText, Workflow, WorkflowId,
 };
 use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::{StoreError, Tx};
@@ -119,11 +118,11 @@ pub(super) fn read(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     checkpoint: &Checkpoint,
-) -> Result<PersistableContext, Fault> {
+) -> Result<ContextText, Fault> {
     let text = read_context(&context.settings.checkpoints.vault, tx, checkpoint)
         .map_err(|broken| broken_fault(context, tx, checkpoint, broken))?;
-    let read = PersistableContext::read(&text)
-        .map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
+    let read =
+        ContextText::read(text).map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
     if checkpoint.status == CheckpointStatus::Corrupt {
         context.afterwards(Afterthought::Sound(checkpoint.id));
     }
@@ -131,9 +130,14 @@ pub(super) fn read(
     Ok(read)
 }
 
-/// Gives a context to whoever asked for it, with the run-time keys that it had.
-pub(super) fn restored(checkpoint: &Checkpoint, stored: PersistableContext) -> Map<String, Value> {
-    if checkpoint.restores_size { restore_from_persistence(stored).into_inner() } else { stored.into_inner() }
+/// Reads the context of a checkpoint as a tree, and notes that its workflow was used.
+pub(super) fn read_tree(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    checkpoint: &Checkpoint,
+) -> Result<Map<String, Value>, Fault> {
+    let text = read(context, tx, checkpoint)?;
+    text.to_map().map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))
 }
 
 fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<(), Fault> {

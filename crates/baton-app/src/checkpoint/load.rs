@@ -1,16 +1,16 @@
 //! `checkpoint.load`: give a saved context back, whole or as a view within a budget.
 
 use baton_core::checkpoint::{
-    Budget, Checkpoint, CheckpointRef, Level, Omission, Overflow, PersistableContext, Unlisted, View,
-    ViewOptions, WorkflowId,
+    Budget, Checkpoint, CheckpointRef, ContextText, Level, Omission, Overflow, Unlisted, View, ViewOptions,
+    WorkflowId,
 };
 use baton_core::{CheckpointId, Fault, Venture};
 use baton_store::{SpillFolder, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::find::{Wanted, corrupt_without_store, find, read, restored, venture_of, workflow};
+use super::find::{Wanted, corrupt_without_store, find, read, venture_of, workflow};
 use super::view::CheckpointMetadata;
 use super::waiting::{Waiting, read_waiting};
 use crate::operation::{Context, Effect, Operation};
@@ -56,7 +56,7 @@ pub struct LoadCheckpointOutput {
     /// Its workflow.
     pub session_id: WorkflowId,
     /// The context, or what the budget leaves of it.
-    pub context: Map<String, Value>,
+    pub context: ContextText,
     /// What else is known of the checkpoint.
     pub metadata: CheckpointMetadata,
     /// What a budget did to the context; null when all of it is shown.
@@ -159,7 +159,7 @@ fn load_waiting(
     let waiting = Waiting::read(context)?;
     let Some(entry) = waiting.find(context, &venture, wanted) else { return Ok(None) };
     let text = read_waiting(vault, entry)?;
-    let stored = PersistableContext::read(&text)
+    let stored = ContextText::read(text)
         .map_err(|error| corrupt_without_store(&entry.checkpoint, &error.to_string()))?;
     let found = shown(context, params, entry.checkpoint.clone(), stored, &[])?;
     Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))
@@ -170,16 +170,20 @@ fn shown(
     context: &Context<'_>,
     params: &LoadCheckpointParams,
     checkpoint: Checkpoint,
-    stored: PersistableContext,
+    stored: ContextText,
     marked: &[String],
 ) -> Result<LoadCheckpointOutput, Fault> {
+    let unreadable = |error: serde_json::Error| corrupt_without_store(&checkpoint, &error.to_string());
     let (shown, view) = match params.budget()? {
-        None => (restored(&checkpoint, stored), None),
+        None if checkpoint.restores_size => (stored.restore_size().map_err(unreadable)?, None),
+        None => (stored, None),
         Some(budget) => {
             let classifier = &context.settings.checkpoints.classifier;
             let options =
                 ViewOptions { budget, level: params.level.unwrap_or_default(), shares: classifier.shares() };
-            let view = View::of(&classifier.classify(stored.as_map(), marked), options);
+            let tree = stored.to_map().map_err(unreadable)?;
+            drop(stored);
+            let view = View::of(&classifier.classify(&tree, marked), options);
             let report = ViewReport {
                 budget_bytes: match budget {
                     Budget::Bytes(bytes) => Some(bytes as u64),
@@ -197,7 +201,7 @@ fn shown(
                 unlisted: view.unlisted,
                 overflow: view.overflow,
             };
-            (view.context, Some(report))
+            (ContextText::of(&view.context).map_err(unreadable)?, Some(report))
         }
     };
     Ok(LoadCheckpointOutput {

@@ -7,7 +7,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read, venture_of, workflow_not_found};
+use super::find::{Wanted, find, read_tree, venture_of, workflow_not_found};
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How many keys of a workflow may be marked.
@@ -78,9 +78,9 @@ impl Operation for MarkCritical {
         let found = tx.lock_workflow(&venture, id).map_err(store_fault)?;
         let mut workflow = found.ok_or_else(|| workflow_not_found(id))?;
         let latest = find(context, tx, Some(&venture), Wanted::Latest(id))?;
-        let stored = read(context, tx, &latest)?;
-        let Some(path) = find_key(stored.as_map(), &params.context_key) else {
-            let keys: Vec<&str> = stored.as_map().keys().take(NAMED_KEYS).map(String::as_str).collect();
+        let stored = read_tree(context, tx, &latest)?;
+        let Some(path) = find_key(&stored, &params.context_key) else {
+            let keys: Vec<&str> = stored.keys().take(NAMED_KEYS).map(String::as_str).collect();
             let message = format!(
                 "the latest checkpoint has no key `{}`; it has: {}",
                 params.context_key,

@@ -1,17 +1,19 @@
 //! `checkpoint.save`: keep the context of a workflow.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::checkpoint::{Checkpoint, Labels, SavedContext, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Venture};
 use baton_store::{MAX_FRAME_BYTES, Tx};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::find::venture_of;
 use super::keep::{Kept, NewCheckpoint, Unchanged, keep};
 use super::waiting::Waiting;
+use crate::call::Attachment;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How long a workflow that is not named by its id is gone on with after its last checkpoint.
@@ -26,13 +28,16 @@ pub struct SaveCheckpoint;
 /// What to save, and where.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("required" = ["context"]))]
 pub struct SaveCheckpointParams {
     /// The workflow to save to, by an id of your own choice. Left out, the workflow is found by the `workflowId` of the
     /// context or the name in `metadata`, or made anew.
     #[serde(default)]
     pub session_id: Option<WorkflowId>,
     /// The current workflow context, whole: goals, decisions, plan, progress, findings.
-    pub context: SavedContext,
+    #[serde(default, deserialize_with = "read_context")]
+    #[schemars(with = "SavedContext")]
+    pub context: Option<Arc<SavedContext>>,
     /// What the checkpoint is called; those with a name are never dropped by themselves.
     #[serde(default)]
     pub metadata: Option<Labels>,
@@ -55,9 +60,18 @@ pub struct SaveCheckpointParams {
     pub(crate) checkpoint_id: Option<CheckpointId>,
 }
 
+/// Reads a context that was passed as a tree.
+fn read_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<SavedContext>>, D::Error> {
+    SavedContext::deserialize(deserializer).map(|context| Some(Arc::new(context)))
+}
+
 impl SaveCheckpointParams {
     fn new_id(&self, context: &Context<'_>) -> Result<CheckpointId, Fault> {
         self.checkpoint_id.map_or_else(|| context.checkpoint_id(), Ok)
+    }
+
+    fn context(&self) -> Result<&SavedContext, Fault> {
+        self.context.as_deref().ok_or_else(|| Fault::invalid("context", "is missing"))
     }
 }
 
@@ -100,11 +114,19 @@ impl Operation for SaveCheckpoint {
     const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
     const MEETS_WAITING: bool = true;
     const FREES_SPACE: bool = true;
+    const CONTEXT_PARAM: Option<&'static str> = Some("context");
     type Params = SaveCheckpointParams;
     type Output = SaveCheckpointOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        let bytes = params.context.text().len();
+        params.metadata.as_ref().map_or(Ok(()), Labels::require_few)
+    }
+
+    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
+        if let Some(Attachment::Context(attached)) = context.attachment {
+            params.context = Some(attached.clone());
+        }
+        let bytes = params.context()?.text().len();
         if bytes > MAX_FRAME_BYTES {
             return Err(Fault::new(
                 ErrorCode::PayloadTooLarge,
@@ -113,31 +135,28 @@ impl Operation for SaveCheckpoint {
             .hint("leave out what can be made again (logs, file contents) and keep where to find it")
             .details(json!({ "actual_bytes": bytes, "allowed_bytes": MAX_FRAME_BYTES })));
         }
-        params.metadata.as_ref().map_or(Ok(()), Labels::require_few)
-    }
-
-    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
         params.checkpoint_id = Some(context.checkpoint_id()?);
         Ok(())
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let venture = venture_of(context, params.venture.as_ref())?;
+        let saved = params.context()?;
         let agent = sign_of_life(context, tx, params.agent_session_id)?;
         let workflow_id = workflow_id(context, tx, &venture, params)?;
         let new = NewCheckpoint {
             id: params.new_id(context)?,
             venture,
             workflow_id,
-            workflow_name: workflow_name(params).map(str::to_owned),
+            workflow_name: workflow_name(saved, params).map(str::to_owned),
             repo: params.repo.clone(),
             labels: params.metadata.clone().unwrap_or_default(),
             session_id: params.agent_session_id,
             agent,
             created_at: context.now,
-            context: params.context.text().as_bytes(),
-            context_hash: params.context.hash(),
-            restores_size: params.context.had_size(),
+            context: saved.text().as_bytes(),
+            context_hash: saved.hash(),
+            restores_size: saved.had_size(),
         };
         let kept = keep(
             context,
@@ -199,7 +218,8 @@ fn workflow_id(
     if let Some(id) = &params.session_id {
         return Ok(id.clone());
     }
-    let name = workflow_name(params);
+    let saved = params.context()?;
+    let name = workflow_name(saved, params);
     if let Some(name) = name {
         let since = context.now.minus(CONTINUED_WITHIN);
         let recent = tx.recent_workflow(venture, name, params.repo.as_ref(), since).map_err(store_fault)?;
@@ -207,26 +227,26 @@ fn workflow_id(
             return Ok(recent.id);
         }
     }
-    Ok(WorkflowId::derive(name.unwrap_or_default(), params.context.hash()))
+    Ok(WorkflowId::derive(name.unwrap_or_default(), saved.hash()))
 }
 
-fn workflow_name(params: &SaveCheckpointParams) -> Option<&str> {
+fn workflow_name<'a>(saved: &'a SavedContext, params: &'a SaveCheckpointParams) -> Option<&'a str> {
     let label = params.metadata.as_ref().and_then(|labels| labels.name.as_ref());
-    params.context.workflow_name().or_else(|| label.map(|name| name.as_str()))
+    saved.workflow_name().or_else(|| label.map(|name| name.as_str()))
 }
 
 /// Keeps a context beside the database, which cannot be written.
 fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Checkpoint, Fault> {
     let venture = venture_of(context, params.venture.as_ref())?;
-    let name = workflow_name(params);
+    let saved = params.context()?;
+    let name = workflow_name(saved, params);
     let waiting = Waiting::read(context)?;
     let continued = || {
         let since = context.now.minus(CONTINUED_WITHIN);
         waiting.recent_workflow(&venture, name?, params.repo.as_ref(), since)
     };
-    let derived = || WorkflowId::derive(name.unwrap_or_default(), params.context.hash());
+    let derived = || WorkflowId::derive(name.unwrap_or_default(), saved.hash());
     let workflow_id = params.session_id.clone().or_else(continued).unwrap_or_else(derived);
-    let text = params.context.text().as_bytes();
     waiting.add(
         context,
         NewCheckpoint {
@@ -239,9 +259,9 @@ fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Checkpo
             session_id: params.agent_session_id,
             agent: None,
             created_at: context.now,
-            context: text,
-            context_hash: params.context.hash(),
-            restores_size: params.context.had_size(),
+            context: saved.text().as_bytes(),
+            context_hash: saved.hash(),
+            restores_size: saved.had_size(),
         },
     )
 }

@@ -1,5 +1,7 @@
 //! `pre-compact`: before a chat forgets, what it was about is saved as a checkpoint.
 
+use std::sync::Arc;
+
 use baton_core::checkpoint::{SavedContext, WorkflowId};
 use baton_core::{ErrorCode, Fault, Session, Sha256Hash};
 use baton_store::{ObservationFilter, Page, Tx};
@@ -51,10 +53,11 @@ pub(super) fn checkpoint(
         return Err(Fault::new(ErrorCode::Internal, "the checkpoint could not be put together"));
     };
     fields.retain(|_, value| !is_empty(value));
+    let saved = SavedContext::of(fields)
+        .map_err(|rounded| Fault::new(ErrorCode::InvalidRequest, rounded.to_string()))?;
     let save = SaveCheckpointParams {
         session_id: Some(workflow_of(session)?),
-        context: SavedContext::of(fields)
-            .map_err(|error| Fault::new(ErrorCode::InvalidRequest, error.to_string()))?,
+        context: Some(Arc::new(saved)),
         metadata: None,
         force: None,
         venture: Some(session.tuple.venture.clone()),

@@ -19,6 +19,7 @@ use super::capture::Packed;
 use super::intake::MAX_REPORT_BYTES;
 use super::mend::mend;
 use super::{capture, compact, end};
+use crate::call::Attachment;
 use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
 use crate::session::{StartSessionParams, begin_briefing, find_or_make};
 
@@ -157,8 +158,8 @@ impl Operation for Hook {
     fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
         if params.event == HookEvent::PostToolUse {
             params.packed = Some(match context.attachment {
-                Some(output) => output.packed.clone(),
-                None => Arc::new(capture::pack(context, params)?),
+                Some(Attachment::Output(output)) => output.packed.clone(),
+                _ => Arc::new(capture::pack(context, params)?),
             });
         }
         Ok(())

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::canonical::Sha256Hash;
 use crate::id::CheckpointId;
@@ -93,16 +92,6 @@ impl WorkflowId {
     }
 }
 
-/// Finds what a workflow calls itself: `workflowId` or `workflow_id` of its context, or the name that was given with a
-/// checkpoint.
-pub fn workflow_name<'a>(
-    context: &'a Map<String, Value>,
-    checkpoint_name: Option<&'a str>,
-) -> Option<&'a str> {
-    let named = ["workflowId", "workflow_id"].iter().filter_map(|key| context.get(*key)?.as_str());
-    named.chain(checkpoint_name).find(|name| !name.trim().is_empty())
-}
-
 impl fmt::Display for WorkflowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -174,18 +163,5 @@ mod tests {
         assert_ne!(id, WorkflowId::derive("billing", one));
         let expected = Sha256Hash::of(format!("auth\n{one}").as_bytes()).to_string();
         assert_eq!(id.as_str()["wf-".len()..], expected[..32]);
-    }
-
-    #[test]
-    fn a_workflow_is_named_by_its_context_before_its_checkpoint() {
-        let context = |value: Value| value.as_object().unwrap().clone();
-        let both = context(json!({ "workflowId": "a", "workflow_id": "b" }));
-        assert_eq!(workflow_name(&both, Some("c")), Some("a"));
-        assert_eq!(workflow_name(&context(json!({ "workflow_id": "b" })), Some("c")), Some("b"));
-        assert_eq!(
-            workflow_name(&context(json!({ "workflowId": 7, "workflow_id": " " })), Some("c")),
-            Some("c")
-        );
-        assert_eq!(workflow_name(&Map::new(), None), None);
     }
 }

@@ -5,18 +5,18 @@
 
 mod allot;
 mod condense;
+mod context_text;
 mod diff;
 mod ids;
 mod layout;
-mod runtime;
 mod saved;
 mod series;
 mod stored;
 mod view;
 
+pub use context_text::ContextText;
 pub use diff::{Change, ChangeKind, Diff, DiffLimits};
-pub use ids::{CheckpointRef, WorkflowId, WorkflowIdError, workflow_name};
-pub use runtime::{PersistableContext, RestoredContext, prepare_for_persistence, restore_from_persistence};
+pub use ids::{CheckpointRef, WorkflowId, WorkflowIdError};
 pub use saved::SavedContext;
 pub use series::{Place, SERIES_LENGTH, needed_positions};
 pub use stored::{Checkpoint, CheckpointStatus, Labels, Workflow};

@@ -8,11 +8,18 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::ids::workflow_name;
-use super::runtime::{CONTEXT_SIZE, prepare_for_persistence};
-use crate::canonical::{Canonical, CanonicalError, Sha256Hash};
+use super::context_text::ContextText;
+use crate::canonical::{Canonical, RoundedInteger, Sha256Hash, canonicalize};
+use crate::json::{JsonError, find_member, read_canonical_object, remove_member};
 
-/// A context as it will be stored: without its run-time keys, as canonical JSON, with the hash of that.
+/// Position of a running loop; never stored.
+const CURRENT_LOOP: &str = "_currentLoop";
+/// Size of the context when it was loaded; never stored.
+pub(super) const CONTEXT_SIZE: &str = "_contextSize";
+/// Keys that name the workflow, the first before the second.
+const NAME_KEYS: [&str; 2] = ["workflowId", "workflow_id"];
+
+/// A context as it will be stored: canonical JSON without its run-time keys, and the hash of that.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SavedContext {
     canonical: Canonical,
@@ -21,38 +28,62 @@ pub struct SavedContext {
 }
 
 impl SavedContext {
-    /// Makes one of a context.
+    /// Reads a context from JSON text. Returns `None` when the text is not an object.
     ///
     /// # Errors
     ///
-    /// Fails when the context holds an integer that canonical JSON cannot carry without rounding.
-    pub fn of(context: Map<String, Value>) -> Result<Self, CanonicalError> {
-        let had_size = context.contains_key(CONTEXT_SIZE);
-        let stored = prepare_for_persistence(context).into_inner();
-        let workflow_name = workflow_name(&stored, None).map(str::to_owned);
-        let canonical = Canonical::of(&Value::Object(stored))?;
-        Ok(Self { canonical, workflow_name, had_size })
+    /// Fails for text that is not strict JSON, and for an integer that canonical JSON would round.
+    pub fn read(bytes: &[u8]) -> Result<Option<Self>, JsonError> {
+        Ok(read_canonical_object(bytes)?.map(Self::of_canonical))
     }
 
-    /// Gives the canonical text.
+    /// Writes a context as canonical text.
+    ///
+    /// # Errors
+    ///
+    /// Fails for an integer that canonical JSON would round.
+    pub fn of(context: Map<String, Value>) -> Result<Self, RoundedInteger> {
+        canonicalize(&Value::Object(context)).map(Self::of_canonical)
+    }
+
+    /// Takes a context that is canonical JSON already.
+    pub fn of_canonical(mut text: String) -> Self {
+        remove_member(&mut text, CURRENT_LOOP);
+        let had_size = remove_member(&mut text, CONTEXT_SIZE);
+        text.shrink_to_fit();
+        Self { workflow_name: workflow_name(&text), had_size, canonical: Canonical::of_text(text) }
+    }
+
+    /// Returns the canonical text.
     pub fn text(&self) -> &str {
         self.canonical.text()
     }
 
-    /// Gives the hash of the text.
+    /// Returns the hash of the text.
     pub const fn hash(&self) -> Sha256Hash {
         self.canonical.hash()
     }
 
-    /// Gives what the workflow calls itself in this context.
+    /// Returns what the workflow calls itself in this context.
     pub fn workflow_name(&self) -> Option<&str> {
         self.workflow_name.as_deref()
     }
 
-    /// Tells whether the context carried its size, which is then put back when it is loaded.
+    /// Returns true if the context carried its size, which is then put back when it is loaded.
     pub const fn had_size(&self) -> bool {
         self.had_size
     }
+
+    /// Returns the context as text to be saved elsewhere.
+    pub fn to_sent_text(&self) -> Cow<'_, str> {
+        if self.had_size { ContextText::with_size(self.text()).into() } else { self.text().into() }
+    }
+}
+
+/// Finds what a workflow calls itself in its context.
+fn workflow_name(context: &str) -> Option<String> {
+    let named = NAME_KEYS.iter().filter_map(|key| serde_json::from_str(find_member(context, key)?).ok());
+    named.into_iter().find(|name: &String| !name.trim().is_empty())
 }
 
 /// Shows hash and size only: a context stays out of logs.
@@ -64,8 +95,7 @@ impl fmt::Debug for SavedContext {
 
 impl<'de> Deserialize<'de> for SavedContext {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let context = Map::deserialize(deserializer)?;
-        Self::of(context).map_err(D::Error::custom)
+        Self::of(Map::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -86,6 +116,9 @@ impl JsonSchema for SavedContext {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::any_context;
+    use crate::read_strict;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn read(value: Value) -> Result<SavedContext, String> {
@@ -93,31 +126,60 @@ mod tests {
     }
 
     #[test]
-    fn run_time_keys_are_left_out_and_remembered() {
-        let saved = read(json!({ "b": 1, "a": [2], "_currentLoop": 3, "_contextSize": 4 })).unwrap();
-        assert_eq!(saved.text(), r#"{"a":[2],"b":1}"#);
+    fn removes_run_time_keys_at_the_top_only() {
+        let saved = read(json!({ "b": 1, "a": { "_currentLoop": 2 }, "_currentLoop": 3, "_contextSize": 4 }));
+        let saved = saved.unwrap();
+        assert_eq!(saved.text(), r#"{"a":{"_currentLoop":2},"b":1}"#);
         assert!(saved.had_size());
-        let plain = read(json!({ "a": [2], "b": 1 })).unwrap();
+        let plain = read(json!({ "a": { "_currentLoop": 2 }, "b": 1 })).unwrap();
         assert_eq!(plain.hash(), saved.hash());
         assert!(!plain.had_size());
     }
 
     #[test]
-    fn what_the_workflow_calls_itself_is_found() {
-        assert_eq!(read(json!({ "workflowId": "auth" })).unwrap().workflow_name(), Some("auth"));
-        assert_eq!(read(json!({})).unwrap().workflow_name(), None);
+    fn finds_the_name_of_the_workflow() {
+        let name = |context: Value| read(context).unwrap().workflow_name().map(str::to_owned);
+        assert_eq!(name(json!({ "workflowId": "auth", "workflow_id": "b" })).as_deref(), Some("auth"));
+        assert_eq!(name(json!({ "workflowId": 7, "workflow_id": "b" })).as_deref(), Some("b"));
+        assert_eq!(name(json!({ "workflowId": " " })), None);
+        assert_eq!(name(json!({})), None);
     }
 
     #[test]
-    fn only_objects_that_survive_are_taken() {
+    fn refuses_what_is_no_object_or_would_be_rounded() {
         assert!(read(json!([1])).is_err());
         assert!(read(json!(null)).is_err());
+        assert!(SavedContext::read(b"[1]").unwrap().is_none());
         let problem = read(json!({ "a": { "b": [9_007_199_254_740_993_u64] } })).unwrap_err();
         assert!(problem.contains("at a.b[0]") && problem.contains("send it as a string"), "{problem}");
+        let problem = SavedContext::read(br#"{"a":{"b":[9007199254740993]}}"#).unwrap_err().to_string();
+        assert!(problem.contains("in a.b[0]") && problem.contains("send it as a string"), "{problem}");
     }
 
     #[test]
-    fn a_context_stays_out_of_logs() {
+    fn debug_output_does_not_contain_the_context() {
         assert!(!format!("{:?}", read(json!({ "goal": "quiet" })).unwrap()).contains("quiet"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn reads_text_like_a_tree(context in any_context()) {
+            let tree = Value::Object(context);
+            let pretty = serde_json::to_string_pretty(&tree).unwrap();
+            let saved = SavedContext::read(pretty.as_bytes()).unwrap().unwrap();
+            prop_assert_eq!(&saved, &read(tree).unwrap());
+            prop_assert_eq!(canonicalize(&read_strict(saved.text().as_bytes()).unwrap()).unwrap(), saved.text());
+        }
+
+        #[test]
+        fn saving_a_loaded_context_changes_nothing(context in any_context()) {
+            let saved = read(Value::Object(context)).unwrap();
+            let loaded = ContextText::with_size(saved.text());
+            let again = SavedContext::read(loaded.as_bytes()).unwrap().unwrap();
+            prop_assert!(again.had_size());
+            prop_assert_eq!(again.text(), saved.text());
+        }
     }
 }

@@ -52,8 +52,8 @@ pub enum JsonErrorKind {
     /// A number is too large for a 64-bit float.
     #[error("number does not fit a 64-bit float")]
     NumberOutOfRange,
-    /// An integer beyond 64 bits would become a different number; holds its digits.
-    #[error("integer {0} would be rounded")]
+    /// An integer would become a different number; holds its digits.
+    #[error("integer {0} would be rounded; send it as a string")]
     IntegerWouldRound(String),
     /// The document ends too early.
     #[error("unexpected end of the document")]

@@ -4,8 +4,10 @@
 //! entry adds what it says about its value, and is scanned itself.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::JsonSchema;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -31,9 +33,23 @@ pub struct JsonFinding {
 /// Finds the secrets in every string and entry name of `value`, in document order.
 #[must_use]
 pub fn scan_json(value: &Value) -> Vec<JsonFinding> {
-    let mut findings = Vec::new();
-    collect(value, None, &mut String::new(), &mut findings);
+    let (mut path, mut findings) = (String::new(), Vec::new());
+    // A tree can always be walked.
+    let _ = Scan { name: None, path: &mut path, findings: &mut findings }.deserialize(value);
     findings
+}
+
+/// Finds the secrets in JSON text, as [`scan_json`] does in the tree of an entry `name`, without building that tree.
+///
+/// # Errors
+///
+/// Fails when the text is not JSON.
+pub fn scan_json_text(name: &str, text: &str) -> Result<Vec<JsonFinding>, serde_json::Error> {
+    let (mut path, mut findings) = (String::new(), Vec::new());
+    push_key(&mut path, name);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    Scan { name: Some(name), path: &mut path, findings: &mut findings }.deserialize(&mut reader)?;
+    Ok(findings)
 }
 
 /// Replaces the secrets in every string and entry name of `value`, those included that are told by nothing but the name
@@ -50,27 +66,82 @@ fn findings_of(text: &str, name: Option<&str>) -> Vec<Finding> {
     name.map_or_else(|| scan(text), |name| scan_entry(name, text))
 }
 
-fn collect(value: &Value, name: Option<&str>, path: &mut String, findings: &mut Vec<JsonFinding>) {
-    let length = path.len();
-    match value {
-        Value::String(text) => report(text, &findings_of(text, name), path, findings),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                path.push_str(&format!("[{index}]"));
-                // A header's value may be a list, so the items answer to the name of the list.
-                collect(item, name, path, findings);
-                path.truncate(length);
+/// Scans one value: `name` is that of the entry it belongs to.
+struct Scan<'a> {
+    name: Option<&'a str>,
+    path: &'a mut String,
+    findings: &'a mut Vec<JsonFinding>,
+}
+
+/// A key, borrowed where it can be.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> DeserializeSeed<'de> for Scan<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Scan<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        report(text, &findings_of(text, self.name), self.path, self.findings);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { name, path, findings } = self;
+        let length = path.len();
+        for index in 0.. {
+            path.push_str(&format!("[{index}]"));
+            // A header's value may be a list, so the items answer to the name of the list.
+            let item = items.next_element_seed(Scan { name, path, findings })?;
+            path.truncate(length);
+            if item.is_none() {
+                break;
             }
         }
-        Value::Object(entries) => {
-            for (key, item) in entries {
-                report(key, &scan(key), path, findings);
-                push_key(path, key);
-                collect(item, Some(key), path, findings);
-                path.truncate(length);
-            }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let Self { path, findings, .. } = self;
+        let length = path.len();
+        while let Some(Key(key)) = entries.next_key()? {
+            report(&key, &scan(&key), path, findings);
+            push_key(path, &key);
+            entries.next_value_seed(Scan { name: Some(&key), path, findings })?;
+            path.truncate(length);
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 }
 

@@ -9,13 +9,13 @@ use axum::http::header::CONTENT_LENGTH;
 use baton_core::{ErrorCode, Fault};
 use http_body_util::BodyExt;
 use serde_json::json;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 
 /// How much of a rejected body is read, so that the client gets to read the answer.
 pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
-/// How long a body may take to arrive.
+/// How long the server may wait for the parts of a body in total.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a client may pause while it sends a body.
 const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,19 +23,22 @@ const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A body as it arrives.
 pub(super) struct Incoming {
     body: Body,
-    deadline: Instant,
+    /// How much longer to wait for the client. The time that the server takes for a part does not count.
+    time_left: Duration,
 }
 
 impl Incoming {
     pub(super) fn new(body: Body) -> Self {
-        Self { body, deadline: Instant::now() + BODY_TIMEOUT }
+        Self { body, time_left: BODY_TIMEOUT }
     }
 
     /// Waits for the next part. `None` is the end of the body.
     pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
-            let deadline = self.deadline.min(Instant::now() + BODY_IDLE_TIMEOUT);
-            match timeout_at(deadline, self.body.frame()).await {
+            let started = Instant::now();
+            let arrived = timeout(self.time_left.min(BODY_IDLE_TIMEOUT), self.body.frame()).await;
+            self.time_left = self.time_left.saturating_sub(started.elapsed());
+            match arrived {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(frame))) => {
                     // A frame without data is a trailer.
@@ -49,16 +52,13 @@ impl Incoming {
         }
     }
 
-    /// Reserves memory for the body, or reads and drops it when there is none. Waiting for memory does not count as time
-    /// that the client took.
+    /// Reserves memory for the body, or reads and drops it when there is none.
     pub(super) async fn reserve(
         &mut self,
         budget: &BodyBudget,
         bytes: usize,
     ) -> Result<Option<Reservation>, Fault> {
-        let started = Instant::now();
         let reservation = budget.reserve(bytes).await;
-        self.deadline += started.elapsed();
         if reservation.is_err() {
             self.discard().await;
         }

@@ -9,9 +9,10 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response};
-use baton_app::observation::{LargeOutput, Report};
+use baton_app::observation::Report;
 use baton_app::token::Authenticator;
-use baton_app::{App, Call, Face, RefusedCall, Reply};
+use baton_app::{App, Attachment, Call, Face, RefusedCall, Reply};
+use baton_core::checkpoint::SavedContext;
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
 use serde_json::{Map, Value};
 
@@ -134,7 +135,7 @@ impl Endpoint {
                 let received = receive_report(intake, &parts.headers, body, &self.shared.budget).await;
                 received.map(|ReceivedReport { report, reservation: reserved }| {
                     let Report { fields, output } = report;
-                    attachment = output;
+                    attachment = output.map(Attachment::Output);
                     reservation = reserved;
                     fields
                 })
@@ -144,7 +145,11 @@ impl Endpoint {
                 let received = read_body(&parts.headers, body, limit, &self.shared.budget).await;
                 received.and_then(|received| {
                     reservation = received.reservation;
-                    from_body(&received.bytes)
+                    let (fields, context) = from_body(&received.bytes, self.route.operation.context_param())?;
+                    drop(received.bytes);
+                    attachment =
+                        context.map(|text| Attachment::Context(Arc::new(SavedContext::of_canonical(text))));
+                    Ok(fields)
                 })
             }
         };
@@ -170,7 +175,7 @@ impl Endpoint {
 struct Accepted {
     idempotency_key: Option<IdempotencyKey>,
     params: Map<String, Value>,
-    attachment: Option<LargeOutput>,
+    attachment: Option<Attachment>,
     reservation: Option<Reservation>,
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_app::observation::{Hook, Report};
-use baton_app::{App, Call, operation};
+use baton_app::{App, Attachment, Call, operation};
 use baton_core::IdempotencyKey;
 use baton_store::Threads;
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub(crate) fn take_in_reports(app: &App, config: &Config) -> TakenIn {
 fn store(app: &App, report: &Report, key: &str) -> Result<(), Failure> {
     let call = Call {
         idempotency_key: Some(IdempotencyKey::parse(key)?),
-        attachment: report.output.clone(),
+        attachment: report.output.clone().map(Attachment::Output),
         ..app.own_call()?
     };
     let reply = app.call_blocking(operation::<Hook>(), call, Value::Object(report.fields.clone()));

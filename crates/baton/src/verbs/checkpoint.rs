@@ -8,8 +8,8 @@ use baton_app::checkpoint::{
     ExplainContextOutput, ListCheckpoints, ListWorkflows, LoadCheckpoint, MarkCritical, SaveCheckpoint,
     SaveCheckpointOutput, SaveStatus, WorkflowView,
 };
-use baton_core::checkpoint::ChangeKind;
-use baton_core::{ErrorCode, read_strict};
+use baton_core::checkpoint::{ChangeKind, SavedContext};
+use baton_core::{ErrorCode, JsonErrorKind, indent};
 use baton_store::MAX_FRAME_BYTES;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -244,14 +244,14 @@ pub(crate) fn run(command: &CheckpointCommand, backend: &Backend) -> Result<Answ
 fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
     let params = json!({
         "sessionId": args.session_id,
-        "context": read_context(args.file.as_deref())?,
         "metadata": { "name": args.name, "tags": args.tags },
         "force": args.force,
         "repo": args.repo.clone().or_else(repository),
         "agentSessionId": args.agent_session,
         "venture": args.venture.venture,
     });
-    backend.answer::<SaveCheckpoint>(&params, args.key.get(), describe_save)
+    let context = read_context(args.file.as_deref())?;
+    backend.answer_with_context::<SaveCheckpoint>(&params, Some(context), args.key.get(), describe_save)
 }
 
 /// The repository of the checkout around the working folder. Saving matters more: without git there is just no name.
@@ -265,7 +265,7 @@ fn repository() -> Option<String> {
 }
 
 /// Reads the context, no more of it than could be saved.
-fn read_context(file: Option<&Path>) -> Result<Value, Failure> {
+fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
     let failed = |error: std::io::Error| {
         let place = file.map_or_else(|| "standard input".into(), |path| path.display().to_string());
         Failure::new(Exit::Failure, "unreadable_input", format!("{place}: {error}"))
@@ -284,10 +284,19 @@ fn read_context(file: Option<&Path>) -> Result<Value, Failure> {
         return Err(Failure::new(Exit::Validation, ErrorCode::PayloadTooLarge.as_str(), message)
             .hint("leave out what can be made again (logs, file contents) and keep where to find it"));
     }
-    read_strict(&bytes).map_err(|error| {
-        Failure::new(Exit::Validation, ErrorCode::InvalidJson.as_str(), format!("the context: {error}"))
+    let invalid = |code: ErrorCode, problem: String| {
+        Failure::new(Exit::Validation, code.as_str(), format!("the context: {problem}"))
             .hint("send one strict JSON object: no duplicate keys, no nesting over 64, nothing after it")
-    })
+    };
+    SavedContext::read(&bytes)
+        .map_err(|error| {
+            let code = match error.kind {
+                JsonErrorKind::IntegerWouldRound(_) => ErrorCode::InvalidRequest,
+                _ => ErrorCode::InvalidJson,
+            };
+            invalid(code, error.to_string())
+        })?
+        .ok_or_else(|| invalid(ErrorCode::InvalidRequest, "must be an object".to_owned()))
 }
 
 fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
@@ -299,7 +308,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
         "level": args.level.and_then(|level| Some(level.to_possible_value()?.get_name().to_owned())),
         "venture": args.venture.venture,
     });
-    backend.answer::<LoadCheckpoint>(&params, None, |output| {
+    backend.answer_with_context::<LoadCheckpoint>(&params, None, None, |output| {
         // The context is the data; what is said about it must not end up in a pipe.
         if let Some(view) = &output.view
             && let Some(more) = &view.more
@@ -316,7 +325,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
                 overflow.critical_bytes, overflow.budget_bytes
             ));
         }
-        serde_json::to_string_pretty(&output.context).unwrap_or_default()
+        indent(output.context.as_str())
     })
 }
 

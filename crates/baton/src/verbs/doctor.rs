@@ -74,9 +74,8 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
     let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
     let exit = if worst == Some(Level::Error) { Exit::Failure } else { Exit::Ok };
-    let mut answer = Answer::new(json!({ "healthy": exit == Exit::Ok, "findings": findings }), text);
-    answer.exit = exit;
-    Ok(answer)
+    let data = json!({ "healthy": exit == Exit::Ok, "findings": findings });
+    Ok(Answer { exit, ..Answer::new(data, text) })
 }
 
 fn describe(finding: &Finding) -> String {

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use baton_testkit::binary::{Home, ServerProcess};
+use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
 fn server() -> (Home, ServerProcess) {
@@ -123,6 +124,18 @@ fn a_refusal_decided_in_the_store_is_replayed_too() {
     assert_eq!((first.status, again.status), (404, 404));
     assert_eq!(first.text, again.text);
     assert_eq!(again.header("x-idempotency-hit"), Some("true"));
+}
+
+#[test]
+fn server_is_not_ready_while_another_process_locks_the_database() {
+    let (home, server) = server();
+    assert_eq!(server.get("/readyz").status, 200);
+    let other = rusqlite::Connection::open(home.data_dir().join("baton.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    wait_until("the server is not ready", || server.get("/readyz").status == 503);
+    assert_eq!((server.get("/healthz").status, server.get("/active?venture=v").status), (200, 200));
+    other.execute_batch("ROLLBACK").unwrap();
+    wait_until("the server is ready again", || server.get("/readyz").status == 200);
 }
 
 #[test]

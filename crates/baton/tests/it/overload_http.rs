@@ -116,6 +116,39 @@ fn peak_memory(pid: u32) -> usize {
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
+/// A context of 16 MB with 500,000 keys, most of them in small objects, which take the most memory as a tree.
+fn context_with_many_keys() -> String {
+    let items: Vec<String> = (0..250_000)
+        .map(|number| format!(r#"{{"path":"crates/module/src/file_number_{number:06}.rs","id":{number}}}"#))
+        .collect();
+    format!(r#"{{"items":[{}],"goal":"g"}}"#, items.join(","))
+}
+
+#[test]
+fn context_with_500_000_keys_needs_less_than_128_mb() {
+    const LIMIT: usize = 128 * MIB;
+    let context = context_with_many_keys();
+    assert!((15_000_000..16 * MIB).contains(&context.len()), "{}", context.len());
+    let home = Home::new(env!("CARGO_BIN_EXE_baton"));
+    let server = home.serve_as(&["--no-worker"], &[]);
+    let body = format!(r#"{{"context":{context},"sessionId":"w"}}"#);
+    let headers = [("content-type", "application/json")];
+    let saved = server.send("POST", "/api/checkpoints", &headers, body.as_bytes());
+    assert_eq!(saved.status, 200, "{}", saved.text);
+    let loaded = server.get("/api/checkpoints/load?sessionId=w");
+    assert_eq!(loaded.json()["context"]["items"][249_999]["id"], 249_999, "{}", loaded.status);
+    let peak = peak_memory(server.id());
+    assert!(peak < LIMIT, "the server held {peak} bytes");
+    drop(server);
+
+    let home = home.with_ulimit(&format!("-d {}", LIMIT / 1024));
+    let saved = home.run_with_input(&["checkpoint", "save", "--session", "cli"], context.as_bytes());
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    let loaded = home.run(&["checkpoint", "load", "--session", "cli"]);
+    assert_eq!(loaded.code, 0, "{}", loaded.stderr);
+    assert!(loaded.stdout.contains("\n      \"id\": 249999,\n"), "{} bytes", loaded.stdout.len());
+}
+
 #[test]
 fn concurrent_large_requests_stay_within_the_memory_budget() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));

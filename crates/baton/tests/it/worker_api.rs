@@ -1,6 +1,7 @@
 //! What a worker answers over its socket: nobody is asked for a key, for only its owner can open it.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use baton_testkit::model_server::Behaviour;
 use baton_testkit::processes::wait_until;
@@ -10,6 +11,16 @@ use crate::workplace::Workplace;
 
 fn fields(object: &Value) -> BTreeSet<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// Waits until no UTC midnight comes within the next minutes: the worker counts by UTC day.
+fn wait_until_midnight_is_far() {
+    const DAY: u64 = 86_400;
+    const MARGIN: u64 = 180;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() % DAY;
+    if now > DAY - MARGIN {
+        std::thread::sleep(Duration::from_secs(DAY - now));
+    }
 }
 
 #[test]
@@ -39,6 +50,7 @@ fn a_worker_tells_how_it_is() {
         assert_eq!((&health["queue_depth"], &health["observations_today"]), (&json!(0), &json!(0)));
         assert_eq!((&health["compressor"], &health["errors"]), (&json!("anthropic"), &json!(0)));
 
+        wait_until_midnight_is_far();
         place.capture(1);
         place.capture(2);
         place.titles_when(2);

@@ -43,7 +43,7 @@ fn server(home: &Home) -> Command {
 
 /// The run was one: everything was done, although workers were killed and others came too late.
 fn went_on(tally: Tally, jobs: u32) {
-    assert_eq!(tally.done, u64::from(jobs), "{tally:?}");
+    assert!(tally.done >= u64::from(jobs), "{tally:?}");
     assert!(tally.kills >= 3 && tally.naps >= 3 && tally.claimed_again > 0, "{tally:?}");
 }
 

@@ -1,0 +1,101 @@
+//! A stored context, as text.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::saved::CONTEXT_SIZE;
+use crate::json::add_member;
+
+/// A context as JSON text. It is passed on as it is: a tree of it would take many times its memory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContextText(Box<RawValue>);
+
+impl ContextText {
+    /// Reads a stored context.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the text is not JSON, which no stored context is.
+    pub fn read(text: Vec<u8>) -> Result<Self, serde_json::Error> {
+        let text = String::from_utf8(text).map_err(serde::de::Error::custom)?;
+        RawValue::from_string(text).map(Self)
+    }
+
+    /// Writes a context.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the serializer does, which it does not for a map.
+    pub fn of(context: &Map<String, Value>) -> Result<Self, serde_json::Error> {
+        to_raw_value(context).map(Self)
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Builds the tree of the context, to look into it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the text is not one JSON object, which no stored context is.
+    pub fn to_map(&self) -> Result<Map<String, Value>, serde_json::Error> {
+        serde_json::from_str(self.as_str())
+    }
+
+    /// Returns the context with `_contextSize`, the bytes of its text.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    pub fn restore_size(self) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(Self::with_size(self.as_str())).map(Self)
+    }
+
+    pub(super) fn with_size(text: &str) -> String {
+        add_member(text, CONTEXT_SIZE, &text.len().to_string())
+    }
+}
+
+impl JsonSchema for ContextText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ContextText".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": true })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_size_is_that_of_the_stored_text() {
+        let text = json!({ "a": "é\n" }).to_string();
+        let restored = ContextText::read(text.clone().into_bytes()).unwrap().restore_size().unwrap();
+        assert_eq!(restored.to_map().unwrap()["_contextSize"], text.len());
+        assert_eq!(
+            ContextText::read(b"{}".to_vec()).unwrap().restore_size().unwrap().as_str(),
+            r#"{"_contextSize":2}"#
+        );
+    }
+
+    #[test]
+    fn refuses_what_is_not_json() {
+        assert!(ContextText::read(b"{".to_vec()).is_err());
+        assert!(ContextText::read(vec![0xff]).is_err());
+    }
+}
