@@ -1,4 +1,4 @@
-//! The command line: what can be said, and who does it.
+//! The command line: its arguments, and the dispatch to the verbs.
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -10,10 +10,10 @@ use crate::verbs;
 use crate::verbs::hook::QuickArgs;
 use crate::{backend::Backend, logging};
 
-/// The version, with the commit it was built from.
+/// Version and the commit that it was built from.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BATON_COMMIT"), ")");
 
-/// Keeps the context of coding agents alive across chats, agents, crashes and machines.
+/// Keep the context of coding agents across chats, agents, crashes and machines
 #[derive(Debug, Parser)]
 #[command(name = "baton", version = VERSION, after_help = exit::HELP, max_term_width = 100)]
 struct Cli {
@@ -23,88 +23,92 @@ struct Cli {
     command: Command,
 }
 
-/// What every verb takes.
+/// Options of every verb.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// Print for people or for machines
+    /// Output format
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
-    /// Use this baton server instead of the local store
+    /// Server to use instead of the local store [default: client.server]
     #[arg(long, value_name = "URL", global = true)]
     server: Option<String>,
-    /// Keep data in this folder
+    /// Data folder [default: data_dir]
     #[arg(long, value_name = "FOLDER", global = true)]
     data_dir: Option<String>,
-    /// Log at this level or filter
+    /// Log level, or a filter such as warn,baton_store=debug [default: log.level]
     #[arg(long, value_name = "LEVEL", global = true)]
     log: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start, keep alive, end and list sessions
+    /// Start, update, end and list sessions
     #[command(subcommand)]
     Session(Box<verbs::session::SessionCommand>),
-    /// Read, list, write and take handoffs
+    /// Create, read, list and acknowledge handoffs
     #[command(subcommand)]
     Handoff(verbs::handoff::HandoffCommand),
-    /// Save, load, list, compare and explain the contexts of workflows
+    /// Save, load, list, compare and explain checkpoints of workflows
     #[command(subcommand)]
     Checkpoint(Box<verbs::checkpoint::CheckpointCommand>),
-    /// Look after the keys that saved contexts are encrypted with
+    /// Show and rotate the keys that encrypt checkpoints
     #[command(subcommand)]
     Key(verbs::key::KeyCommand),
-    /// Hand a task from role to role: what it is about, whose turn it is, what changed
+    /// Pass a task from role to role in one checkout and detect unexpected changes
     #[command(subcommand, after_help = verbs::task::WORKFLOW)]
     Task(verbs::task::TaskCommand),
-    /// Take what an agent's hook sends on standard input
+    /// Record a hook event of an agent, read as JSON from standard input
+    #[command(after_help = verbs::hook::EXAMPLES)]
     Hook(verbs::hook::HookArgs),
-    /// Turn what hooks captured into observations, in the background
-    #[command(subcommand)]
+    /// Run the background worker that creates observations
+    #[command(subcommand, after_help = verbs::worker::EXAMPLES)]
     Worker(verbs::worker::WorkerCommand),
-    /// Look after captured tool uses that wait, failed or are done
+    /// Inspect and manage the capture queue
     #[command(subcommand)]
     Queue(verbs::queue::QueueCommand),
-    /// List and show what tool uses taught
+    /// List and show observations
     #[command(subcommand)]
     Observation(verbs::observation::ObservationCommand),
-    /// Sum up what a session came to, and close it
+    /// Summarize a session and end it
     Summarize(verbs::observation::SummarizeArgs),
-    /// Make, list and revoke credentials of single agents
+    /// Create, list and revoke access tokens
     #[command(subcommand)]
     Token(verbs::token::TokenCommand),
-    /// Give up silent sessions, drop old logs, expired keys and unused checkpoints
+    /// Abandon stale sessions and delete expired records and unused checkpoints
     Cleanup,
-    /// Write every record of the store to one verified file
+    /// Write all records of the store to one verified file
+    #[command(after_help = verbs::archive::BACKUP_EXAMPLES)]
     Backup(verbs::archive::BackupArgs),
-    /// Replace the store with the content of a backup
+    /// Replace the contents of the store with a backup or export
+    #[command(after_help = verbs::archive::RESTORE_EXAMPLES)]
     Restore(verbs::archive::RestoreArgs),
-    /// Write every record of the store as JSON lines
+    /// Write all records of the store as JSON lines
     Export(verbs::archive::ExportArgs),
-    /// Add records to the store
+    /// Import records from a backup or export
     #[command(subcommand)]
     Import(verbs::archive::ImportCommand),
-    /// Serve the HTTP API
+    /// Run the server: HTTP API, MCP over HTTP and background worker
+    #[command(after_help = verbs::serve::EXAMPLES)]
     Serve(verbs::serve::ServeArgs),
-    /// Serve MCP on standard input and output
+    /// Run the MCP server on standard input and output
     Mcp,
-    /// Play a whole relay on a throwaway store
+    /// Run a demonstration on a temporary store
     Demo,
-    /// Say how things stand
+    /// Show the store, the venture and its active sessions
     Status,
-    /// Check the installation and say how to mend what is wrong
+    /// Check the installation and print how to fix each problem
     Doctor(verbs::doctor::DoctorArgs),
     /// Show the configuration
     #[command(subcommand)]
     Config(verbs::config::ConfigCommand),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(verbs::completions::CompletionsArgs),
 }
 
-/// Runs the process.
+/// Parses the command line and runs the verb.
 pub(crate) fn run() -> Exit {
-    // What is not text is left to the parser, which says so.
+    // Arguments that are not UTF-8 are left to clap, which reports them.
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map_while(|word| word.into_string().ok()).collect();
     if arguments.len() + 1 == std::env::args_os().len()
@@ -114,7 +118,7 @@ pub(crate) fn run() -> Exit {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // An agent must not be failed by its hook, whatever is wrong.
+        // A hook always exits with 0, so that an agent never fails because of its hook.
         Err(error) if is_hook_call() && error.exit_code() != 0 => {
             let message = error.render().to_string();
             if let Some(salvaged) = QuickArgs::salvage(arguments.into_iter()) {
@@ -137,7 +141,7 @@ pub(crate) fn run() -> Exit {
 /// Renders help again without the global options, which `baton --help` lists.
 fn short_help(help: clap::Error) -> clap::Error {
     let mut command = Cli::command();
-    // Global options become arguments of every verb here.
+    // `build` copies the global options to every verb.
     command.build();
     let command = command.mut_subcommands(hide_global_options);
     command.try_get_matches_from(std::env::args_os()).err().unwrap_or(help)
@@ -146,13 +150,15 @@ fn short_help(help: clap::Error) -> clap::Error {
 fn hide_global_options(command: clap::Command) -> clap::Command {
     let hide = |argument: clap::Arg| if argument.is_global_set() { argument.hide(true) } else { argument };
     let command = command.mut_args(hide).mut_subcommands(hide_global_options);
-    if command.get_after_help().is_some() {
-        return command;
-    }
-    command.after_help("Global options: see baton --help")
+    let pointer = "Global options: see baton --help";
+    let after_help = match command.get_after_help() {
+        Some(own) => format!("{own}\n\n{pointer}"),
+        None => pointer.to_owned(),
+    };
+    command.after_help(after_help)
 }
 
-/// Runs a hook whose arguments were read by hand; `wrong` tells what was wrong with them.
+/// Runs a hook whose arguments were parsed without clap; `wrong` is the error of the command line, if there was one.
 fn run_hook(quick: QuickArgs, wrong: Option<String>) -> Exit {
     let QuickArgs { hook, data_dir, server, log } = quick;
     let flags = [
@@ -179,7 +185,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Checkpoint(command) => verbs::checkpoint::run(&command, &Backend::open_or_degrade(&config)?),
         Command::Key(command) => verbs::key::run(&command, &config),
         Command::Task(command) => verbs::task::run(command, &config),
-        // Run before there is a configuration that could be wrong.
+        // Handled in `run`, before the configuration is loaded.
         Command::Hook(_) => Ok(Answer::silent()),
         Command::Worker(command) => verbs::worker::run(&command, &config),
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
@@ -201,7 +207,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     }
 }
 
-/// The flags that set something, whichever verb they belong to.
+/// Flags that override a setting.
 fn flags(cli: &Cli) -> Vec<Flag> {
     let Global { server, data_dir, log, .. } = cli.global.clone();
     let listen = match &cli.command {
@@ -219,7 +225,7 @@ fn flags(cli: &Cli) -> Vec<Flag> {
     .collect()
 }
 
-/// Help and version are answers; everything else that does not parse is a usage error, as JSON when that was asked for.
+/// Prints help and version to standard output. Other parse errors are usage errors, printed as JSON with `--format json`.
 fn usage(error: &clap::Error) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -232,17 +238,17 @@ fn usage(error: &clap::Error) -> Exit {
             finish(Format::Json, Err(Failure::new(Exit::Usage, "usage", message).hint("baton --help")))
         }
         _ => {
-            // Where standard error cannot be written to there is nobody to tell.
+            // A failed write to standard error cannot be reported anywhere.
             let _ = error.print();
             Exit::Usage
         }
     }
 }
 
-/// Heading of the options that every verb takes.
+/// Heading of the global options.
 const GLOBAL_HEADING: &str = "\nGlobal options:\n";
 
-/// Removes the options that every verb takes from the help of a verb. The help of `baton` itself has them.
+/// Removes the global options from the help of a verb; `baton --help` lists them.
 fn without_global_options(help: &str) -> String {
     let is_verb = help.lines().any(|line| {
         line.strip_prefix("Usage: baton ")
@@ -260,7 +266,7 @@ fn without_global_options(help: &str) -> String {
     format!("{before}\nGlobal options: see baton --help\n{after}")
 }
 
-/// Whether an agent's hook called: a mistake on its command line must not fail the agent.
+/// Returns true for `baton hook`, even if the rest of the command line is invalid.
 fn is_hook_call() -> bool {
     let read = Cli::command().ignore_errors(true).try_get_matches_from(std::env::args_os());
     read.is_ok_and(|read| read.subcommand_name() == Some("hook"))

@@ -15,13 +15,13 @@ use serde_json::value::RawValue;
 use crate::config::ConfigError;
 use crate::exit::Exit;
 
-/// For whom a verb prints.
+/// Output format of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people
     #[default]
     Human,
-    /// For machines: `{"success", "data", "error"}`.
+    /// JSON object with success, data and error
     Json,
 }
 

@@ -20,64 +20,77 @@ use crate::exit::Exit;
 use crate::output::{Answer, Failure, note, warn};
 use crate::verbs::session::KeyArgs;
 
+const SAVE_EXAMPLES: &str = "\
+Examples:
+  $ echo '{\"goal\":\"Add login\",\"plan\":[\"form\",\"cookie\"]}' | baton checkpoint save --session login
+  $ baton checkpoint save --session login --file context.json --name 'before the refactoring'";
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  $ baton checkpoint load --session login
+  $ baton checkpoint load --session login --max-tokens 4000
+  $ baton checkpoint load ckpt_01M7H6D3C2ZKCKBQ8TJM2W4FA2";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckpointCommand {
-    /// Save a context, read as JSON from standard input or a file
+    /// Save a checkpoint of a context, read as JSON from standard input or a file
+    #[command(after_help = SAVE_EXAMPLES)]
     Save(SaveArgs),
-    /// Load a checkpoint, or the latest of a workflow
+    /// Load a checkpoint, or the latest one of a workflow
+    #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
-    /// List the checkpoints of a workflow, latest first
+    /// List the checkpoints of a workflow, newest first
     List(ListArgs),
-    /// Have a key shown whole in every view of a workflow
+    /// Mark a key as critical, so that it is always loaded in full
     MarkCritical(MarkArgs),
-    /// Compare two checkpoints, or the last two of a workflow
+    /// Compare two checkpoints, or the latest two of a workflow
     Diff(DiffArgs),
-    /// Say which key matters how much, by which rule and why
+    /// Show the layer of each key, with the rule and the reason
     Explain(ExplainArgs),
     /// Delete a checkpoint
     Delete(DeleteArgs),
-    /// List workflows, latest saved first
+    /// List workflows, most recently saved first
     Workflows(WorkflowsArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct VentureArgs {
-    /// The undertaking of the workflow; `session.venture` of the configuration when left out
+    /// Venture of the workflow [default: session.venture]
     #[arg(long)]
     venture: Option<String>,
 }
 
-/// The checkpoint that is meant: its own id, or the latest of a workflow.
+/// Selects a checkpoint by its id, or the latest one of a workflow.
 #[derive(Debug, Args)]
 pub(crate) struct WantedArgs {
-    /// The checkpoint
+    /// Checkpoint id
     checkpoint_id: Option<String>,
-    /// The latest checkpoint of this workflow
+    /// Workflow id; selects its latest checkpoint
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SaveArgs {
-    /// The workflow to save to; found by the context's workflowId or the name, or made anew, when left out
+    /// Workflow id [default: found by workflowId in the context or by --name, else new]
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
-    /// Read the context from this file in place of standard input
+    /// File to read the context from [default: standard input]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What the checkpoint is called; those with a name are never dropped by themselves
+    /// Checkpoint name; named checkpoints are never deleted automatically
     #[arg(long)]
     name: Option<String>,
-    /// A word to find it by; may be given several times
+    /// Tag of the checkpoint (repeatable)
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Save even if nothing changed
+    /// Save even if the context is unchanged
     #[arg(long)]
     force: bool,
-    /// The repository, OWNER/NAME; that of the checkout around the working folder when left out
-    #[arg(long)]
+    /// Repository [default: repository of the current checkout]
+    #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// The agent's own session, `sess_…`, to be noted with the checkpoint
+    /// Session (sess_…) to record with the checkpoint; also counts as its heartbeat
     #[arg(long, value_name = "ID")]
     agent_session: Option<String>,
     #[command(flatten)]
@@ -88,11 +101,11 @@ pub(crate) struct SaveArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LevelArg {
-    /// Long pieces of fewer values
+    /// Longer excerpts of fewer values
     Basic,
-    /// Between the two
+    /// Between basic and aggressive
     Standard,
-    /// Short pieces of as many values as possible
+    /// Shorter excerpts of more values
     Aggressive,
 }
 
@@ -100,13 +113,13 @@ pub(crate) enum LevelArg {
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     wanted: WantedArgs,
-    /// Maximum bytes of context; critical values are shown whole, the rest is condensed
+    /// Maximum bytes of context; critical values are kept in full, others are shortened
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     max_bytes: Option<i64>,
-    /// Maximum model tokens of context and list of omissions
+    /// Maximum model tokens of the context and the list of omissions
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
     max_tokens: Option<i64>,
-    /// How short a value may become before it is left out [default: standard]
+    /// How far values are shortened before they are omitted [default: standard]
     #[arg(long, value_enum)]
     level: Option<LevelArg>,
     #[command(flatten)]
@@ -115,17 +128,17 @@ pub(crate) struct LoadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WindowArgs {
-    /// How many at the most: 1 to 100, 20 when left out
-    #[arg(long, allow_negative_numbers = true)]
+    /// Maximum number of results, 1 to 100 [default: 20]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// How many to skip first
-    #[arg(long, allow_negative_numbers = true)]
+    /// Number of results to skip
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     offset: Option<i64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// The workflow
+    /// Workflow id
     #[arg(long = "session", value_name = "ID")]
     session_id: String,
     #[command(flatten)]
@@ -136,10 +149,10 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MarkArgs {
-    /// The workflow
+    /// Workflow id
     #[arg(long = "session", value_name = "ID")]
     session_id: String,
-    /// The key in the context, or a path such as plan.steps
+    /// Key of the context, or a path such as plan.steps
     context_key: String,
     #[command(flatten)]
     venture: VentureArgs,
@@ -149,11 +162,11 @@ pub(crate) struct MarkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The earlier checkpoint
+    /// Id of the earlier checkpoint
     from: Option<String>,
-    /// The later checkpoint
+    /// Id of the later checkpoint
     to: Option<String>,
-    /// In place of both: the last two checkpoints of this workflow
+    /// Workflow id; compares its latest two checkpoints
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
     #[command(flatten)]
@@ -164,7 +177,7 @@ pub(crate) struct DiffArgs {
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     wanted: WantedArgs,
-    /// Only this key, and what is in it
+    /// Show only this key and the keys below it
     #[arg(long = "key", value_name = "KEY")]
     context_key: Option<String>,
     #[command(flatten)]
@@ -173,16 +186,16 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
-    /// The checkpoint
+    /// Checkpoint id
     checkpoint_id: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowsArgs {
-    /// In this repository
-    #[arg(long)]
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// With this name
+    /// Filter by name
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
@@ -254,7 +267,7 @@ fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
     backend.answer_with_context::<SaveCheckpoint>(&params, Some(context), args.key.get(), describe_save)
 }
 
-/// The repository of the checkout around the working folder. Saving matters more: without git there is just no name.
+/// Returns the repository of the current checkout. A git failure is only a warning: the checkpoint is saved without it.
 fn repository() -> Option<String> {
     repository_here()
         .unwrap_or_else(|fault| {
@@ -264,7 +277,7 @@ fn repository() -> Option<String> {
         .map(|repo| repo.as_str().to_owned())
 }
 
-/// Reads the context, no more of it than could be saved.
+/// Reads the context, up to the largest size that could be saved.
 fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
     let failed = |error: std::io::Error| {
         let place = file.map_or_else(|| "standard input".into(), |path| path.display().to_string());
@@ -272,7 +285,7 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
             .hint("pipe the context in as JSON, or name its file with --file")
     };
     let mut bytes = Vec::new();
-    // Canonical JSON may be shorter than what was written by hand, four times at the most where it is indented.
+    // Canonical JSON can be shorter than the input; this allows for input four times as long, for example indented.
     let limit = 4 * MAX_FRAME_BYTES as u64 + 1;
     let read = match file {
         Some(path) => std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
@@ -309,7 +322,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
         "venture": args.venture.venture,
     });
     backend.answer_with_context::<LoadCheckpoint>(&params, None, None, |output| {
-        // The context is the data; what is said about it must not end up in a pipe.
+        // Standard output is the context alone; notes go to standard error.
         if let Some(view) = &output.view
             && let Some(more) = &view.more
         {

@@ -1,4 +1,4 @@
-//! `baton cleanup`: what `baton serve` does every minute, by hand.
+//! `baton cleanup`: runs the cleanup that `baton serve`, `baton worker` and `baton mcp` run every minute.
 
 use baton_app::maintenance::{Cleanup, CleanupOutput};
 use serde_json::json;

@@ -8,7 +8,7 @@ use crate::output::{Answer, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show every setting, its value and where it comes from
+    /// Show all settings with their values and sources
     Show,
 }
 

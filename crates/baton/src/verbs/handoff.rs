@@ -10,38 +10,45 @@ use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::verbs::session::{HandoffArgs, KeyArgs};
 
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Schema is migrated'
+  $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login form works' \\
+      --to-agent codex-2 --done 'Login form' --next 'Add logout'";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum HandoffCommand {
-    /// Read the latest handoff
+    /// Show the latest handoff
     Latest(FilterArgs),
     /// List handoffs, newest first
     List(ListArgs),
-    /// Show one handoff
+    /// Show a handoff
     Show(ShowArgs),
-    /// Hand something over while the session goes on
+    /// Create a handoff without ending the session
+    #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// Say that you took the work of a handoff
+    /// Acknowledge a handoff
     Ack(AckArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
-    /// Of this undertaking; `session.venture` of the configuration when left out
+    /// Venture to search [default: session.venture]
     #[arg(long)]
     venture: Option<String>,
-    /// In this repository
-    #[arg(long)]
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// In this lane
-    #[arg(long, allow_negative_numbers = true)]
+    /// Filter by track
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     track: Option<i64>,
-    /// On this issue
+    /// Filter by issue number
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
     issue_number: Option<i64>,
-    /// By this agent
+    /// Filter by agent that wrote the handoff
     #[arg(long, value_name = "AGENT")]
     from_agent: Option<String>,
-    /// For this agent
+    /// Filter by agent that should take over
     #[arg(long, value_name = "AGENT")]
     to_agent: Option<String>,
 }
@@ -63,23 +70,23 @@ impl FilterArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// How many at the most
-    #[arg(long, allow_negative_numbers = true)]
+    /// Maximum number of handoffs, 1 to 200 [default: 50]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Where the page before ended
+    /// Continue after the previous page
     #[arg(long)]
     cursor: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The handoff
+    /// Handoff id
     handoff_id: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// The session that hands over
+    /// Session that creates the handoff
     #[arg(long = "session", value_name = "ID")]
     session_id: String,
     #[command(flatten)]
@@ -90,9 +97,9 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AckArgs {
-    /// The handoff
+    /// Handoff id
     handoff_id: String,
-    /// Who took the work; `session.agent` of the configuration when left out
+    /// Agent that acknowledges [default: session.agent]
     #[arg(long)]
     agent: Option<String>,
     #[command(flatten)]
@@ -155,7 +162,7 @@ fn line(handoff: &HandoffView) -> String {
     format!("{}  {}  {}{label}  {first}", handoff.id, handoff.from_agent, handoff.repo)
 }
 
-/// Writes a handoff for people to read.
+/// Formats a handoff as text.
 pub(crate) fn describe(handoff: &HandoffView) -> String {
     let mut lines = vec![line(handoff), format!("written at {}", handoff.created_at)];
     lines.extend(handoff.summary.lines().skip(1).map(|text| format!("  {text}")));

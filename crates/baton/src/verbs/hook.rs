@@ -36,14 +36,21 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 const REPLAY_LIMITS: ReplayLimits =
     ReplayLimits { lock: Duration::from_millis(100), total: Duration::from_secs(2) };
 
+pub(crate) const EXAMPLES: &str = "\
+Always exits with 0; errors go to logs/hook.log in the data folder.
+
+Examples:
+  $ echo '{\"session_id\":\"chat-7\"}' | baton hook session-start --client claude-code
+  $ baton hook post-tool-use --client codex < report.json";
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
-    /// session-start, user-prompt-submit, post-tool-use, pre-compact, stop or session-end
+    /// Event: session-start, user-prompt-submit, post-tool-use, pre-compact, stop or session-end
     pub(crate) event: String,
-    /// The program that the agent runs in: claude-code, codex
+    /// Client program that runs the agent, for example claude-code or codex
     #[arg(long)]
     client: Option<String>,
-    /// Who works; named after the client when left out
+    /// Agent name [default: session.agent, else derived from the client]
     #[arg(long)]
     agent: Option<String>,
 }

@@ -18,15 +18,15 @@ use crate::output::{Answer, Failure, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Say whether contexts are encrypted, with which key, and where it comes from
+    /// Show the encryption mode, the keys and their source
     Status,
-    /// Make a new key and encrypt every stored context with it
+    /// Create a new key and re-encrypt all checkpoints with it
     Rotate(RotateArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RotateArgs {
-    /// Forget the older keys that nothing in this store is encrypted with any more
+    /// Delete old keys that are no longer in use
     #[arg(long)]
     drop_old: bool,
 }
@@ -73,7 +73,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     take_in(config)?;
     let fresh =
         SecretKey::random().map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
-    // Where nothing was ever encrypted the first key is made, in place of a second one.
+    // If nothing was encrypted yet, create the first key.
     let rotated = match keys.source().read() {
         Ok(_) => keys.source().rotate(fresh),
         Err(_) if keys_in_use(config)?.is_empty() => keys.source().mint(fresh),
@@ -83,7 +83,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let (mut resealed, damaged) = reseal_all(config)?;
     let mut dropped = 0;
     if args.drop_old {
-        // Processes that run use the keys that they have for a moment longer. What they saved meanwhile is sealed again.
+        // Running processes cache their keys for a short time. Checkpoints saved with an old key meanwhile are re-encrypted.
         note("waiting for other processes to take up the new key");
         std::thread::sleep(KEYS_USED_FOR + Duration::from_secs(1));
         resealed += reseal_all(config)?.0;
@@ -109,7 +109,7 @@ fn refuse_server(config: &Config) -> Result<(), Failure> {
     Backend::local(config, "looking after keys").map(|_| ())
 }
 
-/// Takes in what waits beside the database: it may be sealed with a key that is about to be forgotten.
+/// Replays spooled checkpoints, which may be encrypted with a key that is about to be deleted.
 fn take_in(config: &Config) -> Result<(), Failure> {
     Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
     let target = store_config(config, Threads::Caller).target();
@@ -125,7 +125,7 @@ fn take_in(config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Encrypts portion after portion. Broken off, it is gone on with by rotating once more; both keys are there.
+/// Re-encrypts all checkpoints in batches. After an interruption both keys exist, and another rotation continues.
 fn reseal_all(config: &Config) -> Result<(u64, Vec<CheckpointId>), Failure> {
     let backend = Backend::local(config, "rotating keys")?;
     let blobs = BlobFolder::at(DataDir::at(&config.data_dir).blobs());
@@ -145,7 +145,7 @@ fn reseal_all(config: &Config) -> Result<(u64, Vec<CheckpointId>), Failure> {
     }
 }
 
-/// Which keys the store needs, and for how many checkpoints.
+/// Returns the ids of the keys in use and the number of checkpoints encrypted with each.
 pub(crate) fn keys_in_use(config: &Config) -> Result<Vec<(String, u64)>, Failure> {
     let store = Store::open(&store_config(config, Threads::Caller)).map_err(|error| store_failure(&error))?;
     let used: Result<_, StoreError> = store.read(|tx| tx.keys_in_use()).wait();

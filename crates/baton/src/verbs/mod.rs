@@ -1,4 +1,4 @@
-//! One file a noun: its arguments, the operation it calls, how its answer reads.
+//! The verbs, one file per noun: the arguments, the operation that is called, and the text that is printed.
 
 pub(crate) mod archive;
 pub(crate) mod checkpoint;

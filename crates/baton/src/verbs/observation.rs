@@ -15,51 +15,51 @@ use crate::output::{Answer, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ObservationCommand {
-    /// List what tool uses taught, newest first
+    /// List observations, newest first
     List(ListArgs),
-    /// Show one observation
+    /// Show an observation
     Show(ShowArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of this undertaking
+    /// Filter by venture [default: all ventures]
     #[arg(long)]
     venture: Option<String>,
-    /// In this repository
-    #[arg(long)]
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// Of this session
+    /// Filter by session
     #[arg(long = "session", value_name = "ID")]
     session_id: Option<String>,
-    /// Of this tool
+    /// Filter by tool, for example Bash or Edit
     #[arg(long)]
     tool: Option<String>,
-    /// That speak of this file: its path, or the end of it from a slash on
-    #[arg(long)]
+    /// Filter by file: its path, or the last parts of it, for example src/store.rs
+    #[arg(long, value_name = "PATH")]
     file: Option<String>,
-    /// How many at the most
-    #[arg(long, allow_negative_numbers = true)]
+    /// Maximum number of observations, 1 to 200 [default: 50]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Where the page before ended
+    /// Continue after the previous page
     #[arg(long)]
     cursor: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The observation
+    /// Observation id
     observation_id: String,
-    /// With the raw output, while it is kept
+    /// Include the raw tool input and output, if still stored
     #[arg(long)]
     raw: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SummarizeArgs {
-    /// The session
+    /// Session id
     session_id: String,
-    /// Leave the session open
+    /// Do not end the session
     #[arg(long)]
     keep_open: bool,
 }
@@ -96,7 +96,7 @@ pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Ans
     }
 }
 
-/// What a tool was asked and what it said.
+/// Formats the raw input and output of a tool use.
 fn raw(shown: &ShowObservationOutput) -> String {
     if shown.raw_kept != Some(true) {
         return "\n\nthe raw output is no longer kept".to_owned();
@@ -130,7 +130,7 @@ pub(crate) fn summarize(args: &SummarizeArgs, backend: &Backend) -> Result<Answe
     })
 }
 
-/// A path as observations have it: relative to the root of the checkout that it is in, however it was written.
+/// Converts a path to the form that observations store: relative to the root of the checkout that contains it.
 fn within_checkout(file: &str) -> String {
     let path = Path::new(file);
     if !path.is_absolute() {
@@ -138,7 +138,7 @@ fn within_checkout(file: &str) -> String {
     }
     let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());
     let root = folder.and_then(find_root);
-    // Observations name files as the agent did, which may have gone through a link.
+    // The agent may have used a path through a symbolic link, so both sides are resolved.
     let inside = root.as_ref().and_then(|root| {
         let folder = folder?;
         let rest = path.strip_prefix(folder).ok()?;
@@ -146,7 +146,7 @@ fn within_checkout(file: &str) -> String {
         let above = above.strip_prefix(root.canonicalize().ok()?).ok()?;
         Some(above.join(rest))
     });
-    // Outside of a checkout files are named relative to the folder that the agent worked in.
+    // Outside of a checkout, paths are relative to the working folder of the agent.
     let inside = inside.or_else(|| path.strip_prefix(std::env::current_dir().ok()?).ok().map(Path::to_owned));
     let inside = inside.and_then(|path| path.to_str().map(str::to_owned));
     inside.filter(|path| !path.is_empty()).unwrap_or_else(|| file.to_owned())

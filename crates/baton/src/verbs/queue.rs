@@ -10,13 +10,13 @@ use crate::output::{Answer, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
-    /// Count what waits, what is worked on, done and given up
+    /// Show the number of items per status
     Stats,
-    /// List captured tool uses, newest first
+    /// List queue items, newest first
     List(ListArgs),
-    /// Try again what was given up
+    /// Retry failed items
     Retry(RetryArgs),
-    /// Drop captured tool uses that are done or were given up, with their raw output
+    /// Delete finished or failed items and their raw output
     Purge(PurgeArgs),
 }
 
@@ -41,32 +41,32 @@ impl Status {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Those that were given up
+    /// Show only failed items
     #[arg(long, conflicts_with = "status")]
     errors: bool,
-    /// Those of this status; those that wait when left out
+    /// Filter by status [default: raw]
     #[arg(long, value_enum)]
     status: Option<Status>,
-    /// How many at the most
-    #[arg(long, allow_negative_numbers = true)]
+    /// Maximum number of items, 1 to 200 [default: 50]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Below this number
+    /// Show items with an id lower than this
     #[arg(long, value_name = "ID")]
     before: Option<i64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RetryArgs {
-    /// This one; all that were given up when left out
+    /// Id of the item to retry [default: all failed items]
     id: Option<i64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArgs {
-    /// Those that were given up, in place of those that are done
+    /// Delete failed items instead of finished items
     #[arg(long)]
     errors: bool,
-    /// Only what was settled so many hours ago
+    /// Delete only items that finished or failed at least this many hours ago
     #[arg(long, value_name = "HOURS")]
     older_than: Option<u32>,
 }

@@ -22,12 +22,17 @@ use crate::verbs::worker::{announce_server, spawn_beside};
 /// Minimum length of a relay key.
 const MIN_RELAY_KEY_CHARS: usize = 16;
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  $ baton serve
+  $ baton serve --listen 127.0.0.1:8080 --no-worker";
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Listen here
+    /// Address to listen on, as host:port [default: server.listen]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Leave what hooks captured to other workers
+    /// Do not process the capture queue in this process
     #[arg(long)]
     pub(crate) no_worker: bool,
 }
@@ -78,7 +83,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let team = if args.no_worker { None } else { Some(spawn_beside(&app, config)?) };
-    // While it is held, hooks start no worker of their own.
+    // While this lock is held, hooks do not start a worker.
     let _announced = team.as_ref().and_then(|_| announce_server(&folder));
     let failed = |error: baton_server::ServeError| {
         Failure::new(Exit::Failure, "serve_failed", error.to_string())

@@ -14,68 +14,81 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 
+const START_EXAMPLES: &str = "\
+Examples:
+  $ baton session start --agent claude-1 --repo acme/webshop --branch feature/login
+  $ baton session start --agent claude-1 --track 2 --issue 118   # in a checkout";
+
+const END_EXAMPLES: &str = "\
+Examples:
+  $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login works' --next 'Add logout'
+  $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Tests fail' --status blocked \\
+      --blocker 'The staging database is down'";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Start or resume a session, and see what the last agent left
+    /// Start or resume a session and print the latest handoff
+    #[command(after_help = START_EXAMPLES)]
     Start(StartArgs),
-    /// Keep a session alive
+    /// Send a heartbeat to keep a session active
     Heartbeat(HeartbeatArgs),
-    /// Write down where a session stands
+    /// Update the branch, commit, issue or metadata of a session
     Update(UpdateArgs),
     /// End a session with a handoff
+    #[command(after_help = END_EXAMPLES)]
     End(EndArgs),
-    /// List the sessions that are alive
+    /// List active sessions
     List(ListArgs),
-    /// Show one session, alive or not
+    /// Show a session, active or ended
     Show(ShowArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// Who works; `session.agent` of the configuration when left out
+    /// Agent that works in the session [default: session.agent]
     #[arg(long)]
     agent: Option<String>,
-    /// The repository, owner/name; that of the checkout around the working folder when left out
-    #[arg(long)]
+    /// Repository [default: repository of the current checkout]
+    #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// The undertaking; `session.venture` of the configuration when left out
+    /// Venture of the session [default: session.venture]
     #[arg(long)]
     venture: Option<String>,
-    /// The lane of parallel work
-    #[arg(long, allow_negative_numbers = true)]
+    /// Number of a parallel line of work in the same repository
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     track: Option<i64>,
-    /// The issue that is worked on
+    /// Issue number
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
     issue_number: Option<i64>,
-    /// The branch
+    /// Git branch
     #[arg(long)]
     branch: Option<String>,
-    /// The commit
+    /// Git commit
     #[arg(long = "commit", value_name = "SHA")]
     commit_sha: Option<String>,
-    /// The program that the agent runs in
+    /// Client program that runs the agent, for example claude-code
     #[arg(long)]
     client: Option<String>,
-    /// Its version
-    #[arg(long)]
+    /// Version of the client program
+    #[arg(long, value_name = "VERSION")]
     client_version: Option<String>,
-    /// The id by which that program knows the chat
-    #[arg(long)]
+    /// Chat id assigned by the client; two chats in one repository are two sessions
+    #[arg(long, value_name = "ID")]
     client_session_id: Option<String>,
-    /// The machine
+    /// Name of the machine
     #[arg(long)]
     host: Option<String>,
-    /// Whatever else to keep with the session, as a JSON object
+    /// Metadata of the session as a JSON object
     #[arg(long, value_name = "JSON")]
     meta: Option<String>,
     #[command(flatten)]
     key: KeyArgs,
 }
 
-/// The client's own name for a request.
+/// Idempotency key of a request.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
-    /// Your own name for this request: repeated with the same one, it is done once
+    /// Execute the request at most once for this key
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
@@ -88,7 +101,7 @@ impl KeyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HeartbeatArgs {
-    /// The session
+    /// Session id
     session_id: String,
     #[command(flatten)]
     key: KeyArgs,
@@ -96,18 +109,18 @@ pub(crate) struct HeartbeatArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// The session
+    /// Session id
     session_id: String,
-    /// The branch
+    /// New branch
     #[arg(long)]
     branch: Option<String>,
-    /// The commit
+    /// New commit
     #[arg(long = "commit", value_name = "SHA")]
     commit_sha: Option<String>,
-    /// The issue that is worked on
+    /// New issue number
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
     issue_number: Option<i64>,
-    /// A JSON merge patch of what is kept with the session
+    /// JSON merge patch for the metadata; null removes a key
     #[arg(long, value_name = "JSON")]
     meta: Option<String>,
     #[command(flatten)]
@@ -116,38 +129,38 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session
+    /// Session id
     session_id: String,
 }
 
-/// What is handed over.
+/// Contents of a handoff.
 #[derive(Debug, Args)]
 pub(crate) struct HandoffArgs {
-    /// What the next agent has to know
-    #[arg(long, allow_hyphen_values = true)]
+    /// What was done and what the next agent must know
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: String,
-    /// How things stand: blocked, in-progress, ready, or a word of your own
+    /// Short status of the work, for example in-progress, blocked or done
     #[arg(long = "status", value_name = "LABEL")]
     status_label: Option<String>,
-    /// The agent that should take the work
+    /// Agent that should take over [default: any agent]
     #[arg(long, value_name = "AGENT")]
     to_agent: Option<String>,
-    /// Something that was done; give it as often as needed
+    /// Completed item (repeatable)
     #[arg(long = "done", value_name = "TEXT", allow_hyphen_values = true)]
     work_completed: Vec<String>,
-    /// Something that stands in the way; give it as often as needed
+    /// Problem that blocks the work (repeatable)
     #[arg(long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
     blockers: Vec<String>,
-    /// Something to do next; give it as often as needed
+    /// Next action (repeatable)
     #[arg(long = "next", value_name = "TEXT", allow_hyphen_values = true)]
     next_actions: Vec<String>,
-    /// Anything else to hand over, as a JSON object
+    /// Additional fields as a JSON object; its lists override --done, --blocker and --next
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
 }
 
 impl HandoffArgs {
-    /// The payload: what was given as JSON, and the lists that were given by their own flags.
+    /// Returns the payload: the fields of `--payload`, and the lists of the other flags unless `--payload` has them.
     fn payload(&self) -> Result<Map<String, Value>, Failure> {
         let mut payload = self.payload.as_deref().map_or(Ok(Map::new()), |text| object("--payload", text))?;
         for (name, items) in [
@@ -160,7 +173,7 @@ impl HandoffArgs {
         Ok(payload)
     }
 
-    /// The handoff as one document.
+    /// Returns the handoff as one JSON object.
     pub(crate) fn document(&self) -> Result<Map<String, Value>, Failure> {
         let mut document = self.payload()?;
         document.insert("summary".into(), self.summary.as_str().into());
@@ -174,7 +187,7 @@ impl HandoffArgs {
     }
 }
 
-/// Reads a JSON object from an argument, as strictly as a request's body.
+/// Parses a JSON object from an argument with the same strict rules as a request body.
 fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
     let wrong = |problem: String| {
         Failure::new(Exit::Validation, "invalid_json", format!("{flag}: {problem}"))
@@ -189,7 +202,7 @@ fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
 
 #[derive(Debug, Args)]
 pub(crate) struct EndArgs {
-    /// The session
+    /// Session id
     session_id: String,
     #[command(flatten)]
     handoff: HandoffArgs,
@@ -199,22 +212,22 @@ pub(crate) struct EndArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of this undertaking; the configured one when nothing else is given
+    /// Filter by venture [default: session.venture, unless --repo or --agent is given]
     #[arg(long)]
     venture: Option<String>,
-    /// In this repository
-    #[arg(long)]
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// In this lane
-    #[arg(long, allow_negative_numbers = true)]
+    /// Filter by track
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     track: Option<i64>,
-    /// Of this agent
+    /// Filter by agent
     #[arg(long)]
     agent: Option<String>,
-    /// How many at the most
-    #[arg(long, allow_negative_numbers = true)]
+    /// Maximum number of sessions, 1 to 200 [default: 100]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Where the page before ended
+    /// Continue after the previous page
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -270,7 +283,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
     backend.answer::<StartSession>(&params, args.key.get(), describe_start)
 }
 
-/// Whoever names the repository needs no git.
+/// Adds `--repo` to the hint: with it, git is not needed.
 fn name_it(mut fault: Fault) -> Fault {
     let hint = fault.hint.take().unwrap_or_default();
     fault.hint(format!("add --repo OWNER/NAME; or {hint}").trim_end_matches("; or ").to_owned())

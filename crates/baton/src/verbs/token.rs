@@ -1,4 +1,4 @@
-//! `baton token …`: credentials of single agents. They are managed where the store is, never over the network.
+//! `baton token …`: access tokens for agents. They are managed on the machine of the store, never over the network.
 
 use baton_app::token::{CreateToken, ListTokens, RevokeToken, TokenView};
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,11 +10,11 @@ use crate::output::{Answer, Failure, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token; its secret is shown this once
+    /// Create a token and print its secret once
     Create(CreateArgs),
     /// List tokens
     List,
-    /// Make a token stop working
+    /// Revoke a token
     Revoke(RevokeArgs),
 }
 
@@ -26,23 +26,23 @@ enum AccessArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// What it is for, in your words
+    /// Name that describes the purpose of the token
     #[arg(long)]
     name: String,
-    /// What it may do
+    /// Access level
     #[arg(long, value_enum, default_value = "write")]
     access: AccessArg,
-    /// A venture it reaches; give it as often as needed, or not at all for every venture
-    #[arg(long = "venture", value_name = "NAME")]
+    /// Venture that the token can access (repeatable) [default: all ventures]
+    #[arg(long = "venture", value_name = "VENTURE")]
     ventures: Vec<String>,
-    /// In how many days it stops working by itself
+    /// Days until the token expires, 1 to 3650 [default: never expires]
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArgs {
-    /// The token's id: the 16 hex digits after `bt_`
+    /// Token id: the 16 hexadecimal digits after bt_
     token_id: String,
 }
 

@@ -1,4 +1,4 @@
-//! `baton backup FILE`: a compressed archive, verified before it gets its name.
+//! `baton backup FILE`: a compressed archive, verified before it is renamed to its final name.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind};
@@ -52,7 +52,7 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
         baton_store::export(&store, blobs.as_ref(), &mut writer, SystemClock.now())
     };
     let written = written.map_err(|error| failure(WHAT, &error))?;
-    // What counts is what is on the disk.
+    // Sync first, so that the verification reads what is on disk.
     file.sync().map_err(|error| failure(WHAT, &ArchiveError::Write(error)))?;
     let read = File::open(file.temporary())
         .map_err(ArchiveError::Read)

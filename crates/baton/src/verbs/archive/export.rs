@@ -1,4 +1,4 @@
-//! `baton export DIR|-`: a plain archive, as readable files or as one stream.
+//! `baton export DIR|-`: an uncompressed archive, as a folder of files or as one stream.
 
 use std::io::{BufWriter, stdout};
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(crate) fn export(args: &ExportArgs, config: &Config) -> Result<Answer, Failu
     let written = FolderWriter::new(folder)
         .and_then(|mut writer| baton_store::export(&store, blobs.as_ref(), &mut writer, now));
     let written = written.map_err(|error| {
-        // A part is of no use to anyone. It was new or empty before.
+        // A partial export is useless. The folder was new or empty before.
         let _ = std::fs::remove_dir_all(folder);
         failed(error)
     })?;

@@ -22,7 +22,7 @@ use crate::output::{Answer, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// Add every record of a backup or export to the store
+    /// Import all records of a backup or export
     All(AllArgs),
 }
 
@@ -31,13 +31,13 @@ pub(crate) struct AllArgs {
     /// Export folder, export stream or backup file to read, or - for standard input
     #[arg(value_name = "PATH|-")]
     source: String,
-    /// Import the other records when some conflict with records of the store
+    /// Skip records that conflict with the store and import the others
     #[arg(long)]
     skip_conflicts: bool,
 }
 
 const WHAT: &str = "import the archive";
-/// So many conflicts are shown to people.
+/// Maximum number of conflicts in the text output.
 const SHOWN: usize = 10;
 
 pub(crate) fn import(command: &ImportCommand, config: &Config) -> Result<Answer, Failure> {
@@ -52,7 +52,7 @@ pub(crate) fn import(command: &ImportCommand, config: &Config) -> Result<Answer,
         open_archive(Path::new(&args.source))
     };
     let mut reader = reader.map_err(failed)?;
-    // Dropped last: an older archive is read from there.
+    // Keeps the upgraded copy of an older archive until the import has finished.
     let mut upgraded = None;
     if reader.header().schema < LATEST_VERSION {
         let temporary = upgrade(reader.as_mut(), folder).map_err(failed)?;
@@ -100,7 +100,7 @@ fn conflicts(report: &ImportReport) -> String {
 
 const UPGRADED: &str = "upgraded.archive";
 
-/// Brings the archive of an older store to the current schema, by way of a store of its own.
+/// Upgrades an archive of an older schema by loading it into a temporary store and exporting that.
 fn upgrade(reader: &mut dyn ArchiveReader, folder: &Path) -> Result<TempDir, ArchiveError> {
     let temporary =
         tempfile::Builder::new().prefix("import-").tempdir_in(folder).map_err(ArchiveError::Write)?;

@@ -26,15 +26,27 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Failure, warn};
 
-/// Where the store is, and its blobs.
+pub(crate) const BACKUP_EXAMPLES: &str = "\
+Examples:
+  $ baton backup baton.backup
+  $ baton backup --force baton.backup   # replace the previous file";
+
+pub(crate) const RESTORE_EXAMPLES: &str = "\
+Stop baton serve, baton worker and baton mcp first.
+
+Examples:
+  $ baton restore baton.backup
+  $ baton restore --force baton.backup   # the store holds data";
+
+/// Returns the configured store and its blob folder.
 fn store_of(config: &Config) -> (StoreConfig, Option<BlobFolder>) {
-    // On PostgreSQL everything is in the database.
+    // With PostgreSQL all content is in the database.
     let is_local = config.database_url.is_none();
     let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
     (store_config(config, Threads::Caller), blobs)
 }
 
-/// Opens an archive: a folder, or a file in either form.
+/// Opens an archive: a folder, or a compressed or plain file.
 fn open_archive(path: &Path) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
     if path.is_dir() {
         return Ok(Box::new(FolderReader::new(path)?));
@@ -43,7 +55,7 @@ fn open_archive(path: &Path) -> Result<Box<dyn ArchiveReader>, ArchiveError> {
     Ok(Box::new(StreamReader::new(file)?))
 }
 
-/// Says what failed, and what to do about it.
+/// Converts an archive error to a failure with exit code and hint.
 fn failure(what: &str, error: &ArchiveError) -> Failure {
     let (exit, code, hint) = match error {
         ArchiveError::Store(error) | ArchiveError::Record { source: error, .. } => {
@@ -86,12 +98,12 @@ fn failure(what: &str, error: &ArchiveError) -> Failure {
     Failure::new(exit, code, format!("cannot {what}: {error}")).hint(hint)
 }
 
-/// The counts of an archive, for programs.
+/// Record counts of an archive as JSON.
 fn counts(totals: &Totals) -> Value {
     json!({ "records": totals.all(), "tables": totals.records })
 }
 
-/// Warns about records whose files were missing.
+/// Warns about records whose blob files are missing.
 fn warn_of_missing(missing: &[String]) {
     if let Some(first) = missing.first() {
         warn(&format!(
@@ -101,12 +113,12 @@ fn warn_of_missing(missing: &[String]) {
     }
 }
 
-/// A time that can be part of a file name.
+/// Formats a time for use in a file name.
 fn stamp(now: Timestamp) -> String {
     now.to_string().chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
-/// A size for people.
+/// Formats a size with a unit.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => format!("{bytes} bytes"),

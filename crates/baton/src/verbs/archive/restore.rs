@@ -1,4 +1,4 @@
-//! `baton restore FILE`: the store as it was when a backup or export was written.
+//! `baton restore FILE`: replaces the contents of the store with a backup or export.
 
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ pub(crate) fn restore(args: &RestoreArgs, config: &Config) -> Result<Answer, Fai
     let path = args.file.as_path();
     let failed = |error| failure(WHAT, &error);
     let read = || open_archive(path);
-    // The whole archive is checked before anything is touched.
+    // The whole archive is verified before the store is changed.
     read().and_then(|mut reader| verify(reader.as_mut())).map_err(failed)?;
     let (store, blobs) = store_of(config);
     if blobs.is_some() {
@@ -59,7 +59,7 @@ pub(crate) fn restore(args: &RestoreArgs, config: &Config) -> Result<Answer, Fai
     Ok(Answer::new(data, lines.join("\n")))
 }
 
-/// The keys that restored checkpoints are encrypted with and that are not configured here.
+/// Returns the ids of keys that restored checkpoints need and that are not available here.
 fn missing_keys(config: &Config) -> Result<Vec<String>, Failure> {
     let used = keys_in_use(config)?;
     if used.is_empty() {

@@ -2,60 +2,84 @@
 
 use clap::{Args, Subcommand};
 
-/// Printed below the list of verbs.
+/// Workflow overview, printed below the list of verbs.
 pub(crate) const WORKFLOW: &str = "\
 Workflow (default roles: implementer, reviewer, validator):
-  init-context TASK                                      freeze the task, once
+  init-context TASK                                      create the context, once
   run-qa TASK --agent implementer --baseline             optional: results before any change
   for each role, in order:
     update-agent TASK --agent ROLE --status in_progress  take the task; verifies the working tree
-    get-context TASK --role ROLE                         read it
-    … work, without committing …
-    run-qa TASK --agent ROLE                             run and record the checks
-    note TASK --agent ROLE TEXT                          optional: for the next role
+    get-context TASK --role ROLE                         show the context
+    … edit files, without committing …
+    run-qa TASK --agent ROLE                             run and record the QA commands
+    note TASK --agent ROLE TEXT                          optional: note for the next role
     snapshot-worktree TASK --agent ROLE                  record the working tree
     update-agent TASK --agent ROLE --status done         finish
-    (or mark-blocked TASK --agent ROLE --finding TEXT    send it back to the role before)
-  complete TASK                                          archive it, after a commit
+    (or mark-blocked TASK --agent ROLE --finding TEXT    send the task back to the previous role)
+  complete TASK                                          archive the task, after a commit
 After a drift: get-diff TASK --type drift --content, then resolve-drift TASK --note TEXT.";
+
+const INIT_EXAMPLES: &str = "\
+Reads the task file tasks/**/TASK-0824*.task.yaml of the checkout.
+
+Examples:
+  $ baton task init-context TASK-0824
+  $ baton task init-context TASK-0824 --base-commit main";
+
+const RUN_QA_EXAMPLES: &str = "\
+Exits with 1 if a command fails; the result is recorded either way.
+
+Examples:
+  $ baton task run-qa TASK-0824 --agent implementer
+  $ baton task run-qa TASK-0824 --agent implementer -- cargo test --workspace";
+
+const VERIFY_EXAMPLES: &str = "\
+Exits with 5 if the working tree differs.
+
+Examples:
+  $ baton task verify-worktree TASK-0824 --expected-agent implementer
+  $ baton task verify-worktree TASK-0824 --expected-agent implementer --full";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
-    /// Freeze a task's description, standards, checks and scope
+    /// Create the context of a task: description, standards, QA commands and scope
+    #[command(after_help = INIT_EXAMPLES)]
     InitContext(InitArgs),
-    /// Show a task, or only what one role needs
+    /// Show the context of a task, or the part that one role needs
     GetContext(GetArgs),
-    /// Take a task, finish it, or give it back
+    /// Set the status of a role: take a task, finish it or give it back
     UpdateAgent(UpdateArgs),
-    /// Run the QA commands and record their exit codes
+    /// Run the QA commands and record their results
+    #[command(after_help = RUN_QA_EXAMPLES)]
     RunQa(RunQaArgs),
-    /// Record the log of checks that ran elsewhere
+    /// Record the log of QA commands that ran elsewhere
     RecordQa(QaArgs),
-    /// Leave a note for the next role, or a review note
+    /// Write a handover note for the next role, or a review note
     Note(NoteArgs),
-    /// Record the working tree as a role leaves it
+    /// Record a snapshot of the working tree
     SnapshotWorktree(SnapshotArgs),
-    /// Record a finding that must be fixed first
+    /// Record a finding that blocks the task until it is fixed
     MarkBlocked(BlockArgs),
-    /// Check that the working tree is as a role left it
+    /// Verify that the working tree equals the last snapshot of a role
+    #[command(after_help = VERIFY_EXAMPLES)]
     VerifyWorktree(VerifyArgs),
     /// Show the diff of a role's work or of a drift
     GetDiff(DiffArgs),
-    /// Settle a drift: keep the edits or restore files
+    /// Resolve a drift: accept the edits or restore files
     ResolveDrift(ResolveArgs),
     /// Print environment variables for agents, as shell commands
     Env(EnvArgs),
-    /// Attach a file, or lines of one, to be cited by id
+    /// Attach a file, or some of its lines, as evidence
     AttachEvidence(EvidenceArgs),
-    /// Adopt a changed task file or standard
+    /// Update the context after a change of the task file or a standard
     RebuildContext(RebuildArgs),
-    /// End a task; its files are kept for 30 days
+    /// Complete a task and archive its files for 30 days
     Complete(CompleteArgs),
     /// List the tasks of this checkout, or of all checkouts
     List(ListArgs),
-    /// Delete a task's files
+    /// Delete the files of a task
     PurgeContext(PurgeArgs),
-    /// Archive unused contexts and delete old archives
+    /// Archive unused task contexts and delete old archives
     SweepContexts(SweepArgs),
 }
 
@@ -70,7 +94,7 @@ pub(crate) struct ActorArgs {
 /// Override of the secret scan.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {
-    /// Store the text even if it looks like a secret (recorded in the audit)
+    /// Store the text even if it looks like a secret (recorded in the audit log)
     #[arg(long)]
     pub(super) force_secrets: bool,
 }
@@ -79,10 +103,10 @@ pub(crate) struct SecretArgs {
 pub(crate) struct InitArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Commit that changes are counted from [default: HEAD]
+    /// Commit that diffs start from [default: HEAD]
     #[arg(long, value_name = "SHA")]
     pub(super) base_commit: Option<String>,
-    /// Truncate text above 2 KiB, with a pointer to the task file
+    /// Truncate text above 2 KiB and refer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
     #[command(flatten)]
@@ -95,7 +119,7 @@ pub(crate) struct InitArgs {
 pub(crate) struct GetArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Role, for example reviewer: show only what it needs
+    /// Show only the part that this role needs, for example reviewer
     #[arg(long, alias = "agent")]
     pub(super) role: Option<String>,
 }
@@ -107,10 +131,10 @@ pub(crate) struct UpdateArgs {
     /// Role, for example reviewer
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
-    /// in_progress (take the task, verifies the tree), done, pending (give it back) or blocked
+    /// in_progress (take the task, verify the tree), done, pending (give it back) or blocked
     #[arg(long)]
     pub(super) status: String,
-    /// Log of the role's checks
+    /// Log of the role's QA commands
     #[arg(long, value_name = "PATH")]
     pub(super) qa_log: Option<String>,
     /// Session that works in this role
@@ -132,10 +156,10 @@ pub(crate) struct UpdateArgs {
 pub(crate) struct BlockArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Role that found it
+    /// Role that reports the finding
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
-    /// What must be fixed
+    /// Problem that must be fixed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) finding: String,
     #[command(flatten)]
@@ -151,7 +175,7 @@ pub(crate) struct SnapshotArgs {
     /// Role that holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
-    /// Take it even if nothing differs from the base
+    /// Record a snapshot even if nothing differs from the base commit
     #[arg(long)]
     pub(super) allow_clean: bool,
     #[command(flatten)]
@@ -167,7 +191,7 @@ pub(crate) struct VerifyArgs {
     /// Role whose last snapshot must equal the working tree
     #[arg(long, value_name = "ROLE", aliases = ["agent", "role"])]
     pub(super) expected_agent: String,
-    /// Read every file again instead of trusting size and time stamps
+    /// Read all files instead of comparing size and timestamps
     #[arg(long)]
     pub(super) full: bool,
     #[command(flatten)]
@@ -181,7 +205,7 @@ pub(crate) struct DiffArgs {
     /// Role whose last snapshot is shown [default: role of the newest snapshot]
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: Option<String>,
-    /// from_base (everything so far), incremental (what the role did) or drift (edits outside the workflow)
+    /// from_base (all changes), incremental (changes of the role) or drift (unexpected changes)
     #[arg(long = "type", value_name = "TYPE", default_value = "from_base")]
     pub(super) kind: String,
     /// Print the diff instead of its path
@@ -199,16 +223,16 @@ pub(crate) struct EnvArgs {
 pub(crate) struct QaArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Role that ran the checks and holds the task
+    /// Role that ran the QA commands and holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
-    /// Path of the log, or `-` for standard input
+    /// Path of the log, or - for standard input
     #[arg(long, value_name = "PATH")]
     pub(super) from: String,
-    /// Exit code of the command that wrote the log; it decides the result
+    /// Exit code of the command that wrote the log; it determines the result
     #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
     pub(super) exit_code: Option<i32>,
-    /// Record it as the state before the first role's work
+    /// Record the result as the baseline before the first role's work
     #[arg(long)]
     pub(super) baseline: bool,
     #[command(flatten)]
@@ -221,13 +245,13 @@ pub(crate) struct QaArgs {
 pub(crate) struct RunQaArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Role that runs the checks and holds the task
+    /// Role that runs the QA commands and holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
-    /// Record it as the state before the first role's work
+    /// Record the result as the baseline before the first role's work
     #[arg(long)]
     pub(super) baseline: bool,
-    /// Command to run instead of the task's QA commands; one word is run by the shell
+    /// Command to run instead of the task's QA commands; a single argument is run by the shell
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
     #[command(flatten)]
@@ -246,7 +270,7 @@ pub(crate) struct NoteArgs {
     /// Text of the note
     #[arg(allow_hyphen_values = true)]
     pub(super) text: String,
-    /// handover (for the next role, one per role) or review (does not block the work)
+    /// handover (for the next role, one per role) or review (does not block the task)
     #[arg(long, default_value = "handover")]
     pub(super) kind: String,
     #[command(flatten)]
@@ -259,7 +283,7 @@ pub(crate) struct NoteArgs {
 pub(crate) struct EvidenceArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Kind: plan, design, excerpt, or another word
+    /// Kind of evidence, for example plan, design or excerpt
     #[arg(long = "type", value_name = "TYPE")]
     pub(super) kind: String,
     /// File to attach
@@ -278,7 +302,7 @@ pub(crate) struct EvidenceArgs {
 pub(crate) struct RebuildArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Truncate text above 2 KiB, with a pointer to the task file
+    /// Truncate text above 2 KiB and refer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
     #[command(flatten)]
@@ -294,7 +318,7 @@ pub(crate) struct ResolveArgs {
     /// Reason for accepting the resulting working tree
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) note: String,
-    /// Files to restore to the last snapshot; their present content is kept aside
+    /// Files to restore to the last snapshot; their current content is kept as a copy
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "restore_all")]
     pub(super) restore: Vec<String>,
     /// Restore every file that differs from the last snapshot
@@ -310,7 +334,7 @@ pub(crate) struct ResolveArgs {
 pub(crate) struct CompleteArgs {
     /// Task id, for example TASK-0824
     pub(super) task: String,
-    /// Complete it even if a role is not done, a drift is open, or the tree changed
+    /// Complete the task even if a role is not done, a drift is open, or the tree changed
     #[arg(long)]
     pub(super) force: bool,
     #[command(flatten)]
@@ -327,13 +351,13 @@ pub(crate) struct PurgeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Minimum age of the last change: a number and s, m, h, d or w
+    /// Minimum time since the last change: a number and s, m, h, d or w
     #[arg(long, default_value = "7d")]
     pub(super) ttl: String,
     /// Include contexts whose task is still in progress
     #[arg(long)]
     pub(super) all: bool,
-    /// Print what would be done
+    /// Print what would be archived and deleted
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
@@ -345,19 +369,19 @@ pub(crate) struct ListArgs {
     /// Include tasks that were completed in the last 30 days
     #[arg(long, conflicts_with = "everywhere")]
     pub(super) archived: bool,
-    /// List the tasks of every checkout that the store knows, latest first
+    /// List the tasks of all checkouts in the store, most recently updated first
     #[arg(long)]
     pub(super) everywhere: bool,
-    /// Filter by repository, owner/name
-    #[arg(long, requires = "everywhere")]
+    /// Filter by repository
+    #[arg(long, value_name = "OWNER/NAME", requires = "everywhere")]
     pub(super) repo: Option<String>,
     /// Filter by status: pending, in_progress, waiting, blocked, done or completed
     #[arg(long, requires = "everywhere")]
     pub(super) status: Option<String>,
-    /// Maximum number of tasks
-    #[arg(long, requires = "everywhere", allow_negative_numbers = true)]
+    /// Maximum number of tasks, 1 to 100 [default: 20]
+    #[arg(long, value_name = "N", requires = "everywhere", allow_negative_numbers = true)]
     pub(super) limit: Option<i64>,
     /// Number of tasks to skip
-    #[arg(long, requires = "everywhere", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", requires = "everywhere", allow_negative_numbers = true)]
     pub(super) offset: Option<i64>,
 }

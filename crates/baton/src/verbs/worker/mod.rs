@@ -1,4 +1,4 @@
-//! `baton worker …`: a process in the background that turns what hooks captured into observations.
+//! `baton worker …`: a background process that turns captured tool uses into observations.
 
 mod autostart;
 mod client;
@@ -15,24 +15,32 @@ pub(crate) use client::health;
 pub(crate) use process::{run_once as drain, spawn_beside};
 pub(crate) use seat::{Occupancy, Seat, socket_of};
 
+pub(crate) const EXAMPLES: &str = "\
+A hook starts the worker when it is needed (worker.autostart).
+
+Examples:
+  $ baton worker status
+  $ baton worker run --once
+  $ baton worker start";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
-    /// Start a worker in the background, unless there is one
+    /// Start the worker in the background, unless it is running
     Start,
     /// Stop the worker
     Stop,
-    /// Tell whether there is a worker, and how it is
+    /// Show whether the worker is running, and its counters
     Status,
-    /// Work in the foreground
+    /// Run the worker in the foreground
     Run(RunArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Do what is due now, then leave
+    /// Process due items once and exit
     #[arg(long)]
     once: bool,
-    /// Become a process of its own, apart from the terminal
+    /// Detach from the terminal
     #[arg(long, hide = true)]
     detached: bool,
 }
