@@ -12,7 +12,7 @@ pub(crate) const MAX_LIMIT: u32 = 200;
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pagination {
-    /// Pass it as `cursor` for the next page; `null` on the last one.
+    /// Cursor of the next page, or null on the last page.
     pub next_cursor: Option<String>,
 }
 

@@ -13,58 +13,58 @@ use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
 use crate::text::require_plain_text;
 use crate::time::Timestamp;
 
-/// The JSON Schema of what is handed over, version 1.0.
+/// JSON Schema 1.0 of the handoff payload.
 pub const HANDOFF_SCHEMA_1_0: &str = include_str!("handoff/schema-1.0.json");
 
-/// The largest payload, as canonical JSON.
+/// Maximum size of a payload as canonical JSON.
 pub const MAX_PAYLOAD_BYTES: usize = 800 * 1024;
 
-/// What one session leaves for the next.
+/// Message that a session leaves for the next session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Handoff {
-    /// Its id.
+    /// Handoff id.
     pub id: HandoffId,
-    /// The session that wrote it.
+    /// Session that wrote the handoff.
     pub session_id: SessionId,
-    /// The undertaking it belongs to.
+    /// Venture.
     pub venture: Venture,
-    /// The repository it belongs to.
+    /// Repository.
     pub repo: Repo,
-    /// The lane it belongs to.
+    /// Track.
     pub track: Option<Track>,
-    /// The issue that was worked on.
+    /// Issue number.
     pub issue_number: Option<i64>,
-    /// The branch that was worked on.
+    /// Branch at the time of the handoff.
     pub branch: Option<String>,
-    /// The commit that was reached.
+    /// Commit at the time of the handoff.
     pub commit_sha: Option<String>,
-    /// Who wrote it.
+    /// Agent that wrote the handoff.
     pub from_agent: Agent,
-    /// For whom, when it is for someone.
+    /// Agent that should take over, or none for any agent.
     pub to_agent: Option<Agent>,
-    /// How things stand: `blocked`, `in-progress`, `ready`, or the writer's own word.
+    /// Status of the work, for example `blocked`, `in-progress` or `ready`.
     pub status_label: Option<String>,
-    /// What there is to know, in plain text.
+    /// Summary of the work, in plain text.
     pub summary: String,
-    /// All that was handed over, as canonical JSON.
+    /// The full handoff as canonical JSON.
     pub payload_json: String,
-    /// The SHA-256 of the canonical payload.
+    /// SHA-256 hash of the canonical payload.
     pub payload_hash: Sha256Hash,
-    /// The version of the payload's schema.
+    /// Schema version of the payload.
     pub schema_version: String,
-    /// Whether its session was ended with it.
+    /// True if the handoff ended its session.
     pub ends_session: bool,
-    /// Whether it arrived after its session had been given up.
+    /// True if the handoff was written after its session had ended or been abandoned.
     pub late: bool,
-    /// When the next agent said that it took the work.
+    /// Time when an agent acknowledged the handoff.
     pub acknowledged_at: Option<Timestamp>,
-    /// Who said so.
+    /// Agent that acknowledged the handoff.
     pub acknowledged_by: Option<Agent>,
-    /// When it was written.
+    /// Time when the handoff was created.
     pub created_at: Timestamp,
-    /// The credential that wrote it.
+    /// Id of the credential that wrote the handoff.
     pub actor_key_id: ActorKeyId,
-    /// The request that wrote it.
+    /// Correlation id of the creating request.
     pub creation_correlation_id: CorrelationId,
 }
 
@@ -102,11 +102,11 @@ impl Handoff {
 /// What an agent wants to hand over, checked.
 #[derive(Debug, Clone)]
 pub struct HandoffDraft {
-    /// What there is to know.
+    /// Summary of the work.
     pub summary: String,
-    /// How things stand.
+    /// Status of the work.
     pub status_label: Option<String>,
-    /// For whom.
+    /// Agent that should take over.
     pub to_agent: Option<Agent>,
     /// The rest, canonical.
     pub payload: Canonical,

@@ -19,11 +19,11 @@ use crate::time::Timestamp;
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum SessionStatus {
-    /// It goes on.
+    /// The session is running.
     Active,
-    /// It was ended.
+    /// The session was ended.
     Ended,
-    /// It fell silent and was given up.
+    /// The session was abandoned because its heartbeats stopped.
     Abandoned,
 }
 
@@ -43,18 +43,18 @@ impl SessionStatus {
     }
 }
 
-/// Why a session is over.
+/// Reason for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum EndReason {
-    /// Its agent ended it.
+    /// The agent ended the session.
     Manual,
-    /// It fell silent.
+    /// Heartbeats stopped.
     Stale,
-    /// A newer one took its place.
+    /// A newer session of the same agent replaced it.
     Superseded,
-    /// It failed.
+    /// The session failed.
     Error,
 }
 
@@ -77,40 +77,40 @@ impl EndReason {
     }
 }
 
-/// What makes two starts mean the same session.
+/// Fields that identify a session: starting twice with the same values resumes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionTuple {
-    /// Who works.
+    /// Agent name.
     pub agent: Agent,
-    /// For which undertaking.
+    /// Venture.
     pub venture: Venture,
-    /// In which repository.
+    /// Repository.
     pub repo: Repo,
-    /// In which lane; none is a lane of its own.
+    /// Track. Sessions without a track are separate from all numbered tracks.
     pub track: Option<Track>,
-    /// In which chat of the agent's client; none is a chat of its own.
+    /// Chat id assigned by the client. Sessions without one are separate from all chats.
     pub client_session_id: Option<ClientSessionId>,
 }
 
-/// What a session may say about itself, at its start and later.
+/// Optional session fields that can be set at start and updated later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFacts {
-    /// The program that the agent runs in.
+    /// Program that runs the agent.
     pub client: Option<String>,
-    /// Its version.
+    /// Version of that program.
     pub client_version: Option<String>,
-    /// The machine.
+    /// Host name.
     pub host: Option<String>,
-    /// The issue that is worked on.
+    /// Issue number.
     pub issue_number: Option<i64>,
-    /// The branch.
+    /// Branch.
     pub branch: Option<String>,
-    /// The commit.
+    /// Commit.
     pub commit_sha: Option<String>,
 }
 
 impl SessionFacts {
-    /// Takes over every fact that `newer` has.
+    /// Copies every field that is set in `newer`.
     fn fill_from(&mut self, newer: Self) {
         let Self { client, client_version, host, issue_number, branch, commit_sha } = newer;
         self.client = client.or(self.client.take());
@@ -125,29 +125,29 @@ impl SessionFacts {
 /// One run of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
-    /// Its id.
+    /// Session id.
     pub id: SessionId,
-    /// What makes it this session and no other.
+    /// Fields that identify the session.
     pub tuple: SessionTuple,
-    /// What it said about itself.
+    /// Optional fields reported by the agent.
     pub facts: SessionFacts,
-    /// Whether it goes on.
+    /// Status of the session.
     pub status: SessionStatus,
-    /// When it was made, which is also when it started.
+    /// Time when the session was created and started.
     pub created_at: Timestamp,
-    /// Its last sign of life; staleness follows from this alone.
+    /// Time of the last heartbeat, the only input for staleness.
     pub last_heartbeat_at: Timestamp,
-    /// When it was over.
+    /// Time when the session ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it is over.
+    /// Reason for the end.
     pub end_reason: Option<EndReason>,
-    /// The version of the wire shape it was made with.
+    /// Request schema version of the creating request.
     pub schema_version: String,
-    /// The credential that made it.
+    /// Id of the credential that created the session.
     pub actor_key_id: ActorKeyId,
-    /// The request that made it.
+    /// Correlation id of the creating request.
     pub creation_correlation_id: CorrelationId,
-    /// Whatever else its agent keeps with it.
+    /// Additional data stored by the agent.
     pub meta: Option<Map<String, Value>>,
 }
 

@@ -12,32 +12,33 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct AckHandoff;
 
-/// Who took which work.
+/// The handoff and the agent that acknowledges it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AckHandoffParams {
-    /// The version of this shape: `1.0`.
+    /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// The handoff.
+    /// Handoff id, for example `ho_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
     pub handoff_id: HandoffId,
-    /// The agent that took the work.
+    /// Agent that takes over the work, for example `codex-2`.
     pub agent: Agent,
 }
 
-/// Who took it.
+/// The acknowledgement.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AckHandoffOutput {
-    /// The handoff.
+    /// Handoff id.
     pub handoff_id: HandoffId,
-    /// The agent that took the work.
+    /// Agent that took over the work.
     pub acknowledged_by: Agent,
-    /// When.
+    /// Time of the acknowledgement.
     pub acknowledged_at: Timestamp,
 }
 
 impl Operation for AckHandoff {
     const NAME: &'static str = "handoff.ack";
-    const SUMMARY: &'static str = "Say that you took the work of a handoff, so that nobody else does.";
+    const SUMMARY: &'static str = "Acknowledge a handoff before you continue its work. Fails if another \
+        agent acknowledged it first.";
     const EFFECT: Effect = Effect::Write;
     type Params = AckHandoffParams;
     type Output = AckHandoffOutput;

@@ -14,33 +14,33 @@ use crate::session::new_handoff;
 #[derive(Debug)]
 pub struct CreateHandoff;
 
-/// What is handed over, by which session.
+/// The session and the handoff to store.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateHandoffParams {
-    /// The version of this shape: `1.0`.
+    /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// The session that hands over.
+    /// Id of your session, returned by `session_start`.
     pub session_id: SessionId,
-    /// The handoff, with any other fields you like.
+    /// The handoff. Additional fields are stored unchanged.
     #[schemars(schema_with = "handoff_schema")]
     pub handoff: Map<String, Value>,
 }
 
-/// What it became.
+/// The stored handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateHandoffOutput {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
-    /// The handoff.
+    /// Id of the stored handoff.
     pub handoff_id: HandoffId,
-    /// When it was written.
+    /// Time when the handoff was created.
     pub created_at: Timestamp,
 }
 
 impl Operation for CreateHandoff {
     const NAME: &'static str = "handoff.create";
-    const SUMMARY: &'static str = "Hand something over to another agent while your own session goes on.";
+    const SUMMARY: &'static str = "Store a handoff for another agent without ending your session.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = CreateHandoffParams;

@@ -21,76 +21,76 @@ pub struct ListHandoffs;
 #[derive(Debug)]
 pub struct LatestHandoff;
 
-/// Which handoffs.
+/// Filters and page.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListHandoffsParams {
-    /// Of this undertaking.
+    /// Venture to list, for example `acme`.
     pub venture: Venture,
-    /// In this repository.
+    /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// In this lane.
+    /// Filter by track.
     #[serde(default)]
     pub track: Option<Track>,
-    /// On this issue.
+    /// Filter by issue number.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// By this agent.
+    /// Filter by the agent that wrote the handoff.
     #[serde(default)]
     pub from_agent: Option<Agent>,
-    /// For this agent.
+    /// Filter by the agent the handoff is addressed to.
     #[serde(default)]
     pub to_agent: Option<Agent>,
-    /// How many at the most: 1 to 200, 50 when left out.
+    /// Maximum number of handoffs, 1 to 200. Defaults to 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
 }
 
-/// A page of handoffs, newest first.
+/// One page of handoffs, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListHandoffsOutput {
-    /// The handoffs.
+    /// Handoffs.
     pub handoffs: Vec<HandoffView>,
-    /// Where the list goes on.
+    /// Cursor of the next page.
     pub pagination: Pagination,
 }
 
-/// Which handoff.
+/// Filters.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LatestHandoffParams {
-    /// Of this undertaking.
+    /// Venture to search, for example `acme`.
     pub venture: Venture,
-    /// In this repository.
+    /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// In this lane.
+    /// Filter by track.
     #[serde(default)]
     pub track: Option<Track>,
-    /// On this issue.
+    /// Filter by issue number.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// By this agent.
+    /// Filter by the agent that wrote the handoff.
     #[serde(default)]
     pub from_agent: Option<Agent>,
-    /// For this agent.
+    /// Filter by the agent the handoff is addressed to.
     #[serde(default)]
     pub to_agent: Option<Agent>,
 }
 
-/// The latest handoff, if there is one.
+/// The latest handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LatestHandoffOutput {
-    /// The handoff.
+    /// The latest handoff that matches the filters, or null.
     pub handoff: Option<HandoffView>,
 }
 
 impl Operation for ListHandoffs {
     const NAME: &'static str = "handoff.list";
-    const SUMMARY: &'static str = "List what was handed over in a venture, newest first.";
+    const SUMMARY: &'static str = "List the handoffs of a venture, newest first.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListHandoffsParams;
     type Output = ListHandoffsOutput;
@@ -123,7 +123,8 @@ impl Operation for ListHandoffs {
 
 impl Operation for LatestHandoff {
     const NAME: &'static str = "handoff.latest";
-    const SUMMARY: &'static str = "Read the latest handoff: what the agent before you left.";
+    const SUMMARY: &'static str = "Read the latest handoff of a venture, with optional filters. Call it to \
+        see what the previous agent left.";
     const EFFECT: Effect = Effect::Read;
     type Params = LatestHandoffParams;
     type Output = LatestHandoffOutput;

@@ -12,23 +12,23 @@ use crate::operation::{Context, Effect, Operation};
 #[derive(Debug)]
 pub struct ShowHandoff;
 
-/// Which handoff.
+/// The handoff to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowHandoffParams {
-    /// The handoff.
+    /// Handoff id, for example `ho_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
     pub handoff_id: HandoffId,
 }
 
-/// The handoff.
+/// A handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowHandoffOutput {
-    /// The handoff, whole.
+    /// The full handoff.
     pub handoff: HandoffView,
 }
 
 impl Operation for ShowHandoff {
     const NAME: &'static str = "handoff.show";
-    const SUMMARY: &'static str = "Show one handoff with everything that was handed over.";
+    const SUMMARY: &'static str = "Show one handoff with its full payload.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowHandoffParams;
     type Output = ShowHandoffOutput;

@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 /// A handoff in short; `handoff.show` has all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffSummary {
-    /// Its id.
+    /// Handoff id.
     pub id: HandoffId,
-    /// The session that wrote it.
+    /// Session that wrote the handoff.
     pub session_id: SessionId,
-    /// Who wrote it.
+    /// Agent that wrote the handoff.
     pub from_agent: String,
-    /// For whom.
+    /// Agent that should take over; null for any agent.
     pub to_agent: Option<String>,
-    /// What there is to know.
+    /// Summary of the work.
     pub summary: String,
-    /// How things stand.
+    /// Status of the work.
     pub status_label: Option<String>,
-    /// What is to be done next.
+    /// Next actions, in order.
     pub next_actions: Vec<String>,
-    /// When it was written.
+    /// Time when the handoff was created.
     pub created_at: Timestamp,
 }
 
@@ -41,54 +41,54 @@ impl From<Handoff> for HandoffSummary {
     }
 }
 
-/// A handoff, whole. What is absent is `null`.
+/// A handoff. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffView {
-    /// Its id.
+    /// Handoff id.
     pub id: HandoffId,
-    /// The session that wrote it.
+    /// Session that wrote the handoff.
     pub session_id: SessionId,
-    /// The undertaking.
+    /// Venture.
     pub venture: String,
-    /// The repository, `owner/name`.
+    /// Repository as owner/name.
     pub repo: String,
-    /// The lane.
+    /// Track number.
     pub track: Option<i64>,
-    /// The issue that was worked on.
+    /// Issue number.
     pub issue_number: Option<i64>,
-    /// The branch that was worked on.
+    /// Branch at the time of the handoff.
     pub branch: Option<String>,
-    /// The commit that was reached.
+    /// Commit at the time of the handoff.
     pub commit_sha: Option<String>,
-    /// Who wrote it.
+    /// Agent that wrote the handoff.
     pub from_agent: String,
-    /// For whom.
+    /// Agent that should take over; null for any agent.
     pub to_agent: Option<String>,
-    /// How things stand.
+    /// Status of the work.
     pub status_label: Option<String>,
-    /// What there is to know.
+    /// Summary of the work.
     pub summary: String,
-    /// All that was handed over.
+    /// The full handoff as stored.
     pub payload: Map<String, Value>,
-    /// The SHA-256 of the payload's canonical JSON (RFC 8785).
+    /// SHA-256 hash of the payload's canonical JSON (RFC 8785).
     pub payload_hash: String,
-    /// The size of the payload's canonical JSON.
+    /// Size of the payload's canonical JSON in bytes.
     pub payload_size_bytes: i64,
-    /// The version of the payload's schema.
+    /// Schema version of the payload.
     pub schema_version: String,
-    /// Whether its session was ended with it.
+    /// True if the handoff ended its session.
     pub ends_session: bool,
-    /// Whether it came after its session had been given up.
+    /// True if the handoff was written after its session had ended or been abandoned.
     pub late: bool,
-    /// When the next agent said that it took the work.
+    /// Time when an agent acknowledged the handoff.
     pub acknowledged_at: Option<Timestamp>,
-    /// Who said so.
+    /// Agent that acknowledged the handoff.
     pub acknowledged_by: Option<String>,
-    /// When it was written.
+    /// Time when the handoff was created.
     pub created_at: Timestamp,
-    /// The credential that wrote it.
+    /// Id of the credential that wrote the handoff.
     pub actor_key_id: String,
-    /// The request that wrote it.
+    /// Correlation id of the creating request.
     pub creation_correlation_id: String,
 }
 

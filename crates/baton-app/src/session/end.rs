@@ -16,53 +16,54 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct EndSession;
 
-/// What is over, and what it leaves. The handoff comes whole in `handoff`, or flat with its rest in `payload`.
+/// The session to end and its handoff. Pass the handoff as `handoff`, or as `summary`, `status_label`, `to_agent` and
+/// `payload`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EndSessionParams {
-    /// The version of this shape: `1.0`.
+    /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// The session.
+    /// Session id returned by `session_start`.
     pub session_id: SessionId,
-    /// The handoff, with any other fields you like.
+    /// The handoff. Additional fields are stored unchanged.
     #[serde(default)]
     #[schemars(schema_with = "optional_handoff_schema")]
     pub handoff: Option<Map<String, Value>>,
-    /// Flat form: what the next agent has to know.
+    /// Summary of the handoff. Only without `handoff`.
     #[serde(default)]
     pub summary: Option<String>,
-    /// Flat form: how things stand.
+    /// Status of the work, for example `blocked`. Only without `handoff`.
     #[serde(default)]
     #[schemars(length(min = 1, max = 64))]
     pub status_label: Option<Label>,
-    /// Flat form: for whom.
+    /// Agent that should take over. Only without `handoff`.
     #[serde(default)]
     pub to_agent: Option<Agent>,
-    /// Flat form: everything else that is handed over.
+    /// All other fields of the handoff. Only without `handoff`.
     #[serde(default)]
     pub payload: Option<Map<String, Value>>,
-    /// Why it is over; `manual` when left out.
+    /// Reason for the end. Defaults to `manual`.
     #[serde(default)]
     pub end_reason: Option<EndReason>,
 }
 
-/// What the end came to.
+/// The ended session and its handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EndSessionOutput {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
-    /// The handoff that it left.
+    /// Id of the stored handoff.
     pub handoff_id: HandoffId,
-    /// When it was over.
+    /// Time when the session ended.
     pub ended_at: Timestamp,
-    /// Whether the handoff came after the session had been given up; it is kept all the same.
+    /// True if the session had already ended or been abandoned. The handoff is stored in any case.
     pub late: bool,
 }
 
 impl Operation for EndSession {
     const NAME: &'static str = "session.end";
-    const SUMMARY: &'static str =
-        "End your session and hand over: what was done, what blocks, what comes next.";
+    const SUMMARY: &'static str = "End your session and store a handoff for the next agent: work completed, \
+        blockers and next actions. Call it when you stop working.";
     const EFFECT: Effect = Effect::Write;
     type Params = EndSessionParams;
     type Output = EndSessionOutput;

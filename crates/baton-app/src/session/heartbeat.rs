@@ -13,33 +13,33 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct Heartbeat;
 
-/// Whose sign of life it is.
+/// The session to keep active.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatParams {
-    /// The version of this shape: `1.0`.
+    /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// The session.
+    /// Session id returned by `session_start`.
     pub session_id: SessionId,
 }
 
-/// When to come back.
+/// Time of the next heartbeat.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatOutput {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
-    /// Its last sign of life, now.
+    /// Time of this heartbeat.
     pub last_heartbeat_at: Timestamp,
-    /// When to send the next one.
+    /// Time by which to send the next heartbeat.
     pub next_heartbeat_at: Timestamp,
-    /// The seconds until then.
+    /// Seconds until the next heartbeat.
     pub heartbeat_interval_seconds: u32,
 }
 
 impl Operation for Heartbeat {
     const NAME: &'static str = "session.heartbeat";
     const SUMMARY: &'static str =
-        "Keep your session alive while you work; the answer says when to come back.";
+        "Keep your session active while you work. Call it again before the returned next_heartbeat_at.";
     const EFFECT: Effect = Effect::Write;
     type Params = HeartbeatParams;
     type Output = HeartbeatOutput;

@@ -16,42 +16,43 @@ const DEFAULT_LIMIT: u32 = 100;
 #[derive(Debug)]
 pub struct ListSessions;
 
-/// Which sessions. At least one of venture, repo and agent is needed.
+/// Filters. At least one of `venture`, `repo` and `agent` is required.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListSessionsParams {
-    /// Of this undertaking.
+    /// Filter by venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// In this repository.
+    /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// In this lane.
+    /// Filter by track.
     #[serde(default)]
     pub track: Option<Track>,
-    /// Of this agent.
+    /// Filter by agent.
     #[serde(default)]
     pub agent: Option<Agent>,
-    /// How many at the most: 1 to 200, 100 when left out.
+    /// Maximum number of sessions, 1 to 200. Defaults to 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
 }
 
-/// A page of sessions, newest first.
+/// One page of active sessions, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListSessionsOutput {
-    /// The sessions.
+    /// Active sessions.
     pub sessions: Vec<SessionView>,
-    /// Where the list goes on.
+    /// Cursor of the next page.
     pub pagination: Pagination,
 }
 
 impl Operation for ListSessions {
     const NAME: &'static str = "session.list";
-    const SUMMARY: &'static str = "List the sessions that are alive: who works on what right now.";
+    const SUMMARY: &'static str = "List active sessions, newest first. Call it to see who else works in a \
+        repository. Requires venture, repo or agent.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListSessionsParams;
     type Output = ListSessionsOutput;

@@ -14,27 +14,28 @@ use crate::session::SessionView;
 #[derive(Debug)]
 pub struct ShowSession;
 
-/// Which session.
+/// The session to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowSessionParams {
-    /// The session.
+    /// Session id, for example `sess_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
     pub session_id: SessionId,
 }
 
-/// The session.
+/// A session with its handoff and summary.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowSessionOutput {
-    /// The session, whole.
+    /// The full session.
     pub session: SessionView,
-    /// The handoff that it was ended with.
+    /// Handoff that ended the session, or null.
     pub handoff: Option<HandoffSummary>,
-    /// What it came to, as far as that was summed up.
+    /// Stored summary of the session, or null.
     pub summary: Option<SummaryView>,
 }
 
 impl Operation for ShowSession {
     const NAME: &'static str = "session.show";
-    const SUMMARY: &'static str = "Show one session, alive or not, the handoff it left and its summary.";
+    const SUMMARY: &'static str = "Show a session in any status, with the handoff that ended it and its \
+        summary.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowSessionParams;
     type Output = ShowSessionOutput;

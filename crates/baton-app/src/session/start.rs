@@ -26,44 +26,45 @@ const BRIEFED_CHARS: usize = 500;
 #[derive(Debug)]
 pub struct StartSession;
 
-/// Who starts to work on what.
+/// Agent, repository and checkout state of the session.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StartSessionParams {
-    /// The version of this shape: `1.0`.
+    /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// Who works: `cc-cli-host`.
+    /// Your agent name, for example `claude-1`. Use the same name in later sessions.
     pub agent: Agent,
-    /// The program that the agent runs in: `cc-cli`.
+    /// Program that runs the agent, for example `claude-code`.
     #[serde(default)]
     pub client: Option<Label>,
-    /// Its version.
+    /// Version of that program.
     #[serde(default)]
     pub client_version: Option<Label>,
-    /// The id by which that program knows the chat; two chats of one agent in one repository are two sessions.
+    /// Chat id assigned by the client. Two chats in one repository are two sessions.
     #[serde(default)]
     pub client_session_id: Option<ClientSessionId>,
-    /// The machine.
+    /// Host name of the machine.
     #[serde(default)]
     pub host: Option<Label>,
-    /// The undertaking; the configured one when left out.
+    /// Venture, for example `acme`. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// The repository, `owner/name`.
+    /// Repository as owner/name, for example acme/webshop.
     pub repo: Repo,
-    /// The lane of parallel work; none is a lane of its own.
+    /// Number of a parallel line of work in the same repository. Sessions without a track are separate from all
+    /// numbered tracks.
     #[serde(default)]
     pub track: Option<Track>,
-    /// The issue that is worked on.
+    /// Number of the issue you work on, for example 185.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// The branch.
+    /// Current branch, for example `feature/login`.
     #[serde(default)]
     pub branch: Option<Label>,
-    /// The commit.
+    /// Current commit.
     #[serde(default)]
     pub commit_sha: Option<Label>,
-    /// Whatever else to keep with the session.
+    /// Additional data to store with the session, as a JSON object.
     #[serde(default)]
     pub meta: Option<Map<String, Value>>,
 }
@@ -72,39 +73,39 @@ pub struct StartSessionParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StartStatus {
-    /// It was made by this call.
+    /// A new session was created.
     Created,
-    /// It was there and goes on.
+    /// The existing session of this agent, repository, track and chat was resumed.
     Resumed,
 }
 
-/// The session, and what its agent should know before it begins.
+/// The session, the latest handoff and the other active sessions.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StartSessionOutput {
-    /// The id of the session.
+    /// Session id. Pass it to the other session tools.
     pub session_id: SessionId,
-    /// Whether it is new.
+    /// `created` or `resumed`.
     pub status: StartStatus,
-    /// The session, whole.
+    /// The full session.
     pub session: SessionView,
-    /// What was handed over last in the same venture, repository and track.
+    /// Latest handoff in the same venture, repository and track, or null.
     pub last_handoff: Option<HandoffSummary>,
-    /// Who else is at work in the repository.
+    /// Other active sessions in the repository.
     pub active_sessions: Vec<ActiveSession>,
-    /// What the last handoff says stands in the way.
+    /// Blockers listed in the latest handoff.
     pub open_blockers: Vec<String>,
-    /// When to send the next heartbeat.
+    /// Time by which to call `session_heartbeat`.
     pub next_heartbeat_at: Timestamp,
-    /// The seconds until then.
+    /// Seconds until the next heartbeat.
     pub heartbeat_interval_seconds: u32,
-    /// The request that made this answer.
+    /// Correlation id of this request in the server log.
     pub correlation_id: CorrelationId,
 }
 
 impl Operation for StartSession {
     const NAME: &'static str = "session.start";
-    const SUMMARY: &'static str = "Start or resume your session, and learn what the last agent handed over and who \
-                                   else is at work here.";
+    const SUMMARY: &'static str = "Start or resume your session. Returns the latest handoff and the other \
+        active sessions in the repository. Call it before you start work.";
     const EFFECT: Effect = Effect::Write;
     type Params = StartSessionParams;
     type Output = StartSessionOutput;

@@ -14,41 +14,41 @@ use crate::operation::{Context, Effect, KeyUse, Operation, store_fault};
 #[derive(Debug)]
 pub struct UpdateSession;
 
-/// What changed. What is left out stays.
+/// Fields to change. Omitted fields keep their value.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateSessionParams {
-    /// The version of this shape: `1.0`.
+    /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// The session.
+    /// Session id returned by `session_start`.
     pub session_id: SessionId,
-    /// The branch.
+    /// Current branch.
     #[serde(default)]
     pub branch: Option<Label>,
-    /// The commit.
+    /// Current commit.
     #[serde(default)]
     pub commit_sha: Option<Label>,
-    /// The issue that is worked on.
+    /// Number of the issue you work on.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
-    /// A JSON merge patch of the session's `meta`: `null` removes a key.
+    /// JSON merge patch for the session's `meta`. `null` removes a key.
     #[serde(default)]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// When it was taken in.
+/// Time of the update.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateSessionOutput {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
-    /// When it was updated.
+    /// Time when the session was updated.
     pub updated_at: Timestamp,
 }
 
 impl Operation for UpdateSession {
     const NAME: &'static str = "session.update";
     const SUMMARY: &'static str =
-        "Write down where your session stands: branch, commit, issue, anything in meta.";
+        "Update the branch, commit, issue or meta of your session. It also counts as a heartbeat.";
     const EFFECT: Effect = Effect::Write;
     const KEY: KeyUse = KeyUse::Required;
     type Params = UpdateSessionParams;

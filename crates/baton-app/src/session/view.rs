@@ -5,52 +5,52 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A session, whole. What is absent is `null`.
+/// A session. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionView {
-    /// Its id.
+    /// Session id.
     pub id: SessionId,
-    /// Who works.
+    /// Agent name.
     pub agent: String,
-    /// The program that the agent runs in.
+    /// Program that runs the agent.
     pub client: Option<String>,
-    /// Its version.
+    /// Version of that program.
     pub client_version: Option<String>,
-    /// The id by which that program knows the chat.
+    /// Chat id assigned by the client.
     pub client_session_id: Option<String>,
-    /// The machine.
+    /// Host name.
     pub host: Option<String>,
-    /// The undertaking.
+    /// Venture.
     pub venture: String,
-    /// The repository, `owner/name`.
+    /// Repository as owner/name.
     pub repo: String,
-    /// The lane; `null` is a lane of its own.
+    /// Track number, or null for a session without a track.
     pub track: Option<i64>,
-    /// The issue that is worked on.
+    /// Issue number.
     pub issue_number: Option<i64>,
-    /// The branch.
+    /// Branch.
     pub branch: Option<String>,
-    /// The commit.
+    /// Commit.
     pub commit_sha: Option<String>,
-    /// Whether it goes on.
+    /// Status of the session.
     pub status: SessionStatus,
-    /// When it was made.
+    /// Time when the session was created.
     pub created_at: Timestamp,
-    /// When it started; the same moment.
+    /// Time when the session started; equal to `created_at`.
     pub started_at: Timestamp,
-    /// Its last sign of life.
+    /// Time of the last heartbeat.
     pub last_heartbeat_at: Timestamp,
-    /// When it was over.
+    /// Time when the session ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it is over.
+    /// Reason for the end.
     pub end_reason: Option<EndReason>,
-    /// The version of the wire shape it was made with.
+    /// Request schema version of the creating request.
     pub schema_version: String,
-    /// The credential that made it.
+    /// Id of the credential that created the session.
     pub actor_key_id: String,
-    /// The request that made it.
+    /// Correlation id of the creating request.
     pub creation_correlation_id: String,
-    /// Whatever else its agent keeps with it.
+    /// Additional data stored by the agent.
     pub meta: Option<Map<String, Value>>,
 }
 
@@ -84,20 +84,20 @@ impl From<Session> for SessionView {
     }
 }
 
-/// Another agent at work in the same repository.
+/// An active session of another agent or chat in the same repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActiveSession {
-    /// Its id.
+    /// Session id.
     pub id: SessionId,
-    /// Who works.
+    /// Agent name.
     pub agent: String,
-    /// In which lane.
+    /// Track number.
     pub track: Option<i64>,
-    /// On which issue.
+    /// Issue number.
     pub issue_number: Option<i64>,
-    /// On which branch.
+    /// Branch.
     pub branch: Option<String>,
-    /// Its last sign of life.
+    /// Time of the last heartbeat.
     pub last_heartbeat_at: Timestamp,
 }
 
