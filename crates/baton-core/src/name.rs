@@ -8,7 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a text is not a name of its kind.
+/// Reason why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NameError(pub(crate) &'static str);
@@ -97,7 +97,7 @@ fn is_visible(text: &str, max: usize) -> bool {
 }
 
 name!(
-    /// Who works: `cc-cli-host`, `desktop-pm-1`.
+    /// Name of an agent, for example `claude-1`.
     Agent,
     pattern r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
     max 128,
@@ -106,7 +106,7 @@ name!(
 );
 
 name!(
-    /// The undertaking that work belongs to, and the reach of a token: `vc`, `dfg`, `local`.
+    /// Venture that groups work and limits the access of a token, for example `local`.
     Venture,
     pattern r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
     max 64,
@@ -115,7 +115,7 @@ name!(
 );
 
 name!(
-    /// A repository as `owner/name`.
+    /// Repository as owner/name.
     Repo,
     pattern r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}/[A-Za-z0-9._-]{1,128}$",
     max 257,
@@ -124,7 +124,7 @@ name!(
 );
 
 name!(
-    /// The id by which an agent's own client knows a chat.
+    /// Chat id assigned by the agent's client.
     ClientSessionId,
     pattern r"^[!-~]{1,128}$",
     max 128,
@@ -133,7 +133,7 @@ name!(
 );
 
 name!(
-    /// Ties a request, its log lines and what it made together.
+    /// Id that connects a request with its log lines and records.
     CorrelationId,
     pattern r"^[A-Za-z0-9_.:-]{1,128}$",
     max 128,
@@ -142,7 +142,7 @@ name!(
 );
 
 name!(
-    /// A short line that callers write freely: a branch, a host, a version.
+    /// Short line of free text, for example a branch, host or version.
     Label,
     pattern r"^[^\x00-\x1f\x7f-\x9f]{1,255}$",
     max 255,
@@ -150,7 +150,7 @@ name!(
     "must be 1 to 255 characters without control characters"
 );
 
-/// What a correlation id that Baton makes begins with; the rest is a UUID.
+/// Prefix of generated correlation ids; the rest is a UUID.
 const OWN_CORRELATION: &str = "corr_";
 /// The lengths of the groups of a UUID's digits.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
@@ -232,12 +232,12 @@ macro_rules! number {
 }
 
 number!(
-    /// A lane of parallel work within a repository. Zero is a track; no track at all is another thing.
+    /// Number of a parallel line of work in a repository. Track 0 differs from no track.
     Track
 );
 
 number!(
-    /// The number of an issue in a repository's tracker.
+    /// Number of an issue in the tracker of a repository.
     IssueNumber
 );
 

@@ -14,28 +14,28 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct DeleteCheckpoint;
 
-/// Which one.
+/// The checkpoint to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteCheckpointParams {
-    /// The checkpoint.
+    /// Checkpoint id, for example `ckpt_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
     pub checkpoint_id: CheckpointRef,
 }
 
-/// What came of it.
+/// The deleted checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteCheckpointOutput {
-    /// The checkpoint, which can no longer be loaded.
+    /// Id of the deleted checkpoint.
     pub checkpoint_id: CheckpointId,
-    /// How many bytes were freed. What later checkpoints lean on stays until they are gone too.
+    /// Number of bytes freed. Data that later checkpoints still need is freed with them.
     pub freed_bytes: u64,
 }
 
 impl Operation for DeleteCheckpoint {
     const NAME: &'static str = "checkpoint.delete";
-    const SUMMARY: &'static str =
-        "Delete one checkpoint, named ones included; with its last one a workflow is gone too.";
+    const SUMMARY: &'static str = "Delete one checkpoint, even a named one. Deleting the last checkpoint of \
+        a workflow also deletes the workflow.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     const DESTRUCTIVE: bool = true;

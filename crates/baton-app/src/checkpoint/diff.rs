@@ -18,40 +18,40 @@ const RECENT: u32 = 50;
 #[derive(Debug)]
 pub struct DiffCheckpoints;
 
-/// Which two: `from` and `to`, or the last two of a workflow.
+/// The checkpoints to compare: `from` and `to`, or `sessionId` for the last two checkpoints of a workflow.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DiffCheckpointsParams {
-    /// The earlier checkpoint.
+    /// Id of the earlier checkpoint.
     #[serde(default)]
     pub from: Option<CheckpointRef>,
-    /// The later checkpoint.
+    /// Id of the later checkpoint.
     #[serde(default)]
     pub to: Option<CheckpointRef>,
-    /// In place of both: the last two checkpoints of this workflow.
+    /// Workflow whose last two checkpoints to compare. Use it instead of `from` and `to`.
     #[serde(default)]
     pub session_id: Option<WorkflowId>,
-    /// The undertaking of the workflow; the configured one when left out.
+    /// Venture of the workflow. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
 }
 
-/// What changed.
+/// Differences between two checkpoints.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiffCheckpointsOutput {
-    /// The earlier checkpoint.
+    /// Id of the earlier checkpoint.
     pub from: CheckpointId,
-    /// The later checkpoint.
+    /// Id of the later checkpoint.
     pub to: CheckpointId,
-    /// How many values were added.
+    /// Number of added values.
     pub added: u64,
-    /// How many values were removed.
+    /// Number of removed values.
     pub removed: u64,
-    /// How many values are others.
+    /// Number of changed values.
     pub changed: u64,
-    /// The changes, in the order of their paths.
+    /// Changes, sorted by path.
     pub changes: Vec<Change>,
-    /// How many more there are.
+    /// Number of changes that are not listed.
     pub unlisted: u64,
 }
 
@@ -73,8 +73,8 @@ impl DiffCheckpointsParams {
 
 impl Operation for DiffCheckpoints {
     const NAME: &'static str = "checkpoint.diff";
-    const SUMMARY: &'static str =
-        "Compare two checkpoints, or the last two of a session: which keys were added, removed or changed.";
+    const SUMMARY: &'static str = "Compare two checkpoints, or the last two checkpoints of a workflow. Lists \
+        the added, removed and changed values.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = DiffCheckpointsParams;

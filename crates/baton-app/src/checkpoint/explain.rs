@@ -17,46 +17,46 @@ const MAX_KEYS: usize = 1_000;
 #[derive(Debug)]
 pub struct ExplainContext;
 
-/// Of which checkpoint, and which key of it.
+/// The checkpoint and key to explain.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExplainContextParams {
-    /// This checkpoint. Give either this or `sessionId`.
+    /// Checkpoint id. Pass either this or `sessionId`.
     #[serde(default)]
     pub checkpoint_id: Option<CheckpointRef>,
-    /// The latest checkpoint of this workflow.
+    /// Workflow whose latest checkpoint to explain. Pass either this or `checkpointId`.
     #[serde(default)]
     pub session_id: Option<WorkflowId>,
-    /// Only this key, and what is in it.
+    /// Explain only this key and the keys below it, for example `plan`.
     #[serde(default)]
     pub context_key: Option<String>,
-    /// The undertaking of the workflow; the configured one when left out.
+    /// Venture of the workflow. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
 }
 
-/// The layers of a context.
+/// Classification of a context.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainContextOutput {
-    /// The checkpoint.
+    /// Checkpoint id.
     pub checkpoint_id: CheckpointId,
-    /// Its workflow.
+    /// Workflow id.
     pub session_id: WorkflowId,
-    /// How many bytes each layer has.
+    /// Number of bytes in each layer.
     pub layers: LayerBytes,
-    /// Each key with its layer, the rule and why.
+    /// Layer, rule and reason for each key.
     pub keys: Vec<Explanation>,
-    /// How many more keys there are.
+    /// Number of keys that are not listed.
     pub unlisted: u64,
-    /// The keys that were marked as critical.
+    /// Keys marked as critical.
     pub critical_keys: Vec<String>,
 }
 
 impl Operation for ExplainContext {
     const NAME: &'static str = "checkpoint.explain";
-    const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), \
-         the rule and why.";
+    const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key \
+        (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), the rule and the reason.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = ExplainContextParams;

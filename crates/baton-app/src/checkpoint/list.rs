@@ -18,29 +18,29 @@ const MAX_LIMIT: u32 = 100;
 #[derive(Debug)]
 pub struct ListCheckpoints;
 
-/// Of which workflow, and which part of the list.
+/// The workflow and the page to list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListCheckpointsParams {
-    /// The workflow.
+    /// Workflow id, for example `auth-migration`.
     pub session_id: WorkflowId,
-    /// How many at the most: 1 to 100, 20 when left out.
+    /// Maximum number of checkpoints, 1 to 100. Defaults to 20.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
-    /// How many to skip first.
+    /// Number of checkpoints to skip. Defaults to 0.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub offset: Option<i64>,
-    /// The undertaking of the workflow; the configured one when left out.
+    /// Venture of the workflow. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
 }
 
-/// A part of the list.
+/// One page of checkpoints.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListCheckpointsOutput {
-    /// The checkpoints, latest first.
+    /// Checkpoints, newest first.
     pub checkpoints: Vec<CheckpointView>,
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn window(limit: Option<i64>, offset: Option<i64>) -> Result<(u32, u3
 
 impl Operation for ListCheckpoints {
     const NAME: &'static str = "checkpoint.list";
-    const SUMMARY: &'static str = "List metadata of the available checkpoints of a session, most recent first. Useful \
-                                   for finding a checkpoint to resume from.";
+    const SUMMARY: &'static str = "List the checkpoints of a workflow without their context, newest first. \
+        Call it to find a checkpoint to resume from.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = ListCheckpointsParams;

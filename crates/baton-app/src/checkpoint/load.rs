@@ -19,30 +19,30 @@ use crate::operation::{Context, Effect, Operation};
 #[derive(Debug)]
 pub struct LoadCheckpoint;
 
-/// Which checkpoint, and how much of it.
+/// The checkpoint to load and an optional size budget.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LoadCheckpointParams {
-    /// This checkpoint. Give either this or `sessionId`.
+    /// Checkpoint id. Pass either this or `sessionId`.
     #[serde(default)]
     pub checkpoint_id: Option<CheckpointRef>,
-    /// The latest checkpoint of this workflow.
+    /// Workflow whose latest checkpoint to load. Pass either this or `checkpointId`.
     #[serde(default)]
     pub session_id: Option<WorkflowId>,
-    /// Maximum bytes of context as compact JSON, for example 20000. Critical values are shown whole, the rest is
-    /// condensed. Omit to load the whole context.
+    /// Maximum bytes of context as compact JSON, for example 20000. Critical values are returned in full, other
+    /// values are shortened. Omit to load the full context.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_bytes: Option<i64>,
-    /// Maximum model tokens of context and list of omissions, for example 4000. Give either this or `maxBytes`.
+    /// Maximum model tokens of context and omissions, for example 4000. Pass either this or `maxBytes`.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<i64>,
-    /// How short a value may become before it is left out: `basic` keeps long pieces of few values, `aggressive` short
-    /// pieces of many.
+    /// How values are shortened to fit the budget: `basic` keeps long excerpts of few values, `aggressive` keeps
+    /// short excerpts of many. Defaults to `standard`.
     #[serde(default)]
     pub level: Option<Level>,
-    /// The undertaking of the workflow; the configured one when left out.
+    /// Venture of the workflow. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
 }
@@ -51,40 +51,40 @@ pub struct LoadCheckpointParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadCheckpointOutput {
-    /// The checkpoint.
+    /// Checkpoint id.
     pub checkpoint_id: CheckpointId,
-    /// Its workflow.
+    /// Workflow id.
     pub session_id: WorkflowId,
-    /// The context, or what the budget leaves of it.
+    /// The context, shortened if a budget was given.
     pub context: ContextText,
-    /// What else is known of the checkpoint.
+    /// Metadata of the checkpoint.
     pub metadata: CheckpointMetadata,
-    /// What a budget did to the context; null when all of it is shown.
+    /// Sizes and omissions if a budget was given; null if the context is complete.
     pub view: Option<ViewReport>,
-    /// Whether it was read from a file beside the database, which could not be read.
+    /// True if the checkpoint was read from the spool because the database was unavailable.
     pub degraded: bool,
 }
 
-/// What a budget did to a context.
+/// Sizes and omissions of a shortened context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct ViewReport {
-    /// The budget in bytes; null for a budget in tokens.
+    /// Budget in bytes; null for a token budget.
     pub budget_bytes: Option<u64>,
-    /// The budget in tokens; null for a budget in bytes.
+    /// Budget in tokens; null for a byte budget.
     pub budget_tokens: Option<u64>,
-    /// Bytes of the shown context as compact JSON.
+    /// Bytes of the returned context as compact JSON.
     pub shown_bytes: u64,
-    /// Estimated tokens of the shown context. Real tokenizers rarely count more.
+    /// Estimated tokens of the returned context. Most tokenizers count fewer.
     pub shown_tokens: u64,
-    /// Values that were shortened or left out. A token budget lists the largest of them.
+    /// Values that were shortened or omitted. A token budget lists only the largest.
     pub omissions: Vec<Omission>,
-    /// Number and size of the omissions that are not listed; null when all are.
+    /// Number and size of omissions that are not listed; null if all are listed.
     pub unlisted: Option<Unlisted>,
-    /// Set when the critical values alone exceed the budget; they are shown whole nevertheless.
+    /// Set if the critical values alone exceed the budget. They are returned in full.
     pub overflow: Option<Overflow>,
-    /// How to load the rest.
+    /// How to load the omitted values.
     pub more: Option<String>,
 }
 
@@ -109,9 +109,9 @@ impl LoadCheckpointParams {
 
 impl Operation for LoadCheckpoint {
     const NAME: &'static str = "checkpoint.load";
-    const SUMMARY: &'static str = "Load a workflow's state and context from persistent storage, by a specific \
-                                   checkpoint ID or the latest of a session. Whole by default; with maxBytes or \
-                                   maxTokens condensed to what matters most.";
+    const SUMMARY: &'static str = "Load the context of a workflow, by checkpoint id or the latest of a \
+        workflow. Returns the full context, or the most important part of it if maxBytes or maxTokens is \
+        given. Call it to resume a workflow.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = LoadCheckpointParams;
@@ -145,7 +145,7 @@ impl Operation for LoadCheckpoint {
     }
 }
 
-/// A checkpoint that waits beside the database is later than any in it.
+/// A spooled checkpoint is newer than every checkpoint in the database.
 fn load_waiting(
     context: &Context<'_>,
     params: &LoadCheckpointParams,
@@ -165,7 +165,7 @@ fn load_waiting(
     Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))
 }
 
-/// Shows a context, whole or within the budget.
+/// Returns a context in full or within the budget.
 fn shown(
     context: &Context<'_>,
     params: &LoadCheckpointParams,

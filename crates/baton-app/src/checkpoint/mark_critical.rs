@@ -21,16 +21,16 @@ const MAX_KEY_BYTES: usize = 1024;
 #[derive(Debug)]
 pub struct MarkCritical;
 
-/// Which key.
+/// The key to mark as critical.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MarkCriticalParams {
-    /// The workflow.
+    /// Workflow id.
     pub session_id: WorkflowId,
-    /// The key in the context: a top-level key, or a path such as `plan.steps`.
+    /// Key in the context: a top-level key, or a path such as `plan.steps`.
     #[schemars(length(min = 1, max = 1024))]
     pub context_key: String,
-    /// The undertaking of the workflow; the configured one when left out.
+    /// Venture of the workflow. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
 }
@@ -39,7 +39,7 @@ pub struct MarkCriticalParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum MarkStatus {
-    /// It is marked.
+    /// The key is marked as critical.
     #[serde(rename = "SUCCESS")]
     Success,
     /// The latest checkpoint has no such key.
@@ -47,19 +47,20 @@ pub enum MarkStatus {
     KeyNotFound,
 }
 
-/// How it went.
+/// Result of the request.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MarkCriticalOutput {
-    /// Whether the key is marked now.
+    /// `SUCCESS` or `KEY_NOT_FOUND`.
     pub status: MarkStatus,
-    /// What that means, or which keys there are.
+    /// Explanation of the status; lists the existing keys if the key was not found.
     pub message: String,
 }
 
 impl Operation for MarkCritical {
     const NAME: &'static str = "checkpoint.mark_critical";
-    const SUMMARY: &'static str = "Mark a key of the context as CRITICAL: no view of this session condenses or drops it, \
-                                   in any checkpoint. Use it for essential information like user goals or final answers.";
+    const SUMMARY: &'static str = "Mark a key of the context as CRITICAL. It is then returned in full \
+        whenever a checkpoint of the workflow is loaded. Use it for essential values such as user goals or \
+        final answers.";
     const EFFECT: Effect = Effect::Write;
     const MEETS_WAITING: bool = true;
     type Params = MarkCriticalParams;

@@ -9,31 +9,31 @@ use super::find::sealed_fault;
 use super::vault::{Owner, Unreadable};
 use crate::operation::{Context, Effect, Operation, store_fault};
 
-/// How many checkpoints one run seals at the most.
+/// Maximum number of checkpoints encrypted in one run.
 const BATCH: u32 = 100;
 
-/// Seals checkpoints with the current key.
+/// Encrypts checkpoints with the current key.
 #[derive(Debug)]
 pub struct ResealCheckpoints;
 
-/// Where to go on.
+/// Position to continue from.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ResealCheckpointsParams {
-    /// `next` of the run before.
+    /// `next` of the previous run.
     #[serde(default)]
     pub after: Option<CheckpointId>,
 }
 
-/// What was done.
+/// Result of one run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ResealCheckpointsOutput {
-    /// How many checkpoints are sealed with the current key now that were not before.
+    /// Number of checkpoints that were encrypted with the current key.
     pub resealed: u64,
-    /// Those that could not be read, and so stay as they are.
+    /// Checkpoints that could not be read and were left unchanged.
     pub damaged: Vec<CheckpointId>,
-    /// Files that the checkpoints no longer refer to.
+    /// Files that no checkpoint refers to any more.
     pub leftover_blobs: Vec<String>,
-    /// Where to go on; null when all is done.
+    /// Position to continue from; null when finished.
     pub next: Option<CheckpointId>,
 }
 

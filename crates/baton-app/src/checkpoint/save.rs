@@ -25,32 +25,32 @@ const ENVELOPE_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct SaveCheckpoint;
 
-/// What to save, and where.
+/// The context to save and its workflow.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = ["context"]))]
 pub struct SaveCheckpointParams {
-    /// The workflow to save to, by an id of your own choice. Left out, the workflow is found by the `workflowId` of the
-    /// context or the name in `metadata`, or made anew.
+    /// Workflow to save to, as an id you choose, for example `auth-migration`. If omitted, a workflow saved within
+    /// the last day is found by the context's `workflowId` or the name in `metadata`; otherwise a new one is created.
     #[serde(default)]
     pub session_id: Option<WorkflowId>,
-    /// The current workflow context, whole: goals, decisions, plan, progress, findings.
+    /// The complete current context as a JSON object: goals, decisions, plan, progress, findings.
     #[serde(default, deserialize_with = "read_context")]
     #[schemars(with = "SavedContext")]
     pub context: Option<Arc<SavedContext>>,
-    /// What the checkpoint is called; those with a name are never dropped by themselves.
+    /// Name and tags. Named checkpoints are never deleted automatically.
     #[serde(default)]
     pub metadata: Option<Labels>,
-    /// Save even if nothing changed since the latest checkpoint.
+    /// Save even if nothing changed since the latest checkpoint. Defaults to false.
     #[serde(default)]
     pub force: Option<bool>,
-    /// The undertaking; the configured one when left out.
+    /// Venture. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// The repository, `owner/name`.
+    /// Repository as owner/name, for example acme/webshop.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Your own session (`sess_…`), to be noted with the checkpoint; saving is a sign of life for it.
+    /// Id of your session (`sess_…`). It is stored with the checkpoint, and saving counts as a heartbeat.
     #[serde(default)]
     pub agent_session_id: Option<SessionId>,
     /// Id of the new checkpoint, chosen before the transaction: when the outcome of a commit is unknown and the context
@@ -75,41 +75,41 @@ impl SaveCheckpointParams {
     }
 }
 
-/// Whether there was something to save.
+/// Result of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum SaveStatus {
-    /// It was saved.
+    /// The context was saved.
     #[serde(rename = "SAVED")]
     Saved,
-    /// The latest checkpoint already holds this context under the same name and tags.
+    /// The latest checkpoint already has the same context, name and tags.
     #[serde(rename = "SKIPPED_UNCHANGED")]
     SkippedUnchanged,
 }
 
-/// Where the context is kept.
+/// The checkpoint that holds the context.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SaveCheckpointOutput {
-    /// The checkpoint that holds the context.
+    /// Id of the checkpoint that holds the context.
     pub checkpoint_id: CheckpointId,
-    /// The workflow, for the next save or load.
+    /// Workflow id. Pass it to the next save or load.
     pub session_id: WorkflowId,
-    /// Whether it was saved by this call.
+    /// `SAVED` or `SKIPPED_UNCHANGED`.
     pub status: SaveStatus,
-    /// How many bytes the context has as canonical JSON.
+    /// Size of the context as canonical JSON, in bytes.
     pub size_bytes: u64,
-    /// How many bytes it takes where it is stored.
+    /// Size as stored, in bytes.
     pub stored_bytes: u64,
-    /// Whether it lies in a file beside the database, which could not be written; it is taken in later.
+    /// True if the database was unavailable and the checkpoint was spooled; it is replayed later.
     pub degraded: bool,
 }
 
 impl Operation for SaveCheckpoint {
     const NAME: &'static str = "checkpoint.save";
-    const SUMMARY: &'static str = "Save the current workflow state and context to persistent storage. Returns a unique \
-                                   checkpoint ID for future resumption. Atomic; skipped if the context is identical \
-                                   to the most recent checkpoint.";
+    const SUMMARY: &'static str = "Save the complete context of a workflow as a checkpoint. Returns the \
+        checkpoint id. Skipped if nothing changed since the latest checkpoint. Call it after important steps \
+        and before your context is compacted.";
     const EFFECT: Effect = Effect::Write;
     const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
     const MEETS_WAITING: bool = true;

@@ -5,46 +5,46 @@ use baton_core::{Agent, CheckpointId, Label, SessionId, Sha256Hash, Timestamp, V
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A checkpoint in a list.
+/// A checkpoint without its context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointView {
-    /// Its id.
+    /// Checkpoint id.
     pub checkpoint_id: CheckpointId,
-    /// The id of its workflow.
+    /// Workflow id.
     pub session_id: WorkflowId,
-    /// When it was saved.
+    /// Time when the checkpoint was saved.
     pub created_at: Timestamp,
-    /// How many bytes the context has.
+    /// Size of the context in bytes.
     pub size_bytes: u64,
-    /// What else is known of it.
+    /// Metadata of the checkpoint.
     pub metadata: CheckpointMetadata,
 }
 
-/// What is known of a checkpoint beside its context.
+/// Metadata of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct CheckpointMetadata {
-    /// Its name.
+    /// Name.
     pub name: Option<Label>,
-    /// Its tags.
+    /// Tags.
     pub tags: Vec<Label>,
-    /// Whether it can be loaded.
+    /// Status of the checkpoint.
     pub status: CheckpointStatus,
-    /// When it was saved.
+    /// Time when the checkpoint was saved.
     pub created_at: Timestamp,
-    /// How many bytes the context has as canonical JSON.
+    /// Size of the context as canonical JSON, in bytes.
     pub size_bytes: u64,
-    /// How many bytes it takes where it is stored.
+    /// Size as stored, in bytes.
     pub stored_bytes: u64,
-    /// The SHA-256 hash of the canonical JSON.
+    /// SHA-256 hash of the canonical JSON.
     pub context_hash: Sha256Hash,
-    /// The undertaking of its workflow.
+    /// Venture of the workflow.
     pub venture: Venture,
-    /// The session of the agent that saved it.
+    /// Session that saved the checkpoint.
     pub agent_session_id: Option<SessionId>,
-    /// The agent that saved it.
+    /// Agent that saved the checkpoint.
     pub agent: Option<Agent>,
 }
 

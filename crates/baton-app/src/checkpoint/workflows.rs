@@ -14,52 +14,52 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct ListWorkflows;
 
-/// Which workflows.
+/// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListWorkflowsParams {
-    /// In this repository.
+    /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// With this name: the `workflowId` of the context, or the name of the first checkpoint.
+    /// Filter by name: the `workflowId` of the context, or the name of the first checkpoint.
     #[serde(default)]
     pub name: Option<String>,
-    /// Of this undertaking; the configured one when left out.
+    /// Venture to list. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// How many at the most: 1 to 100, 20 when left out.
+    /// Maximum number of workflows, 1 to 100. Defaults to 20.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
-    /// How many to skip first.
+    /// Number of workflows to skip. Defaults to 0.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub offset: Option<i64>,
 }
 
-/// A workflow in a list.
+/// A workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowView {
-    /// Its id, for saving and loading.
+    /// Workflow id for saving and loading.
     pub session_id: WorkflowId,
-    /// What it calls itself.
+    /// Name of the workflow.
     pub name: Option<String>,
-    /// The undertaking.
+    /// Venture.
     pub venture: Venture,
-    /// The repository.
+    /// Repository as owner/name.
     pub repo: Option<Repo>,
-    /// When it began.
+    /// Time when the first checkpoint was saved.
     pub created_at: Timestamp,
-    /// When its latest checkpoint was saved.
+    /// Time when the latest checkpoint was saved.
     pub last_saved_at: Timestamp,
-    /// When it was last saved or loaded.
+    /// Time of the last save or load.
     pub last_accessed_at: Timestamp,
-    /// How many checkpoints it has.
+    /// Number of checkpoints.
     pub checkpoint_count: u64,
-    /// How many bytes they take.
+    /// Stored size of all checkpoints in bytes.
     pub stored_bytes: u64,
-    /// The keys that were marked as critical.
+    /// Keys marked as critical.
     pub critical_keys: Vec<String>,
 }
 
@@ -80,16 +80,17 @@ impl From<Workflow> for WorkflowView {
     }
 }
 
-/// A part of the list.
+/// One page of workflows.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListWorkflowsOutput {
-    /// The workflows, latest saved first.
+    /// Workflows, most recently saved first.
     pub workflows: Vec<WorkflowView>,
 }
 
 impl Operation for ListWorkflows {
     const NAME: &'static str = "checkpoint.workflows";
-    const SUMMARY: &'static str = "List the workflows that have checkpoints, latest saved first: start here when a chat begins without a session ID.";
+    const SUMMARY: &'static str = "List workflows that have checkpoints, most recently saved first. Call it \
+        to find a workflow id at the start of a chat.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = ListWorkflowsParams;

@@ -37,8 +37,8 @@ pub struct AckHandoffOutput {
 
 impl Operation for AckHandoff {
     const NAME: &'static str = "handoff.ack";
-    const SUMMARY: &'static str = "Acknowledge a handoff before you continue its work. Fails if another \
-        agent acknowledged it first.";
+    const SUMMARY: &'static str =
+        "Acknowledge a handoff before you continue its work. Fails if another agent acknowledged it first.";
     const EFFECT: Effect = Effect::Write;
     type Params = AckHandoffParams;
     type Output = AckHandoffOutput;

@@ -11,36 +11,36 @@ use crate::app::App;
 use crate::checkpoint::{Checked, check};
 use crate::operation::store_fault;
 
-/// Ids are listed in portions of so many.
+/// Number of ids read per batch.
 const PORTION: u32 = 500;
-/// So many damaged items are named; the others are counted.
+/// Maximum number of damaged items that are listed.
 const NAMED: usize = 100;
 
-/// Something that cannot be read, or does not agree with the rest.
+/// A stored item that is unreadable or inconsistent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// `checkpoint`, `captured tool use` or `workflow`.
     pub kind: &'static str,
-    /// Its id.
+    /// Id of the item.
     pub id: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: String,
-    /// What to do about it.
+    /// Recommended action.
     pub next: String,
 }
 
-/// What a check of everything that is stored found.
+/// Result of a check of all stored data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StoreCheck {
-    /// Checkpoints whose context was read and has the recorded hash.
+    /// Number of checkpoints whose context was read and matches the recorded hash.
     pub checkpoints: u64,
-    /// Captured tool uses whose raw output was read.
+    /// Number of captured tool uses whose raw output was read.
     pub raw_outputs: u64,
-    /// Checkpoints whose stored bytes are sound but whose key is not available, by key.
+    /// Number of intact checkpoints whose encryption key is not available, by key.
     pub without_key: BTreeMap<String, u64>,
-    /// The number of damaged items.
+    /// Number of damaged items.
     pub damaged: u64,
-    /// The first of them.
+    /// The first damaged items.
     pub damage: Vec<Damage>,
 }
 

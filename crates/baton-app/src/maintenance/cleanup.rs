@@ -11,47 +11,48 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::shrink_unused;
 use crate::operation::{Context, Effect, Operation, store_fault};
 
-/// How many rows of a kind one run touches at the most, so that no transaction holds others up for long.
+/// Maximum number of rows of each kind per run, which keeps transactions short.
 const BATCH: u32 = 1_000;
 const TURN: &str = "cleanup";
 
-/// Cleans up.
+/// Removes stale sessions, old logs, expired keys and unused checkpoints.
 #[derive(Debug)]
 pub struct Cleanup;
 
-/// When not to.
+/// Minimum interval between two runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CleanupParams {
-    /// Do nothing if any process cleaned up within this many seconds.
+    /// Skip the run if any process cleaned up within this many seconds.
     #[serde(default)]
     #[schemars(range(min = 0, max = 86400))]
     pub unless_within_seconds: Option<u32>,
 }
 
-/// What was done.
+/// Result of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CleanupOutput {
-    /// Whether it was this call's turn.
+    /// True if this call performed the cleanup.
     pub ran: bool,
-    /// Sessions that were given up.
+    /// Number of sessions marked as abandoned.
     pub sessions_abandoned: u64,
-    /// Records of the request log that were deleted: older than the retention period, or more than the limit.
+    /// Number of request log records deleted because of age or the size limit.
     pub requests_deleted: u64,
-    /// Idempotency keys that had expired.
+    /// Number of expired idempotency keys deleted.
     pub keys_deleted: u64,
-    /// Captured tool uses that became observations long ago, with their raw output.
+    /// Number of completed queue items deleted with their raw output.
     pub raw_outputs_dropped: u64,
-    /// Checkpoints without a name that workflows nobody uses no longer need.
+    /// Number of unnamed checkpoints deleted from inactive workflows.
     pub checkpoints_dropped: u64,
-    /// Files of checkpoints that are gone.
+    /// Number of files of deleted checkpoints removed.
     pub blobs_removed: u64,
-    /// Whether there is more to do.
+    /// True if more items remain to be removed.
     pub more: bool,
 }
 
 impl Operation for Cleanup {
     const NAME: &'static str = "maintenance.cleanup";
-    const SUMMARY: &'static str = "Give up sessions that fell silent, drop old request logs, expired keys, old raw output and unused checkpoints.";
+    const SUMMARY: &'static str = "Give up sessions that fell silent, drop old request logs, expired keys, \
+        old raw output and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
     type Params = CleanupParams;

@@ -12,23 +12,23 @@ use crate::operation::{Context, Effect, Operation};
 #[derive(Debug)]
 pub struct ReadContext;
 
-/// Nothing to be told.
+/// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReadContextParams {}
 
-/// The context.
+/// Context for a new session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadContextOutput {
-    /// The text.
+    /// The context as text.
     pub context: String,
-    /// How many tokens it has, about.
+    /// Approximate number of tokens.
     #[schemars(with = "i64")]
     pub tokens: u64,
 }
 
 impl Operation for ReadContext {
     const NAME: &'static str = "context.read";
-    const SUMMARY: &'static str = "Give what an agent should know before it begins.";
+    const SUMMARY: &'static str = "Return the context for a new session. Currently always empty.";
     const EFFECT: Effect = Effect::Read;
     type Params = ReadContextParams;
     type Output = ReadContextOutput;

@@ -10,52 +10,52 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// Tells how the process is.
+/// Reports the state of the server process and the queue.
 #[derive(Debug)]
 pub struct WorkerHealth;
 
-/// Nothing to be told.
+/// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerHealthParams {}
 
-/// How the process is.
+/// State of the server process and the queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerHealthOutput {
-    /// `ok`, or `degraded` while the model cannot be asked.
+    /// `ok`, or `degraded` while the model is unavailable.
     pub status: String,
-    /// For how many seconds it has been there.
+    /// Uptime of the process in seconds.
     #[schemars(with = "i64")]
     pub uptime_s: u64,
-    /// How many captured tool uses wait or are worked on.
+    /// Number of queue items that are pending or in progress.
     #[schemars(with = "i64")]
     pub queue_depth: u64,
-    /// How many observations there are of today (UTC).
+    /// Number of observations created today (UTC).
     #[schemars(with = "i64")]
     pub observations_today: u64,
-    /// Of how many captured tool uses nothing came.
+    /// Number of tool uses whose processing failed.
     #[schemars(with = "i64")]
     pub errors: u64,
-    /// Who is to compress: `anthropic`, `openai` or `offline`.
+    /// Configured compressor: `anthropic`, `openai` or `offline`.
     pub compressor: String,
-    /// The model, if there is one.
+    /// Configured model, or null.
     pub model: Option<String>,
-    /// How many tokens were used today.
+    /// Number of model tokens used today (UTC).
     #[schemars(with = "i64")]
     pub tokens_today: u64,
-    /// What they cost, in US dollars, as far as prices are known.
+    /// Cost of these tokens in US dollars, as far as prices are known.
     pub cost_today_usd: f64,
-    /// How many may be used a day; `null` without a limit.
+    /// Daily token budget, or null for no limit.
     #[schemars(with = "Option<i64>")]
     pub daily_token_budget: Option<u64>,
-    /// Whether they are used up: until the next day (UTC) everything is made offline.
+    /// True if the daily budget is used up. Observations are then created offline until the next day (UTC).
     pub budget_used_up: bool,
-    /// Why the model cannot be asked, as the worker of this process last heard; `null` when it can be.
+    /// Reason why the model is unavailable, or null.
     pub model_trouble: Option<ModelTrouble>,
 }
 
 impl Operation for WorkerHealth {
     const NAME: &'static str = "worker.health";
-    const SUMMARY: &'static str = "Tell how long the process has been there and how much waits for it.";
+    const SUMMARY: &'static str = "Show uptime, queue depth, model usage and model problems.";
     const EFFECT: Effect = Effect::Read;
     type Params = WorkerHealthParams;
     type Output = WorkerHealthOutput;

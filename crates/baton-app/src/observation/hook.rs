@@ -23,113 +23,112 @@ use crate::call::Attachment;
 use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
 use crate::session::{StartSessionParams, begin_briefing, find_or_make};
 
-/// The longest prompt that is kept, in characters.
+/// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
 
-/// Takes what a hook reports.
+/// Processes one hook report.
 #[derive(Debug)]
 pub struct Hook;
 
-/// What a hook reports: the fields that coding agents send, and what is known about where the agent works. Other fields are
-/// let through and not kept.
+/// Hook report of a coding agent, with information about its checkout. Unknown fields are ignored.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HookParams {
-    /// What happened.
+    /// Event that is reported.
     pub event: HookEvent,
-    /// The agent's own id of its chat; the same chat always finds its own session again.
+    /// Chat id assigned by the client. All reports of one chat belong to one session.
     #[serde(default)]
     pub session_id: Option<ClientSessionId>,
-    /// The folder that the agent works in.
+    /// Working directory of the agent.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// The root of the checkout around it; files are named relative to it.
+    /// Root of the checkout. File paths are stored relative to it.
     #[serde(default)]
     pub root: Option<String>,
-    /// The file that the agent keeps its chat in.
+    /// Path of the client's transcript file.
     #[serde(default)]
     pub transcript_path: Option<String>,
-    /// `post-tool-use`: the tool.
+    /// `post-tool-use`: name of the tool, for example `Bash`. Required.
     #[serde(default)]
     pub tool_name: Option<String>,
-    /// `post-tool-use`: what it was asked.
+    /// `post-tool-use`: input of the tool.
     #[serde(default)]
     pub tool_input: Option<Value>,
-    /// `post-tool-use`: what it said.
+    /// `post-tool-use`: output of the tool.
     #[serde(default)]
     pub tool_response: Option<Value>,
-    /// `post-tool-use`: what it said in place of a response, when it failed.
+    /// `post-tool-use`: error message of a failed tool, instead of an output.
     #[serde(default)]
     pub error: Option<String>,
-    /// `post-tool-use`: the agent's own id of this use; one that is reported twice is taken once.
+    /// `post-tool-use`: client's id of this tool use. A repeated id is ignored.
     #[serde(default)]
     pub tool_use_id: Option<String>,
-    /// `user-prompt-submit`: what the user asked for.
+    /// `user-prompt-submit`: prompt of the user. Required.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// `pre-compact`: what led to it.
+    /// `pre-compact`: trigger of the compaction.
     #[serde(default)]
     pub trigger: Option<String>,
-    /// `pre-compact`: what the user wants to be kept.
+    /// `pre-compact`: user instructions for the compaction.
     #[serde(default)]
     pub custom_instructions: Option<String>,
-    /// `session-end`: why the chat is over.
+    /// `session-end`: reason for the end of the chat.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Who works; told by the client when left out.
+    /// Agent name. Defaults to a name derived from the client.
     #[serde(default)]
     pub agent: Option<Agent>,
-    /// The program that the agent runs in: `claude-code`, `codex`.
+    /// Program that runs the agent, for example `claude-code` or `codex`.
     #[serde(default)]
     pub client: Option<Label>,
-    /// The undertaking; the configured one when left out.
+    /// Venture. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// The repository, `owner/name`; named after `cwd` when left out.
+    /// Repository as owner/name. Defaults to `local/` and the folder name of `cwd`.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// The lane of parallel work.
+    /// Track number.
     #[serde(default)]
     pub track: Option<Track>,
-    /// The branch.
+    /// Branch.
     #[serde(default)]
     pub branch: Option<Label>,
-    /// The commit.
+    /// Commit.
     #[serde(default)]
     pub commit_sha: Option<Label>,
-    /// The machine.
+    /// Host name.
     #[serde(default)]
     pub host: Option<Label>,
-    /// When it happened, for a report that could not be stored at once; now when left out.
+    /// Time of the event. Defaults to the current time. Set it for reports that are sent late.
     #[serde(default)]
     pub reported_at: Option<Timestamp>,
-    /// What was made ready of the tool's output.
+    /// Prepared output of the tool.
     #[serde(skip)]
     pub(crate) packed: Option<Arc<Packed>>,
 }
 
-/// What the agent is told, in its own protocol: nothing, or something for its context.
+/// Response in the agent's hook protocol: empty, or context to add.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookOutput {
-    /// What only this event can answer.
+    /// Response for this event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<HookSpecificOutput>,
 }
 
-/// What only one event can answer.
+/// Response for one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookSpecificOutput {
-    /// The event, as agents name it.
+    /// Event name in the agent's protocol.
     pub hook_event_name: String,
-    /// What the agent gets to know.
+    /// Text to add to the agent's context.
     pub additional_context: String,
 }
 
 impl Operation for Hook {
     const NAME: &'static str = "hook.report";
     const SUMMARY: &'static str =
-        "Report what happened to an agent: a chat began or ended, a prompt, a tool use.";
+        "Report a hook event of a coding agent: session start or end, prompt, tool use, compaction.";
     const EFFECT: Effect = Effect::Write;
     const PRIVACY: Privacy = Privacy::Redact(make_private);
     const MAX_REQUEST_BYTES: usize = MAX_REPORT_BYTES;
@@ -254,7 +253,7 @@ fn keep_prompt(
     tx.insert_prompt(session.id, &kept, params.at(context, session)).map_err(store_fault)
 }
 
-/// Says who works where, as a start would.
+/// Derives the session parameters from a report.
 fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
     let client = params.client.clone().or_else(|| guess_client(params).parse().ok());
     let agent = match (&params.agent, &client) {

@@ -16,46 +16,46 @@ const DEFAULT_LIMIT: u32 = 50;
 #[derive(Debug)]
 pub struct ListObservations;
 
-/// Which observations.
+/// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListObservationsParams {
-    /// Of this undertaking; of all that the caller reaches when left out.
+    /// Filter by venture. Defaults to all ventures you have access to.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// In this repository.
+    /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Of this session.
+    /// Filter by session id.
     #[serde(default)]
     pub session_id: Option<SessionId>,
-    /// Of this tool: `Bash`, `Edit`.
+    /// Filter by tool, for example `Bash` or `Edit`.
     #[serde(default)]
     pub tool: Option<String>,
-    /// That speak of this file: its path, or the end of it (`store.rs`, `src/store.rs`).
+    /// Filter by file: a path or the end of a path, for example `store.rs` or `src/store.rs`.
     #[serde(default)]
     pub file: Option<String>,
-    /// How many at the most: 1 to 200, 50 when left out.
+    /// Maximum number of observations, 1 to 200. Defaults to 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
 }
 
-/// A page of observations, newest first.
+/// One page of observations, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListObservationsOutput {
-    /// The observations.
+    /// Observations.
     pub observations: Vec<ObservationView>,
-    /// Where the list goes on.
+    /// Cursor of the next page.
     pub pagination: Pagination,
 }
 
 impl Operation for ListObservations {
     const NAME: &'static str = "observation.list";
-    const SUMMARY: &'static str =
-        "List what tool uses taught, newest first; by session, repository, file or tool.";
+    const SUMMARY: &'static str = "List observations of tool uses, newest first, by session, repository, \
+        file or tool. Call it to learn what was already done or found.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListObservationsParams;
     type Output = ListObservationsOutput;

@@ -10,80 +10,80 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 use crate::page::limit_of;
 
 const DEFAULT_LIMIT: u32 = 50;
-/// How many items one call drops at the most.
+/// Maximum number of items that one call deletes.
 const PURGE_BATCH: u32 = 10_000;
 
-/// Counts the queue.
+/// Counts queue items by status.
 #[derive(Debug)]
 pub struct ReadQueueStats;
 
-/// Lists the queue.
+/// Lists queue items.
 #[derive(Debug)]
 pub struct ListQueue;
 
-/// Makes items that were given up wait again.
+/// Returns failed items to the queue.
 #[derive(Debug)]
 pub struct RetryQueue;
 
-/// Drops items with their raw output.
+/// Deletes items with their raw output.
 #[derive(Debug)]
 pub struct PurgeQueue;
 
-/// Nothing to be told.
+/// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReadQueueStatsParams {}
 
-/// Which items.
+/// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListQueueParams {
-    /// Of this status; those that were given up when left out.
+    /// Filter by status. Defaults to `error`.
     #[serde(default)]
     pub status: Option<QueueStatus>,
-    /// Below this number: the last `id` of the page before.
+    /// Show items with an id lower than this: the `next_before` of the previous page.
     #[serde(default)]
     pub before: Option<i64>,
-    /// How many at the most: 1 to 200, 50 when left out.
+    /// Maximum number of items, 1 to 200. Defaults to 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
 }
 
-/// Items of the queue, newest first.
+/// One page of queue items, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListQueueOutput {
-    /// The items.
+    /// Queue items.
     pub items: Vec<QueueItemView>,
-    /// Pass it as `before` for the next page; `null` on the last one.
+    /// Value of `before` for the next page, or null on the last page.
     pub next_before: Option<i64>,
 }
 
-/// An item of the queue. What is absent is `null`.
+/// A queue item. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueItemView {
-    /// Its number.
+    /// Item id.
     pub id: i64,
-    /// The session whose tool it was.
+    /// Session of the tool use.
     pub session_id: SessionId,
-    /// The repository.
+    /// Repository as owner/name.
     pub repo: String,
-    /// The tool.
+    /// Tool name.
     pub tool_name: String,
-    /// The files that the tool was asked about.
+    /// Files named in the tool input.
     pub files_touched: Vec<String>,
-    /// How far it has come.
+    /// Status of the item.
     pub status: QueueStatus,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: i64,
-    /// What went wrong the last time.
+    /// Error of the last attempt.
     pub last_error: Option<String>,
-    /// How long the raw output is.
+    /// Size of the raw output in bytes.
     #[schemars(with = "i64")]
     pub raw_bytes: u64,
-    /// When it was captured.
+    /// Time when the tool use was captured.
     pub created_at: Timestamp,
-    /// When it is tried next.
+    /// Time of the next attempt.
     pub run_at: Timestamp,
-    /// When it was done or given up.
+    /// Time when the item was completed or failed.
     pub settled_at: Option<Timestamp>,
 }
 
@@ -106,48 +106,47 @@ impl From<QueueItem> for QueueItemView {
     }
 }
 
-/// Which items are tried again.
+/// The items to retry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RetryQueueParams {
-    /// This one; all that were given up when left out.
+    /// Id of the item. Defaults to all failed items.
     #[serde(default)]
     pub id: Option<i64>,
 }
 
-/// What came of it.
+/// Result of the retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetryQueueOutput {
-    /// So many wait again.
+    /// Number of items returned to the queue.
     #[schemars(with = "i64")]
     pub retried: u64,
 }
 
-/// Which items are dropped.
+/// The items to delete.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeQueueParams {
-    /// Those that are `done`, or those that ended in `error`; the former when left out.
+    /// `done` or `error`. Defaults to `done`.
     #[serde(default)]
     pub status: Option<QueueStatus>,
-    /// Settled at least so many hours ago; all when left out.
+    /// Delete only items that completed or failed at least this many hours ago. Defaults to all.
     #[serde(default)]
     #[schemars(range(min = 0, max = 876_000))]
     pub older_than_hours: Option<u32>,
 }
 
-/// What came of it.
+/// Result of the purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeQueueOutput {
-    /// So many were dropped, with their raw output.
+    /// Number of items deleted with their raw output.
     #[schemars(with = "i64")]
     pub purged: u64,
-    /// Whether there are more.
+    /// True if more items match. Call again to delete them.
     pub more: bool,
 }
 
 impl Operation for ReadQueueStats {
     const NAME: &'static str = "queue.stats";
-    const SUMMARY: &'static str =
-        "Count what waits to become observations, what is worked on, done and given up.";
+    const SUMMARY: &'static str = "Count queue items by status.";
     const EFFECT: Effect = Effect::Read;
     type Params = ReadQueueStatsParams;
     type Output = QueueStats;
@@ -161,7 +160,7 @@ impl Operation for ReadQueueStats {
 impl Operation for ListQueue {
     const NAME: &'static str = "queue.list";
     const SUMMARY: &'static str =
-        "List captured tool uses of one status, newest first, with what went wrong.";
+        "List captured tool uses of one status, newest first, with their last error.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListQueueParams;
     type Output = ListQueueOutput;
@@ -184,7 +183,7 @@ impl Operation for ListQueue {
 
 impl Operation for RetryQueue {
     const NAME: &'static str = "queue.retry";
-    const SUMMARY: &'static str = "Try captured tool uses again that were given up.";
+    const SUMMARY: &'static str = "Retry failed queue items.";
     const EFFECT: Effect = Effect::Write;
     type Params = RetryQueueParams;
     type Output = RetryQueueOutput;
@@ -206,8 +205,7 @@ impl Operation for RetryQueue {
 
 impl Operation for PurgeQueue {
     const NAME: &'static str = "queue.purge";
-    const SUMMARY: &'static str =
-        "Drop captured tool uses that are done or were given up, with their raw output.";
+    const SUMMARY: &'static str = "Delete completed or failed queue items with their raw output.";
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
     const DESTRUCTIVE: bool = true;

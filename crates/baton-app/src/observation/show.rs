@@ -14,32 +14,32 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct ShowObservation;
 
-/// Which observation.
+/// The observation to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowObservationParams {
-    /// The observation.
+    /// Observation id, for example `obs_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
     pub observation_id: ObservationId,
-    /// Whether the raw output comes with it.
+    /// Include the raw tool input and output. Defaults to false.
     #[serde(default)]
     pub raw: Option<bool>,
 }
 
-/// An observation, whole.
+/// An observation, with the raw tool use if requested.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowObservationOutput {
     /// The observation.
     pub observation: ObservationView,
-    /// What the tool was asked; `null` unless it was asked for and is still kept, and where it was asked nothing.
+    /// Raw tool input; null if not requested or no longer stored.
     pub tool_input: Option<Value>,
-    /// What the tool said; `null` unless it was asked for and is still kept, and where it said nothing.
+    /// Raw tool output; null if not requested or no longer stored.
     pub tool_response: Option<Value>,
-    /// Whether the raw output is still kept; `null` unless it was asked for.
+    /// True if the raw tool use is still stored; null if not requested.
     pub raw_kept: Option<bool>,
 }
 
 impl Operation for ShowObservation {
     const NAME: &'static str = "observation.show";
-    const SUMMARY: &'static str = "Show what one tool use taught, with its raw output when asked for.";
+    const SUMMARY: &'static str = "Show one observation, optionally with the raw tool input and output.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowObservationParams;
     type Output = ShowObservationOutput;

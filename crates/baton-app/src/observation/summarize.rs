@@ -19,12 +19,12 @@ const NOTHING: &str = "No observations captured.";
 #[derive(Debug)]
 pub struct SummarizeSession;
 
-/// Which session.
+/// The session to summarize.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SummarizeSessionParams {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
-    /// Whether it is over with that; it is when this is left out.
+    /// End the session after summarizing it. Defaults to true.
     #[serde(default)]
     pub close: Option<bool>,
     /// What was made of it before the transaction.
@@ -32,36 +32,36 @@ pub struct SummarizeSessionParams {
     pub(crate) made: Option<SummedUp>,
 }
 
-/// What the session came to.
+/// Summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummarizeSessionOutput {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
     /// What was accomplished.
     pub summary: String,
-    /// How many tokens the summary cost, prompt and answer; 0 without a model.
+    /// Tokens used for this summary, prompt and response; 0 without a model.
     #[schemars(with = "i64")]
     pub tokens: u64,
-    /// The most important files that were changed.
+    /// Most important changed files.
     pub key_files: Vec<String>,
     /// Significant technical decisions.
     pub key_decisions: Vec<String>,
-    /// How many observations it covers.
+    /// Number of observations covered by the summary.
     #[schemars(with = "i64")]
     pub observations: u64,
-    /// How many tool uses of the session still wait to be understood, counted up to 50. They come into its summary later.
+    /// Number of tool uses not yet processed, at most 50. They are added to the summary later.
     #[schemars(with = "i64")]
     pub waiting: u64,
-    /// Who made it.
+    /// Compressor that created the summary.
     pub provenance: Provenance,
-    /// How the session stands now.
+    /// Status of the session after the call.
     pub session_status: SessionStatus,
 }
 
 impl Operation for SummarizeSession {
     const NAME: &'static str = "session.summarize";
-    const SUMMARY: &'static str =
-        "Sum up what a session came to, keep that with the session, and close it unless told otherwise.";
+    const SUMMARY: &'static str = "Summarize a session from its observations, store the summary and end the \
+        session. Set close to false to keep the session active.";
     const EFFECT: Effect = Effect::Write;
     const BLOCKS: bool = true;
     type Params = SummarizeSessionParams;

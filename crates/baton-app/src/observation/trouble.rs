@@ -6,28 +6,28 @@ use baton_core::{Timestamp, secrets};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why the model cannot be asked.
+/// Reason why the model is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct ModelTrouble {
-    /// Since when.
+    /// Time of the first failure.
     pub since: Timestamp,
-    /// What was said the last time that it was tried.
+    /// Error of the last request.
     pub error: String,
-    /// When it is tried again.
+    /// Time of the next attempt.
     pub retry_at: Timestamp,
-    /// Whether it lasts until somebody sees to the key, the model or the address.
+    /// True if the problem lasts until the key, model or address is corrected.
     pub needs_attention: bool,
 }
 
-/// What this process knows of it. Clones share it.
+/// Model state known to this process. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct ModelTroubles {
     current: Arc<Mutex<Option<ModelTrouble>>>,
 }
 
 impl ModelTroubles {
-    /// Notes that the model could not be asked.
+    /// Records a failed request.
     pub fn note(&self, now: Timestamp, error: &str, retry_at: Timestamp, needs_attention: bool) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let since = current.as_ref().map_or(now, |before| before.since);
@@ -39,12 +39,12 @@ impl ModelTroubles {
         });
     }
 
-    /// Notes that it answered.
+    /// Records a successful request.
     pub fn clear(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Tells what is wrong, if anything.
+    /// Returns the current problem, if any.
     pub fn current(&self) -> Option<ModelTrouble> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

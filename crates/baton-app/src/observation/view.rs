@@ -6,61 +6,61 @@ use baton_store::StoredSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one use of a tool taught. What is absent is `null`.
+/// Record of one tool use. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservationView {
-    /// Its id.
+    /// Observation id.
     pub id: ObservationId,
-    /// The session whose tool it was.
+    /// Session of the tool use.
     pub session_id: SessionId,
-    /// The undertaking.
+    /// Venture.
     pub venture: String,
-    /// The repository, `owner/name`.
+    /// Repository as owner/name.
     pub repo: String,
-    /// The tool.
+    /// Tool name.
     pub tool_name: String,
-    /// The agent's own id of this use.
+    /// Client's id of the tool use.
     pub tool_use_id: Option<String>,
-    /// What was done.
+    /// Title: what was done.
     pub title: String,
     /// What happened and why.
     pub summary: String,
-    /// What is worth remembering beyond that.
+    /// Further details worth remembering.
     pub detail: Option<String>,
-    /// Files that it speaks of, changed or only looked at.
+    /// Files mentioned, changed or read.
     pub files: Vec<String>,
-    /// Files that were changed.
+    /// Changed files.
     pub files_touched: Vec<String>,
-    /// Functions that were changed.
+    /// Changed functions.
     pub functions_changed: Vec<FunctionChange>,
-    /// Who says so.
+    /// Compressor that created the observation.
     pub provenance: Provenance,
-    /// How long the raw output was.
+    /// Size of the raw output in bytes.
     #[schemars(with = "i64")]
     pub raw_bytes: u64,
-    /// The item of the queue that has the raw output, as long as it is kept.
+    /// Queue item that holds the raw output while it is stored.
     pub queue_id: i64,
-    /// When the tool was used.
+    /// Time when the tool was used.
     pub captured_at: Timestamp,
-    /// When that was understood.
+    /// Time when the observation was created.
     pub compressed_at: Timestamp,
 }
 
-/// What a session came to.
+/// Summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryView {
     /// What was accomplished.
     pub summary: String,
-    /// The most important files that were changed.
+    /// Most important changed files.
     pub key_files: Vec<String>,
     /// Significant technical decisions.
     pub key_decisions: Vec<String>,
-    /// How many observations it covers.
+    /// Number of observations covered by the summary.
     #[schemars(with = "i64")]
     pub observations: u64,
-    /// When it was made.
+    /// Time when the summary was created.
     pub made_at: Timestamp,
-    /// Who made it, with all tokens that it cost so far.
+    /// Compressor that created the summary, with the total number of tokens used.
     pub provenance: Provenance,
 }
 

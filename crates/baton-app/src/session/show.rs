@@ -34,8 +34,8 @@ pub struct ShowSessionOutput {
 
 impl Operation for ShowSession {
     const NAME: &'static str = "session.show";
-    const SUMMARY: &'static str = "Show a session in any status, with the handoff that ended it and its \
-        summary.";
+    const SUMMARY: &'static str =
+        "Show a session in any status, with the handoff that ended it and its summary.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowSessionParams;
     type Output = ShowSessionOutput;

@@ -13,39 +13,40 @@ use crate::operation::{Context, Effect, Operation, store_fault};
 #[derive(Debug)]
 pub struct ListTasks;
 
-/// Which tasks.
+/// Filters and page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListTasksParams {
-    /// In this repository.
+    /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// That stand there.
+    /// Filter by status.
     #[serde(default)]
     pub status: Option<TaskStatus>,
-    /// Of this undertaking; the configured one when left out.
+    /// Venture to list. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// How many at the most: 1 to 100, 20 when left out.
+    /// Maximum number of tasks, 1 to 100. Defaults to 20.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub limit: Option<i64>,
-    /// How many to skip first.
+    /// Number of tasks to skip. Defaults to 0.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub offset: Option<i64>,
 }
 
-/// A part of the list.
+/// One page of tasks.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTasksOutput {
-    /// The tasks, latest written first.
+    /// Tasks, most recently updated first.
     pub tasks: Vec<TaskRecord>,
 }
 
 impl Operation for ListTasks {
     const NAME: &'static str = "task.list";
-    const SUMMARY: &'static str = "List the tasks of every checkout, latest written first: where each stands, which role holds it, open drifts.";
+    const SUMMARY: &'static str = "List the tasks of all checkouts, most recently updated first, with \
+        status, current role and open drifts.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTasksParams;
     type Output = ListTasksOutput;

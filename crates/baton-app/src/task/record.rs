@@ -14,54 +14,55 @@ const MAX_NAME_BYTES: usize = 4_096;
 #[derive(Debug)]
 pub struct RecordTask;
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordTaskParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The machine that the checkout is on.
+    /// Host name of the machine with the checkout.
     #[schemars(length(min = 1, max = 4096))]
     pub host: String,
-    /// The root of the checkout.
+    /// Path of the root of the checkout.
     #[schemars(length(min = 1, max = 4096))]
     pub checkout: String,
-    /// Of this undertaking; the configured one when left out.
+    /// Venture. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
-    /// The repository.
+    /// Repository as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// What it is called.
+    /// Title of the task.
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub title: String,
-    /// Where it stands; `null` when it is gone.
+    /// Status of the task. Omit to remove the task from the index.
     #[serde(default)]
     pub status: Option<TaskStatus>,
-    /// The role that holds it.
+    /// Role that currently holds the task.
     #[serde(default)]
     pub holder: Option<Role>,
-    /// How many drifts are open.
+    /// Number of open drifts.
     #[serde(default)]
     pub open_drifts: u64,
-    /// When its files were written last; now when left out.
+    /// Time when the task files were last written. Defaults to the current time.
     #[serde(default)]
     pub updated_at: Option<Timestamp>,
 }
 
-/// What is known of it.
+/// State of the task in the index.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordTaskOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// Whether it is in the index now.
+    /// True if the task is now in the index.
     pub listed: bool,
 }
 
 impl Operation for RecordTask {
     const NAME: &'static str = "task.record";
-    const SUMMARY: &'static str = "Say where a task of a checkout stands, so that it is found from anywhere.";
+    const SUMMARY: &'static str =
+        "Record the state of a task in the index, so that other machines can list it.";
     const EFFECT: Effect = Effect::Write;
     type Params = RecordTaskParams;
     type Output = RecordTaskOutput;

@@ -12,31 +12,31 @@ use crate::token::TokenView;
 
 const MAX_DAYS: u32 = 3_650;
 
-/// Makes a token.
+/// Creates a token.
 #[derive(Debug)]
 pub struct CreateToken;
 
-/// What the token is for.
+/// Description and access of the token.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateTokenParams {
-    /// What it is for, in your words.
+    /// Purpose of the token, in your own words.
     pub name: Label,
-    /// What it may do.
+    /// Allowed access.
     pub access: Access,
-    /// The ventures it reaches; all of them when left out.
+    /// Ventures the token can access. Defaults to all ventures.
     #[serde(default)]
     pub ventures: Option<Vec<Venture>>,
-    /// In how many days it stops working by itself; never when left out.
+    /// Days until the token expires. Defaults to no expiry.
     #[serde(default)]
     pub expires_in_days: Option<u32>,
 }
 
-/// The token. Its secret is shown this once.
+/// The new token. The secret is returned only once.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CreateTokenOutput {
-    /// The credential to send as `Authorization: Bearer`.
+    /// Credential to send as `Authorization: Bearer`.
     pub token: String,
-    /// What is kept of it.
+    /// The stored token without its secret.
     pub info: TokenView,
 }
 

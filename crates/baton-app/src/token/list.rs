@@ -12,14 +12,14 @@ use crate::token::TokenView;
 #[derive(Debug)]
 pub struct ListTokens;
 
-/// Nothing to say.
+/// No parameters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListTokensParams {}
 
-/// Every token, newest first.
+/// All tokens, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTokensOutput {
-    /// The tokens.
+    /// Tokens.
     pub tokens: Vec<TokenView>,
 }
 

@@ -12,17 +12,17 @@ use crate::token::TokenView;
 #[derive(Debug)]
 pub struct RevokeToken;
 
-/// Which token.
+/// The token to revoke.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RevokeTokenParams {
-    /// Its public part: the 16 hex digits after `bt_`.
+    /// Public id of the token: the 16 hex digits after `bt_`.
     pub token_id: String,
 }
 
-/// The token as it is now.
+/// The revoked token.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RevokeTokenOutput {
-    /// What is kept of it.
+    /// The stored token without its secret.
     pub info: TokenView,
 }
 

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 /// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenView {
-    /// Its public part.
+    /// Public id of the token.
     pub id: String,
-    /// What it is for.
+    /// Purpose of the token.
     pub name: String,
-    /// What it may do.
+    /// Allowed access.
     pub access: Access,
-    /// The ventures it reaches; `null` is all of them.
+    /// Ventures the token can access; null for all.
     pub ventures: Option<Vec<String>>,
-    /// When it was made.
+    /// Time when the token was created.
     pub created_at: Timestamp,
-    /// When it stops working by itself.
+    /// Time when the token expires.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Time when the token was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -7,29 +7,29 @@ use serde_json::{Map, Value};
 use super::allot::{Want, fair_cap};
 use crate::classify::{byte_size, is_chronological, json_size, list_size, member_size, text_size};
 
-/// The member of an object that says how many others are missing.
+/// Object member that holds the number of omitted members.
 const MARKER_KEY: &str = "…";
-/// Less text than this before or after a marker is not worth having.
+/// Minimum length of text before or after a marker.
 const MIN_PIECE_BYTES: usize = 12;
-/// Less room than this is not worth cutting another item for.
+/// Minimum space for shortening another item.
 const MIN_ITEM_BYTES: usize = 48;
 
-/// The end of a long text or array that matters more.
+/// End of a long text or array that gets more space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Emphasis {
-    /// The beginning gets two thirds of the room.
+    /// The beginning gets two thirds of the space.
     Start,
-    /// The end gets five sixths: the latest entries of a log or conversation matter most.
+    /// The end gets five sixths of the space, because the latest entries of a log or conversation matter most.
     End,
 }
 
 impl Emphasis {
-    /// Decides by the key of a value and by the value itself.
+    /// Chooses the end from the key and the value.
     pub(super) fn of(key: &str, value: &Value) -> Self {
         if is_chronological(key, value) { Self::End } else { Self::Start }
     }
 
-    /// The part of the room that goes to the other end.
+    /// Fraction of the space for the other end.
     const fn other_end(self, room: usize) -> usize {
         match self {
             Self::Start => room / 3,
@@ -38,7 +38,7 @@ impl Emphasis {
     }
 }
 
-/// Counts the bytes of the shortest form of a value.
+/// Returns the size of the shortest form of a value in bytes.
 pub(super) fn min_size(value: &Value) -> usize {
     let shortest = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => return json_size(value),
@@ -79,7 +79,7 @@ fn marker_member_size(count: usize) -> usize {
     member_size(MARKER_KEY, text_size(&keys_marker(count)))
 }
 
-/// Keeps both ends of a text, more of the one that matters more.
+/// Keeps both ends of a text, with more of the emphasized end.
 fn condense_text(text: &str, target: usize, emphasis: Emphasis) -> String {
     let separator = if text.contains('\n') { "\n" } else { " " };
     let around = text_size(&bytes_marker(text.len())) + 2 * text_size(separator) - 2 * text_size("");
@@ -101,7 +101,7 @@ fn condense_text(text: &str, target: usize, emphasis: Emphasis) -> String {
     short
 }
 
-/// Takes as much from the start of a text as fits, up to the end of a line, sentence or word.
+/// Returns the longest prefix that fits and ends at a line, sentence or word boundary.
 fn head_of(text: &str, room: usize) -> &str {
     let mut bytes = 0;
     let end = text.char_indices().find_map(|(index, c)| {
@@ -114,7 +114,7 @@ fn head_of(text: &str, room: usize) -> &str {
     long_enough(head[..end].trim_end())
 }
 
-/// Takes as much from the end of a text as fits, from the start of a line, sentence or word.
+/// Returns the longest suffix that fits and starts at a line, sentence or word boundary.
 fn tail_of(text: &str, room: usize) -> &str {
     let mut bytes = 0;
     let start = text.char_indices().rev().find_map(|(index, c)| {
@@ -131,7 +131,7 @@ fn long_enough(piece: &str) -> &str {
     if piece.len() < MIN_PIECE_BYTES { "" } else { piece }
 }
 
-/// Gives the last end of a line, of a sentence and of a word.
+/// Returns the last end of a line, of a sentence and of a word.
 fn ends_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     let line = text.rfind('\n');
     let sentence = text.rmatch_indices(['.', '!', '?', ';', '。', '！', '？']).find_map(|(index, mark)| {
@@ -141,7 +141,7 @@ fn ends_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     [line, sentence, text.rfind(' ')].into_iter().flatten()
 }
 
-/// Gives the first start of a line, of a sentence and of a word.
+/// Returns the first start of a line, of a sentence and of a word.
 fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     let line = text.find('\n').map(|index| index + 1);
     let sentence = text.match_indices(['.', '!', '?', ';', '。', '！', '？']).find_map(|(index, mark)| {
@@ -151,7 +151,8 @@ fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
     [line, sentence, text.find(' ')].into_iter().flatten()
 }
 
-/// Keeps the first and the last items, more of the end that matters more; one that fits only in part is shortened.
+/// Keeps the first and the last items, with more of the emphasized end. The last item that fits only in part is
+/// shortened.
 fn condense_items(items: &[Value], target: usize, emphasis: Emphasis) -> Vec<Value> {
     // Items are taken from the near end, the one that matters more, then from the far end.
     let near_first: Vec<&Value> = match emphasis {
@@ -189,7 +190,7 @@ fn condense_items(items: &[Value], target: usize, emphasis: Emphasis) -> Vec<Val
     short
 }
 
-/// Keeps as many members as possible, the short ones first, and shortens the long ones evenly.
+/// Keeps as many members as possible: short members first, long members shortened evenly.
 fn condense_members(members: &Map<String, Value>, target: usize) -> Map<String, Value> {
     let around = |key: &str| member_size(key, 0) + ",".len();
     let mut order: Vec<(&String, &Value, Want)> = members

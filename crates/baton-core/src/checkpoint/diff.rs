@@ -27,44 +27,44 @@ impl Default for DiffLimits {
     }
 }
 
-/// What was done to a value.
+/// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum ChangeKind {
-    /// It is only in the newer context.
+    /// The value exists only in the later context.
     Added,
-    /// It is only in the older context.
+    /// The value exists only in the earlier context.
     Removed,
-    /// It is in both, and not the same.
+    /// The value differs.
     Changed,
 }
 
-/// One value that differs.
+/// One changed value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// Where it is. The index of an array item is that in the newer context, or in the older one if it was removed.
+    /// Path of the value. Array indexes refer to the later context, or to the earlier one for removed items.
     pub path: String,
-    /// What was done to it.
+    /// Kind of change.
     pub kind: ChangeKind,
-    /// What it was, shortened; `null` if it was added.
+    /// Earlier value, shortened; null if it was added.
     pub old: Option<Value>,
-    /// What it is, shortened; `null` if it was removed.
+    /// Later value, shortened; null if it was removed.
     pub new: Option<Value>,
 }
 
-/// How two contexts differ.
+/// Differences between two contexts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Diff {
-    /// The changes, in the order of the keys.
+    /// Changes, in the order of the keys.
     pub changes: Vec<Change>,
-    /// How many values were added.
+    /// Number of added values.
     pub added: usize,
-    /// How many values were removed.
+    /// Number of removed values.
     pub removed: usize,
-    /// How many values were changed.
+    /// Number of changed values.
     pub changed: usize,
-    /// How many changes are counted but not listed.
+    /// Number of changes that are counted but not listed.
     pub unlisted: usize,
 }
 

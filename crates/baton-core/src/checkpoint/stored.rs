@@ -14,76 +14,76 @@ use crate::time::Timestamp;
 /// A named series of checkpoints that outlives chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workflow {
-    /// The undertaking that it belongs to.
+    /// Venture of the workflow.
     pub venture: Venture,
-    /// Its id, unique within the venture.
+    /// Workflow id, unique within the venture.
     pub id: WorkflowId,
-    /// What it calls itself.
+    /// Name of the workflow.
     pub name: Option<String>,
-    /// The repository that it works in.
+    /// Repository of the workflow.
     pub repo: Option<Repo>,
-    /// When its first checkpoint was saved.
+    /// Time when the first checkpoint was saved.
     pub created_at: Timestamp,
-    /// When its last checkpoint was saved.
+    /// Time when the latest checkpoint was saved.
     pub last_saved_at: Timestamp,
-    /// When it was last saved or loaded.
+    /// Time of the last save or load.
     pub last_accessed_at: Timestamp,
-    /// How many checkpoints it has.
+    /// Number of checkpoints.
     pub checkpoint_count: u64,
-    /// How many of them have no name and may be dropped.
+    /// Number of checkpoints without a name, which retention may delete.
     pub unnamed_count: u64,
-    /// How many bytes they take.
+    /// Stored size of all checkpoints in bytes.
     pub stored_bytes: u64,
-    /// The keys that were marked as critical.
+    /// Keys marked as critical.
     pub critical_keys: Vec<String>,
 }
 
-/// A saved context, without the context.
+/// A saved context, without the context itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Its id.
+    /// Checkpoint id.
     pub id: CheckpointId,
-    /// The undertaking of its workflow.
+    /// Venture of the workflow.
     pub venture: Venture,
-    /// Its workflow.
+    /// Workflow id.
     pub workflow_id: WorkflowId,
-    /// Where it stands in its workflow.
+    /// Position in the workflow.
     pub place: Place,
-    /// Whether it can be loaded.
+    /// Status of the checkpoint.
     pub status: CheckpointStatus,
-    /// What it is called.
+    /// Name and tags.
     pub labels: Labels,
-    /// The session that saved it.
+    /// Session that saved the checkpoint.
     pub session_id: Option<SessionId>,
-    /// The agent that saved it.
+    /// Agent that saved the checkpoint.
     pub agent: Option<Agent>,
-    /// When it was saved.
+    /// Time when the checkpoint was saved.
     pub created_at: Timestamp,
-    /// How many bytes the context has as canonical JSON.
+    /// Size of the context as canonical JSON, in bytes.
     pub context_bytes: u64,
-    /// The hash of those bytes.
+    /// Hash of the canonical JSON.
     pub context_hash: Sha256Hash,
-    /// Whether `_contextSize` is to be put back when it is loaded.
+    /// True if `_contextSize` is restored when the checkpoint is loaded.
     pub restores_size: bool,
-    /// How many bytes it takes where it is stored.
+    /// Size as stored, in bytes.
     pub stored_bytes: u64,
 }
 
-/// Whether a checkpoint can be loaded.
+/// Status of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum CheckpointStatus {
-    /// It can.
+    /// The checkpoint can be loaded.
     Active,
-    /// It was dropped; what others lean on is still kept.
+    /// The checkpoint was deleted; data that other checkpoints need is still stored.
     Archived,
-    /// What is stored of it is damaged.
+    /// The stored data is damaged.
     Corrupt,
 }
 
 impl CheckpointStatus {
-    /// Gives the stable spelling.
+    /// Returns the wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -92,31 +92,31 @@ impl CheckpointStatus {
         }
     }
 
-    /// Finds the status of a spelling.
+    /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
         [Self::Active, Self::Archived, Self::Corrupt].into_iter().find(|status| status.as_str() == text)
     }
 }
 
-/// What a checkpoint is called.
+/// Name and tags of a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Labels {
-    /// A name; checkpoints with one are kept until they are deleted by hand.
+    /// Name, for example `before the switch`. Named checkpoints are kept until they are deleted explicitly.
     #[serde(default)]
     pub name: Option<Label>,
-    /// Words to find it by.
+    /// Tags, for example `auth`. At most 32.
     #[serde(default)]
     #[schemars(length(max = 32))]
     pub tags: Vec<Label>,
 }
 
 impl Labels {
-    /// How many tags a checkpoint may have.
+    /// Maximum number of tags of a checkpoint.
     pub const MAX_TAGS: usize = 32;
 
-    /// Refuses more tags than that.
+    /// Rejects too many tags.
     pub fn require_few(&self) -> Result<(), Fault> {
         if self.tags.len() > Self::MAX_TAGS {
             return Err(Fault::invalid("metadata.tags", format!("must be at most {} tags", Self::MAX_TAGS)));

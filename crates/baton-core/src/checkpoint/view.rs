@@ -23,7 +23,7 @@ const OMISSION_SHARE: usize = 8;
 /// Attempts to fit a view into a token budget before the byte budget is halved each time.
 const FITTING_ATTEMPTS: usize = 6;
 
-/// How large a view may be.
+/// Maximum size of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// Bytes of compact JSON.
@@ -32,22 +32,22 @@ pub enum Budget {
     Tokens(usize),
 }
 
-/// How short a value may become before it is rather left out.
+/// How far values are shortened before they are omitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Level {
-    /// Long pieces of fewer values.
+    /// Long excerpts of few values.
     Basic,
-    /// Between the two.
+    /// Between `basic` and `aggressive`.
     #[default]
     Standard,
-    /// Short pieces of as many values as possible.
+    /// Short excerpts of many values.
     Aggressive,
 }
 
 impl Level {
-    /// The shortest piece, in bytes, that a value of a layer is cut to.
+    /// Minimum excerpt length of a layer in bytes.
     pub(super) const fn min_piece(self, layer: Layer) -> usize {
         match (self, layer) {
             (_, Layer::Critical | Layer::Ephemeral) => usize::MAX,
@@ -61,27 +61,27 @@ impl Level {
     }
 }
 
-/// What a view is made by.
+/// Options of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewOptions {
-    /// How large it may be.
+    /// Maximum size.
     pub budget: Budget,
-    /// How hard values are shortened.
+    /// How far values are shortened.
     pub level: Level,
-    /// How the budget is shared among the layers.
+    /// Share of the budget for each layer.
     pub shares: Shares,
 }
 
-/// What is shown of a context.
+/// The visible part of a context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// The context, or what is left of it.
+    /// The context, shortened to the budget.
     pub context: Map<String, Value>,
-    /// Its bytes as JSON without blanks.
+    /// Size as compact JSON in bytes.
     pub size_bytes: usize,
-    /// Its estimated tokens as compact JSON.
+    /// Estimated tokens as compact JSON.
     pub tokens: usize,
-    /// What was shortened or left out, in the order of the keys; empty when the whole context is shown.
+    /// Values that were shortened or omitted, in the order of the keys.
     pub omissions: Vec<Omission>,
     /// Further omissions that a token budget has no room to list.
     pub unlisted: Option<Unlisted>,
@@ -94,47 +94,47 @@ pub struct View {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct Unlisted {
-    /// Number of further values that were shortened or left out.
+    /// Number of further values that were shortened or omitted.
     pub count: usize,
-    /// Their bytes in the checkpoint.
+    /// Size of these values in the checkpoint, in bytes.
     pub original_bytes: usize,
 }
 
-/// A part of a context that a view does not show whole. The checkpoint has it under this path.
+/// A value that was shortened or omitted. The checkpoint has the full value at this path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Omission {
-    /// Where it is.
+    /// Path of the value.
     pub path: String,
-    /// Its layer.
+    /// Layer of the value.
     pub layer: Layer,
-    /// What was done to it.
+    /// Kind of omission.
     pub kind: OmissionKind,
-    /// Its bytes in the checkpoint.
+    /// Size in the checkpoint, in bytes.
     pub original_bytes: usize,
-    /// Its bytes in the view.
+    /// Size in the view, in bytes.
     pub kept_bytes: usize,
 }
 
-/// What was done to a part of a context.
+/// Kind of omission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum OmissionKind {
-    /// It was shortened.
+    /// The value was shortened.
     Condensed,
-    /// It is not there.
+    /// The value was omitted.
     LeftOut,
 }
 
-/// By how much the critical part of a context exceeds a budget.
+/// Sizes of the budget and of the critical values that exceed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct Overflow {
-    /// The budget.
+    /// Budget in bytes.
     pub budget_bytes: usize,
-    /// What is critical, shown whole nevertheless.
+    /// Size of the critical values in bytes.
     pub critical_bytes: usize,
 }
 

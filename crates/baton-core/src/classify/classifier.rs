@@ -13,10 +13,10 @@ use super::path::{find_key, push_key};
 use super::rules_file::{MAX_PRIORITY, RulesFile};
 use super::size::{json_size, list_size, member_size};
 
-/// How deep keys are classified one by one; what lies deeper belongs to its parent.
+/// Maximum depth at which keys are classified separately. Deeper values belong to their parent.
 const MAX_KEY_DEPTH: usize = 4;
 
-/// The priorities of built-in rules, from what always wins to what is left when nothing is known.
+/// Priorities of the built-in rules, highest first.
 mod priority {
     pub(super) const OVERRIDE: u16 = super::MAX_PRIORITY + 1;
     pub(super) const KEY: u16 = 300;
@@ -30,46 +30,46 @@ mod priority {
     pub(super) const DEFAULT: u16 = 0;
 }
 
-/// The rules that contexts are classified by.
+/// Rules that classify contexts.
 #[derive(Debug, Clone)]
 pub struct Classifier {
     file: RulesFile,
     content: ContentRules,
 }
 
-/// Whether built-in rules look into values.
+/// Whether built-in rules inspect values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ContentRules {
     On,
     Off,
 }
 
-/// Why a key belongs to its layer.
+/// Layer of a key and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The path of the key, such as `plan.steps`.
+    /// Path of the key, for example `plan.steps`.
     pub path: String,
-    /// The layer.
+    /// Layer of the key.
     pub layer: Layer,
-    /// The rule that decided: `override`, `key:…`, `content:…`, `inherited`, `default` or the id of a user's rule.
+    /// Rule that decided: `override`, `key:…`, `content:…`, `inherited`, `default` or the id of a user rule.
     pub rule: Cow<'static, str>,
-    /// The priority by which it prevailed; an override is above all others.
+    /// Priority of the rule. An override has the highest.
     pub priority: u16,
-    /// The reason as a sentence.
+    /// Reason as a sentence.
     pub why: String,
-    /// The size of the value as JSON without blanks.
+    /// Size of the value as compact JSON in bytes.
     pub size_bytes: usize,
 }
 
-/// A context with a layer for each of its keys.
+/// A context with a layer for each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classification<'a> {
     context: &'a Map<String, Value>,
     members: Vec<Member<'a>>,
 }
 
-/// One key of a context, and the keys below it when they are classified one by one.
+/// One key of a context and the keys below it that are classified separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member<'a> {
     key: &'a str,
@@ -79,24 +79,24 @@ pub(crate) struct Member<'a> {
 }
 
 impl Classifier {
-    /// Makes a classifier with the built-in rules alone; costs nothing.
+    /// Creates a classifier with only the built-in rules.
     pub fn builtin() -> Self {
         Self::with_rules(RulesFile::default())
     }
 
-    /// Makes a classifier with the rules of a user beside the built-in ones.
+    /// Creates a classifier with user rules in addition to the built-in rules.
     pub const fn with_rules(file: RulesFile) -> Self {
         Self { file, content: ContentRules::On }
     }
 
-    /// Leaves out the built-in rules that look into values.
+    /// Disables the built-in rules that inspect values.
     #[must_use]
     pub const fn without_heuristics(mut self) -> Self {
         self.content = ContentRules::Off;
         self
     }
 
-    /// Gives the share of a budget that each layer may count on.
+    /// Returns the share of a budget for each layer.
     pub const fn shares(&self) -> Shares {
         self.file.shares
     }
@@ -113,24 +113,24 @@ impl Classifier {
 }
 
 impl<'a> Classification<'a> {
-    /// Gives the context that was classified.
+    /// Returns the classified context.
     pub const fn context(&self) -> &'a Map<String, Value> {
         self.context
     }
 
-    /// Lists why each key belongs to its layer, a key before the keys below it, in the order of the keys.
+    /// Lists the layer and reason of each key, parents before children, in the order of the keys.
     pub fn explanations(&self) -> Vec<&Explanation> {
         let mut found = Vec::new();
         list(&self.members, &mut found);
         found
     }
 
-    /// Finds why a key belongs to its layer.
+    /// Returns the layer and reason of one key.
     pub fn explain(&self, path: &str) -> Option<&Explanation> {
         self.explanations().into_iter().find(|explanation| explanation.path == path)
     }
 
-    /// Adds up the bytes of the values in each layer. Keys that are only there to hold others do not count.
+    /// Sums the bytes of the values in each layer. Keys that only contain other keys do not count.
     pub fn bytes(&self) -> LayerBytes {
         let mut bytes = LayerBytes::default();
         add_up(&self.members, &mut bytes);
@@ -155,7 +155,7 @@ impl<'a> Member<'a> {
         &self.explanation
     }
 
-    /// Gives the keys below this one; none when the value counts as a whole.
+    /// Returns the keys below this one; empty if the value is classified as a whole.
     pub(crate) fn members(&self) -> &[Self] {
         &self.members
     }
@@ -178,7 +178,7 @@ fn add_up(members: &[Member<'_>], bytes: &mut LayerBytes) {
     }
 }
 
-/// What one rule says about a key.
+/// Result of one rule for a key.
 struct Vote {
     layer: Layer,
     priority: u16,
@@ -261,7 +261,7 @@ impl Walk<'_> {
         Some(Vote { layer: Layer::Critical, priority: priority::OVERRIDE, rule: "override".into(), why })
     }
 
-    /// Tells whether something inside this value was marked, so that its keys have to be told apart.
+    /// Returns true if a key inside this value was marked as critical, so that its keys are classified separately.
     fn is_marked_below(&self, path: &str) -> bool {
         let is_below =
             |marked: &String| marked.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
@@ -276,7 +276,7 @@ impl Walk<'_> {
     }
 }
 
-/// A layer that is only a default is not passed on: it would keep the rules on prose from being heard.
+/// A default layer is not inherited, because it would override the rules for prose.
 fn inherited(parent: &Explanation) -> Option<Vote> {
     let priority = match parent.layer {
         _ if parent.priority == priority::DEFAULT => return None,

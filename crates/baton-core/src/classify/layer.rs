@@ -3,28 +3,26 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much a part of a context matters to whoever goes on with the work.
-///
-/// Ordered: what matters most comes first.
+/// Importance of a value in a context. The most important layer is the smallest value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
 pub enum Layer {
-    /// Never condensed or dropped: goals, decisions, constraints.
+    /// Never shortened or omitted: goals, decisions, constraints.
     Critical,
-    /// Condensed when there is no room: plans, reasoning, open points.
+    /// Shortened if space is limited: plans, reasoning, open points.
     Important,
-    /// Condensed hard: examples, notes, detailed analysis.
+    /// Shortened strongly: examples, notes, detailed analysis.
     Useful,
-    /// The first to go: times, ids, logs, raw output.
+    /// Omitted first: times, ids, logs, raw output.
     Ephemeral,
 }
 
 impl Layer {
-    /// Every layer, what matters most first.
+    /// All layers, most important first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::Important, Self::Useful, Self::Ephemeral];
 
-    /// Gives the stored and wire spelling.
+    /// Returns the stored and wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "CRITICAL",
@@ -34,13 +32,13 @@ impl Layer {
         }
     }
 
-    /// Finds the layer of a spelling.
+    /// Parses a name.
     pub fn from_wire(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layer| layer.as_str() == text)
     }
 }
 
-/// The percentage of a budget that each layer may count on; together 100.
+/// Percentage of a budget reserved for each layer; the sum is 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     critical: u8,
@@ -50,13 +48,13 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Makes shares from percentages in the order of [`Layer::ALL`], if they add up to 100.
+    /// Creates shares from percentages in the order of [`Layer::ALL`] if their sum is 100.
     pub fn new([critical, important, useful, ephemeral]: [u8; 4]) -> Option<Self> {
         let sum = [critical, important, useful, ephemeral].into_iter().map(u32::from).sum::<u32>();
         (sum == 100).then_some(Self { critical, important, useful, ephemeral })
     }
 
-    /// Gives the percentage of a layer.
+    /// Returns the percentage of a layer.
     pub const fn percent(self, layer: Layer) -> u8 {
         match layer {
             Layer::Critical => self.critical,
@@ -78,18 +76,18 @@ impl Default for Shares {
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
 pub struct LayerBytes {
-    /// In CRITICAL.
+    /// Bytes in CRITICAL.
     pub critical: usize,
-    /// In IMPORTANT.
+    /// Bytes in IMPORTANT.
     pub important: usize,
-    /// In USEFUL.
+    /// Bytes in USEFUL.
     pub useful: usize,
-    /// In EPHEMERAL.
+    /// Bytes in EPHEMERAL.
     pub ephemeral: usize,
 }
 
 impl LayerBytes {
-    /// Counts bytes towards a layer.
+    /// Adds bytes to a layer.
     pub(crate) const fn add(&mut self, layer: Layer, bytes: usize) {
         match layer {
             Layer::Critical => self.critical += bytes,

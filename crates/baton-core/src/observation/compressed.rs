@@ -5,28 +5,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::secrets;
 
-/// How many characters a title may have; a longer one is cut.
+/// Maximum length of a title in characters; longer titles are truncated.
 pub const MAX_TITLE_CHARS: usize = 200;
-/// How many characters a summary may have; a longer one is cut.
+/// Maximum length of a summary in characters; longer summaries are truncated.
 pub const MAX_SUMMARY_CHARS: usize = 1_000;
 
-/// What one use of a tool taught, in few words.
+/// Content of an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CompressedObservation {
-    /// What was done, 5 to 10 words, imperative mood, no period.
+    /// Title: what was done, 5 to 10 words, imperative mood, no period.
     pub title: String,
     /// What happened and why, 1 to 3 sentences.
     pub summary: String,
-    /// What is worth remembering beyond that: names, numbers, error texts.
+    /// Further details worth remembering: names, numbers, error texts.
     pub detail: Option<String>,
-    /// The files that were changed, not those that were only read.
+    /// Changed files, without files that were only read.
     pub files_touched: Vec<String>,
-    /// The functions that were changed, where that can be told.
+    /// Changed functions, if known.
     pub functions_changed: Vec<FunctionChange>,
 }
 
 impl CompressedObservation {
-    /// Takes secrets out of everything that it says: a model may put together again what was taken apart.
+    /// Redacts secrets in all fields, because a model may reassemble a secret that was split.
     #[must_use]
     pub fn without_secrets(self) -> Self {
         let clean = |text: String| secrets::redact(&text).into_owned();
@@ -48,25 +48,25 @@ impl CompressedObservation {
     }
 }
 
-/// A function that was changed.
+/// A changed function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionChange {
-    /// The file it is in.
+    /// File of the function.
     pub file: String,
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// What was done to it.
+    /// Kind of change.
     pub action: FunctionAction,
 }
 
-/// What was done to a function.
+/// Kind of change to a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FunctionAction {
-    /// It was not there before.
+    /// The function was added.
     New,
-    /// It was there before and is different now.
+    /// The function was modified.
     Modified,
-    /// It is gone.
+    /// The function was deleted.
     Deleted,
 }

@@ -6,33 +6,33 @@ use serde_json::Value;
 
 use super::plain::plain;
 
-/// What happened to an agent.
+/// Event that an agent reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum HookEvent {
-    /// A chat began, or went on after a break.
+    /// A chat started or resumed.
     #[serde(alias = "SessionStart")]
     SessionStart,
-    /// Its user asked for something.
+    /// The user submitted a prompt.
     #[serde(alias = "UserPromptSubmit")]
     UserPromptSubmit,
     /// A tool was used.
     #[serde(alias = "PostToolUse", alias = "post-tool-use-failure", alias = "PostToolUseFailure")]
     PostToolUse,
-    /// The chat is about to forget most of its context.
+    /// The chat is about to compact its context.
     #[serde(alias = "PreCompact")]
     PreCompact,
-    /// The agent has answered and waits.
+    /// The agent finished its response.
     #[serde(alias = "Stop")]
     Stop,
-    /// The chat is over.
+    /// The chat ended.
     #[serde(alias = "SessionEnd")]
     SessionEnd,
 }
 
 impl HookEvent {
-    /// Every event.
+    /// All events.
     pub const ALL: [Self; 6] = [
         Self::SessionStart,
         Self::UserPromptSubmit,
@@ -42,7 +42,7 @@ impl HookEvent {
         Self::SessionEnd,
     ];
 
-    /// Gives the name on the command line and in paths.
+    /// Returns the name used on the command line and in paths.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SessionStart => "session-start",
@@ -54,7 +54,7 @@ impl HookEvent {
         }
     }
 
-    /// Gives the name that agents use in their own protocol.
+    /// Returns the name used in the agent's hook protocol.
     pub const fn wire_name(self) -> &'static str {
         match self {
             Self::SessionStart => "SessionStart",
@@ -66,7 +66,7 @@ impl HookEvent {
         }
     }
 
-    /// Finds an event by either name. A tool that failed was used too: some agents have an event of its own for that.
+    /// Parses either name. The separate event that some agents send for a failed tool is also `post-tool-use`.
     pub fn from_name(name: &str) -> Option<Self> {
         if matches!(name, "post-tool-use-failure" | "PostToolUseFailure") {
             return Some(Self::PostToolUse);
@@ -75,12 +75,12 @@ impl HookEvent {
     }
 }
 
-/// What a tool may call the file that it works on.
+/// Input fields that hold the path of a file.
 const FILE_FIELDS: [&str; 5] = ["file_path", "notebook_path", "path", "filePath", "file"];
-/// How many files of one tool use are noted.
+/// Maximum number of files recorded per tool use.
 const MAX_FILES: usize = 50;
 
-/// Finds the files that a tool was asked about, relative to the folder that it worked in where they are inside it.
+/// Returns the files named in the tool input, relative to the working directory where possible.
 pub fn files_of(tool_input: &Value, cwd: Option<&str>) -> Vec<String> {
     let mut files = Vec::new();
     let mut add = |value: &Value| {
@@ -117,7 +117,7 @@ fn is_path(text: &str) -> bool {
     !text.is_empty() && text.len() <= 4_096 && !text.contains(['\n', '\0'])
 }
 
-/// Gives a path relative to a folder when it lies inside it.
+/// Returns a path relative to a folder that contains it.
 pub fn relative<'a>(path: &'a str, folder: Option<&str>) -> &'a str {
     let inside = folder.and_then(|folder| path.strip_prefix(folder.trim_end_matches('/')));
     match inside.and_then(|rest| rest.strip_prefix('/')) {

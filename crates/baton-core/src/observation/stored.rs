@@ -8,71 +8,71 @@ use crate::id::{ObservationId, SessionId};
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
 
-/// What one use of a tool taught, and where that comes from.
+/// Record of one tool use, with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// Its id, which tells when the tool was used.
+    /// Observation id, which contains the time of the tool use.
     pub id: ObservationId,
-    /// The item of the queue that it was made from, where the raw output is kept for some time.
+    /// Queue item that the observation was created from. It holds the raw output until retention deletes it.
     pub queue_id: i64,
-    /// The session whose tool it was.
+    /// Session of the tool use.
     pub session_id: SessionId,
-    /// The undertaking.
+    /// Venture.
     pub venture: Venture,
-    /// The repository.
+    /// Repository.
     pub repo: Repo,
-    /// The tool.
+    /// Tool name.
     pub tool_name: String,
-    /// The agent's own id of this use.
+    /// Client's id of the tool use.
     pub tool_use_id: Option<String>,
-    /// What it taught.
+    /// Content of the observation.
     pub compressed: CompressedObservation,
-    /// Files that it speaks of, changed or only looked at.
+    /// Files mentioned, changed or read.
     pub files: Vec<String>,
-    /// Who says so.
+    /// Compressor that created the observation.
     pub provenance: Provenance,
-    /// How long the raw output was.
+    /// Size of the raw output in bytes.
     pub raw_bytes: u64,
-    /// When the tool was used.
+    /// Time when the tool was used.
     pub captured_at: Timestamp,
-    /// When that was understood.
+    /// Time when the observation was created.
     pub compressed_at: Timestamp,
 }
 
-/// Who made an observation or a summary, and what it cost.
+/// Compressor that created an observation or summary, with its token usage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// `anthropic`, `openai` or `offline`.
     pub compressor: String,
-    /// The model, if there was one.
+    /// Model, or null.
     pub model: Option<String>,
-    /// Which wording or rules: `compress-v1`, `offline-v1`.
+    /// Version of the prompt or rules, for example `compress-v1` or `offline-v1`.
     pub prompt_version: String,
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub tokens_in: u64,
-    /// Tokens of the answer.
+    /// Number of response tokens.
     pub tokens_out: u64,
 }
 
-/// How far a captured tool use has come.
+/// Status of a queue item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueStatus {
-    /// It waits.
+    /// Pending.
     Raw,
-    /// Somebody works on it.
+    /// A worker is processing the item.
     Processing,
-    /// It became an observation.
+    /// An observation was created.
     Done,
-    /// Nothing came of it; the raw output is kept.
+    /// Processing failed; the raw output is kept.
     Error,
 }
 
 impl QueueStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Raw, Self::Processing, Self::Done, Self::Error];
 
-    /// Gives its stored name.
+    /// Returns the stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -82,21 +82,21 @@ impl QueueStatus {
         }
     }
 
-    /// Reads a stored name.
+    /// Parses a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 }
 
-/// How many captured tool uses have come how far.
+/// Number of queue items by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct QueueStats {
-    /// So many wait.
+    /// Number of pending items.
     pub raw: u64,
-    /// So many are worked on.
+    /// Number of items in progress.
     pub processing: u64,
-    /// So many became observations and still have their raw output.
+    /// Number of completed items whose raw output is still stored.
     pub done: u64,
-    /// Of so many nothing came.
+    /// Number of failed items.
     pub error: u64,
 }

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 use super::compressed::FunctionChange;
 use crate::secrets;
 
-/// What a session came to, in few words.
+/// Summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
     /// What was accomplished, 2 to 4 sentences: outcomes, not process.
     pub summary: String,
-    /// The most important files that were changed.
+    /// Most important changed files.
     pub key_files: Vec<String>,
     /// Significant technical decisions.
     pub key_decisions: Vec<String>,
 }
 
 impl SessionSummary {
-    /// Takes secrets out of everything that it says: a model may put together again what was taken apart.
+    /// Redacts secrets in all fields, because a model may reassemble a secret that was split.
     #[must_use]
     pub fn without_secrets(self) -> Self {
         let clean = |text: String| secrets::redact(&text).into_owned();
@@ -30,28 +30,28 @@ impl SessionSummary {
     }
 }
 
-/// What a summary is made from.
+/// Input for a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionMaterial {
-    /// The summary of what came before `digests`; none for the first.
+    /// Summary of the observations before `digests`; none for the first summary.
     pub previous: Option<SessionSummary>,
-    /// The session's prompts, oldest first: what its user asked for.
+    /// Prompts of the session, oldest first.
     pub prompts: Vec<String>,
-    /// The session's observations since `previous`, oldest first.
+    /// Observations since `previous`, oldest first.
     pub digests: Vec<Digest>,
 }
 
-/// An observation, as far as a summary needs it.
+/// The parts of an observation that a summary needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// The tool.
+    /// Tool name.
     pub tool_name: String,
-    /// What was done.
+    /// Title: what was done.
     pub title: String,
     /// What happened and why.
     pub summary: String,
-    /// The files that were changed.
+    /// Changed files.
     pub files_touched: Vec<String>,
-    /// The functions that were changed.
+    /// Changed functions.
     pub functions_changed: Vec<FunctionChange>,
 }

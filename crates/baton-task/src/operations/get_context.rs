@@ -108,7 +108,8 @@ pub struct SnapshotLine {
 
 impl TaskOperation for GetContext {
     const NAME: &'static str = "task.get_context";
-    const SUMMARY: &'static str = "Read a task's frozen description, standards and quality plan and where each role stands, or only what one role needs";
+    const SUMMARY: &'static str = "Read a task's frozen description, standards and quality plan and where \
+        each role stands, or only what one role needs";
     const EFFECT: Effect = Effect::Read;
     const IDEMPOTENT: bool = true;
     type Params = GetContextParams;

@@ -57,7 +57,8 @@ pub struct RebuildContextOutput {
 
 impl TaskOperation for RebuildContext {
     const NAME: &'static str = "task.rebuild_context";
-    const SUMMARY: &'static str = "Take a changed task file, standards or configuration over as a new revision; where roles stand is kept";
+    const SUMMARY: &'static str = "Take a changed task file, standards or configuration over as a new \
+        revision; where roles stand is kept";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = RebuildContextParams;

@@ -78,7 +78,8 @@ pub struct RecordQaOutput {
 
 impl TaskOperation for RecordQa {
     const NAME: &'static str = "task.record_qa";
-    const SUMMARY: &'static str = "Record the log of tests, linters and type checkers: counts, failures, and what changed since the baseline. Prefer task_run_qa, which also records exit codes";
+    const SUMMARY: &'static str = "Record the log of tests, linters and type checkers: counts, failures, and \
+        what changed since the baseline. Prefer task_run_qa, which also records exit codes";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = RecordQaParams;

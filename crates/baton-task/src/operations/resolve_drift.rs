@@ -67,7 +67,8 @@ pub struct ResolveDriftOutput {
 
 impl TaskOperation for ResolveDrift {
     const NAME: &'static str = "task.resolve_drift";
-    const SUMMARY: &'static str = "Settle edits made outside the workflow: keep them, or restore files to the last snapshot, with a note that says why";
+    const SUMMARY: &'static str = "Settle edits made outside the workflow: keep them, or restore files to \
+        the last snapshot, with a note that says why";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = ResolveDriftParams;

@@ -42,7 +42,8 @@ pub struct RunQaParams {
 
 impl TaskOperation for RunQa {
     const NAME: &'static str = "task.run_qa";
-    const SUMMARY: &'static str = "Run the task's QA commands, or one given command, and record command, exit code, duration and log. The exit code decides whether they passed";
+    const SUMMARY: &'static str = "Run the task's QA commands, or one given command, and record command, \
+        exit code, duration and log. The exit code decides whether they passed";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = RunQaParams;

@@ -57,7 +57,8 @@ pub struct SweepContextsOutput {
 
 impl TaskOperation for SweepContexts {
     const NAME: &'static str = "task.sweep_contexts";
-    const SUMMARY: &'static str = "Archive contexts left alone for a time whose task is gone or no longer in progress, and drop old archives";
+    const SUMMARY: &'static str = "Archive contexts left alone for a time whose task is gone or no longer in \
+        progress, and drop old archives";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = SweepContextsParams;

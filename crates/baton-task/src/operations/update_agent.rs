@@ -71,7 +71,8 @@ pub struct UpdateAgentOutput {
 
 impl TaskOperation for UpdateAgent {
     const NAME: &'static str = "task.update_agent";
-    const SUMMARY: &'static str = "Take a task (in_progress, which verifies the working tree), finish it (done) or give it back (pending)";
+    const SUMMARY: &'static str = "Take a task (in_progress, which verifies the working tree), finish it \
+        (done) or give it back (pending)";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = UpdateAgentParams;

@@ -54,7 +54,8 @@ pub struct VerifyWorktreeOutput {
 
 impl TaskOperation for VerifyWorktree {
     const NAME: &'static str = "task.verify_worktree";
-    const SUMMARY: &'static str = "Check that the working tree is exactly as a role left it; names every difference and records the drift";
+    const SUMMARY: &'static str = "Check that the working tree is exactly as a role left it; names every \
+        difference and records the drift";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = VerifyWorktreeParams;
