@@ -1,30 +1,30 @@
-//! Exit codes: documented, stable, one for each kind of outcome.
+//! Exit codes: documented and stable, one for each kind of outcome.
 
 use std::process::ExitCode;
 
 use baton_core::ErrorCode;
 
-/// How the process ends.
+/// Exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// It worked.
+    /// Success.
     Ok = 0,
-    /// It failed for a reason of its own.
+    /// Failure without a more specific code.
     Failure = 1,
     /// The command line or the configuration is wrong.
     Usage = 2,
-    /// What was asked for is not there.
+    /// The requested record does not exist.
     NotFound = 3,
-    /// It contradicts what is stored.
+    /// The request conflicts with stored data.
     Conflict = 4,
-    /// The working tree is not as it was left.
+    /// The working tree differs from the last snapshot.
     Drift = 5,
-    /// Somebody must settle something first.
+    /// A decision or a fix is needed first.
     Blocked = 6,
-    /// The input does not pass validation.
+    /// The input is invalid.
     Validation = 7,
-    /// A secret was found in what was to be stored.
+    /// The input contains a secret.
     SecretFound = 8,
     /// The store cannot be opened, read or written.
     StoreUnavailable = 9,
@@ -71,7 +71,7 @@ impl From<ErrorCode> for Exit {
     }
 }
 
-/// The table that `baton --help` ends with.
+/// List of exit codes at the end of `baton --help`.
 pub(crate) const HELP: &str = "\
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 drift, 6 blocked, 7 validation, 8 secret found, \
 9 store unavailable";

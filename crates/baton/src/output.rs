@@ -1,5 +1,5 @@
-//! What a verb prints: for people by default, one JSON document with `--format json`. Data goes to standard output,
-//! everything else to standard error.
+//! Output of a verb: text by default, one JSON document with `--format json`. Data goes to standard output, everything else
+//! to standard error.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -25,34 +25,34 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What went wrong, as every verb reports it.
+/// Failure of a verb.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Failure {
-    /// The stable name of what went wrong.
+    /// Stable error code.
     pub(crate) code: String,
     /// What failed, and on which input.
     pub(crate) message: String,
     /// What to do next.
     pub(crate) hint: Option<String>,
-    /// More about it, for programs.
+    /// Structured details for programs.
     pub(crate) details: Option<Value>,
     #[serde(skip)]
     pub(crate) exit: Exit,
 }
 
 impl Failure {
-    /// A failure that has no error code of an operation.
+    /// Creates a failure.
     pub(crate) fn new(exit: Exit, code: &str, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), hint: None, details: None, exit }
     }
 
-    /// Says what to do next.
+    /// Adds a hint: what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Reads the error that an operation answered, here or on a server.
+    /// Parses the error body of an operation, local or of a server.
     pub(crate) fn from_body(code: Option<ErrorCode>, body: &str) -> Self {
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         let text = |name: &str| body[name].as_str().map(str::to_owned);
@@ -85,7 +85,7 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// What a verb answers: data for machines, the same as text for people.
+/// Result of a verb: data for `--format json`, and the same as text.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) data: Data,
@@ -95,7 +95,7 @@ pub(crate) struct Answer {
     pub(crate) next_on_stderr: bool,
 }
 
-/// The data of an answer.
+/// Data of an answer.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Data {
@@ -128,7 +128,7 @@ impl Answer {
         self
     }
 
-    /// An answer of which nothing is printed, for verbs whose standard output was a wire.
+    /// Creates an answer that prints nothing, for verbs that used standard output themselves.
     pub(crate) const fn silent() -> Self {
         Self::new(Value::Null, String::new())
     }
@@ -138,7 +138,7 @@ impl Answer {
     }
 }
 
-/// Prints what a verb came to, and says how the process ends.
+/// Prints the outcome of a verb and returns the exit code.
 pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
     let (text, exit) = match (format, &outcome) {
         (_, Ok(answer)) if answer.is_silent() => return answer.exit,
@@ -160,7 +160,7 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
     exit
 }
 
-/// Writes the JSON document of an outcome.
+/// Formats an outcome as a JSON document.
 fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
@@ -172,13 +172,13 @@ fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
     serde_json::to_string(&document).unwrap_or_default()
 }
 
-/// A text as whoever reads it gets it: a terminal shows, and does not obey, what a tool or a file put into it; a pipe or file
-/// gets it as it is.
+/// Escapes control characters if standard output is a terminal, because the text may contain tool output. Pipes and files
+/// get the text unchanged.
 fn for_reader(text: &str) -> Cow<'_, str> {
     if std::io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
 }
 
-/// Prints a line of data. A reader that has seen enough (`| head`) is no failure.
+/// Prints a line of data. A closed pipe, for example of `| head`, is not an error.
 pub(crate) fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let written = writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush());
@@ -189,22 +189,22 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Says what went wrong, and what to do next.
+/// Prints an error and its hint.
 pub(crate) fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
-    // Where standard error cannot be written to there is nobody to tell.
+    // A failed write to standard error cannot be reported anywhere.
     let _ = writeln!(stderr, "\x1b[1;31merror:\x1b[0m {}", visible(message));
     if let Some(hint) = hint {
         let _ = writeln!(stderr, "\x1b[1;36mnext:\x1b[0m {}", visible(hint));
     }
 }
 
-/// Says what is worth knowing.
+/// Prints a warning.
 pub(crate) fn warn(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "\x1b[1;33mwarning:\x1b[0m {}", visible(message));
 }
 
-/// Says what is going on.
+/// Prints a message to standard error.
 pub(crate) fn note(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Reading the layers, weakest first, each over the one before.
+//! Reads the layers in order of precedence, lowest first; each overrides the previous ones.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,19 +12,19 @@ use super::settings::{Preset, ProjectFile, SETTINGS, Setting, USER_FILE_ENV, env
 use super::sources::{ENV_PREFIX, Sources};
 use super::value::{Folders, Raw, Value, without_controls};
 
-/// No configuration is this long; a link to an endless device is.
+/// Maximum size of a configuration file; protects against a link to an endless device.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// How alike two names must be for one to be suggested for the other.
+/// Minimum similarity of two names for a suggestion.
 const NEAR_ENOUGH: f64 = 0.7;
 
-/// What a repository says about its tasks: no settings of ours, read where tasks are.
+/// Table of a project file that configures tasks. It holds no settings and is read by the task operations.
 const TASK_TABLE: &str = "task.";
 
-/// What variables of builds, tests and benchmarks begin with: they set nothing, and there is nothing odd about them.
+/// Prefixes of variables used by builds, tests and benchmarks. They set nothing and cause no warning.
 const FOREIGN_PREFIXES: [&str; 4] = ["BATON_TEST_", "BATON_BENCH_", "BATON_CRASH_", "BATON_COMMIT"];
 
-/// The values that won, each with where it came from. What has no value is not in it.
+/// The effective values with their origins. Settings without a value are absent.
 #[derive(Debug, Clone)]
 pub(super) struct Layers {
     values: BTreeMap<&'static str, (Value, Origin)>,
@@ -33,7 +33,7 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Reads every layer. A wrong value is an error in whichever layer it is, also where a stronger one would win.
+    /// Reads every layer. An invalid value is an error even if a layer with higher precedence overrides it.
     pub(super) fn read(sources: &Sources) -> Result<Self, ConfigError> {
         let left_out = sources.left_out.keys.clone();
         let mut layers = Self { values: BTreeMap::new(), warnings: Vec::new(), left_out };
@@ -45,12 +45,12 @@ impl Layers {
         Ok(layers)
     }
 
-    /// Gives the value of a key, and where it came from.
+    /// Returns the value of a key and its origin.
     pub(super) fn get(&self, key: &str) -> Option<&(Value, Origin)> {
         self.values.get(key)
     }
 
-    /// Takes the warnings out.
+    /// Removes and returns the warnings.
     pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
@@ -93,7 +93,7 @@ impl Layers {
         let Some(path) = named.clone().or_else(|| sources.usual_user_file()) else {
             return Ok(());
         };
-        // The person chose this file: it may also be `/dev/null` or a pipe.
+        // The user chose this file, so it may also be `/dev/null` or a pipe.
         let table = match File::open(&path) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 self.warnings.extend(named.map(|path| Warning::NoUserFile { env: USER_FILE_ENV, path }));
@@ -168,7 +168,7 @@ impl Layers {
     }
 }
 
-/// Opens a file that came with a repository: a device or pipe behind a link would block or never end.
+/// Opens a file of a repository. Only regular files are accepted: a device or pipe behind a link could block forever.
 fn open_regular(path: &Path) -> io::Result<File> {
     if path.metadata()?.is_file() {
         File::open(path)
@@ -194,7 +194,7 @@ fn read_text(file: File) -> io::Result<String> {
     Ok(text)
 }
 
-/// Tells where the mistake is; the text itself is not repeated, for there may be a key in it.
+/// Returns the position of a syntax error. The text itself is not repeated, because it may contain a key.
 fn syntax(path: PathBuf, text: &str, error: &toml::de::Error) -> ConfigError {
     let end = error.span().map_or(0, |span| span.start);
     let before = text.get(..end).unwrap_or_default();
@@ -203,7 +203,7 @@ fn syntax(path: PathBuf, text: &str, error: &toml::de::Error) -> ConfigError {
     ConfigError::Syntax { path, line, column, message: without_controls(error.message()) }
 }
 
-/// Gives the dotted keys of a table. What is a setting is not looked into, so that a table in its place is refused.
+/// Returns the dotted keys of a table. A table in the place of a setting is not expanded, so that it is rejected.
 fn flatten(table: &Table) -> Vec<(String, &toml::Value)> {
     let mut found = Vec::new();
     let mut open: Vec<(String, &Table)> = vec![(String::new(), table)];
@@ -220,7 +220,7 @@ fn flatten(table: &Table) -> Vec<(String, &toml::Value)> {
     found
 }
 
-/// Finds the name that was probably meant: one that looks alike, or that ends in the whole of what was written.
+/// Finds a suggestion for an unknown name: a similar name, or one that ends with it.
 fn nearest(written: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let bare = |name: &str| name.strip_prefix(ENV_PREFIX).unwrap_or(name).to_ascii_lowercase();
     let written = bare(written);

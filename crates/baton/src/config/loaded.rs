@@ -1,4 +1,4 @@
-//! The configuration, typed: what the rest of the binary goes by.
+//! The typed configuration that the rest of the binary uses.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::sources::Sources;
 use super::value::{SecretText, Value};
 use crate::keys::Mode as EncryptionMode;
 
-/// Every setting, checked. The table in `settings.rs` says what each is for.
+/// All settings, checked. The table in `settings.rs` describes each.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     /// `data_dir`
@@ -78,7 +78,7 @@ pub(crate) struct Config {
     pub(crate) encryption: EncryptionMode,
     /// `encryption.key_file`
     pub(crate) encryption_key_file: Option<PathBuf>,
-    /// The file that processes of one person lock while they change the keychain, whatever their data folder.
+    /// Lock file for changes to the keychain, shared by all processes of a user regardless of the data folder.
     pub(crate) keychain_lock: PathBuf,
     /// `compressor.kind`
     pub(crate) compressor: CompressorKind,
@@ -112,7 +112,7 @@ pub(crate) struct Config {
     pub(crate) worker_max_attempts: u32,
     /// `observation.raw_retention_days`
     pub(crate) raw_retention_days: u64,
-    /// `log.level`, a filter directive. Whether it is one is for the logger to say.
+    /// `log.level`, a filter directive. The logger validates it.
     pub(crate) log_level: String,
     /// `log.file`
     pub(crate) log_file: Option<PathBuf>,
@@ -121,25 +121,25 @@ pub(crate) struct Config {
     layers: Layers,
 }
 
-/// Who makes observations.
+/// Kind of compressor, which creates observations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompressorKind {
-    /// The Anthropic API where there is a key for it, else nobody's model.
+    /// The Anthropic API if there is a key, otherwise offline.
     Auto,
     /// The Anthropic API.
     Anthropic,
     /// An OpenAI-compatible endpoint.
     OpenAi,
-    /// No model.
+    /// Offline rules, without a model.
     Offline,
 }
 
-/// How a log line looks.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For machines.
+    /// JSON.
     Json,
 }
 
@@ -154,15 +154,14 @@ pub(crate) struct Entry {
     pub(crate) origin: Origin,
     /// The environment variable that sets it.
     pub(crate) env: &'static str,
-    /// What it is for.
+    /// Description.
     pub(crate) help: &'static str,
 }
 
 const COMPRESSOR: &str = "compressor.kind";
 
 impl Config {
-    /// Reads every layer and checks what won. Warnings are for the person to see; nothing of what they are about has
-    /// been taken over.
+    /// Reads every layer and checks the effective values. Values that a warning is about are not used.
     pub(crate) fn load(sources: &Sources) -> Result<(Self, Vec<Warning>), ConfigError> {
         let mut layers = Layers::read(sources)?;
         let warnings = layers.take_warnings();
@@ -244,8 +243,8 @@ impl Config {
         Ok((config, warnings))
     }
 
-    /// Reads every layer for whoever must not fail for a wrong setting that is none of its business: such a setting is left
-    /// out, as is a project file that cannot be read, and what was wrong is told. What decides where reports go must be right.
+    /// Reads every layer for a hook. Invalid settings and an unreadable project file are ignored and returned as errors,
+    /// except for settings that decide where reports are stored: those must be valid.
     pub(crate) fn load_for_capture(sources: &Sources) -> Result<(Self, Vec<ConfigError>), ConfigError> {
         let mut wrong = Vec::new();
         let mut without: Option<Sources> = None;
@@ -264,12 +263,12 @@ impl Config {
         }
     }
 
-    /// Tells whether somebody set this, rather than left it at its default.
+    /// Returns true if a layer sets this key; false if it has its default.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.layers.get(key).is_some_and(|(_, origin)| *origin != Origin::Default)
     }
 
-    /// Lists every setting in the order of the table, for people and machines to read.
+    /// Returns all settings in the order of the table.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         SETTINGS
             .iter()
@@ -283,7 +282,7 @@ impl Config {
             .collect()
     }
 
-    /// Chat completions have no model of their own: without one every request is refused.
+    /// Rejects the openai compressor without a model, because every request would fail.
     fn check_model(&self) -> Result<(), ConfigError> {
         let is_set = self.compressor_model.as_ref().is_some_and(|model| !model.trim().is_empty());
         if self.compressor != CompressorKind::OpenAi || is_set {
@@ -293,7 +292,7 @@ impl Config {
         Err(ConfigError::NoModel { origin })
     }
 
-    /// A heartbeat must lie in the future: the jitter may not eat the whole interval.
+    /// Rejects a jitter that is not less than the interval, because the next heartbeat must be in the future.
     fn check_jitter(&self) -> Result<(), ConfigError> {
         let (interval, jitter) = (self.heartbeat_interval_seconds, self.heartbeat_jitter_seconds);
         if jitter < interval {
@@ -309,7 +308,7 @@ impl Config {
     }
 }
 
-/// Takes a setting's value as the type that the rest of the binary wants.
+/// Converts the value of a setting to its target type.
 fn optional<T>(
     layers: &Layers,
     key: &'static str,

@@ -1,8 +1,8 @@
-//! Configuration: which settings there are, where their values come from, and which value wins.
+//! Configuration: the settings, the sources of their values, and which source takes precedence.
 //!
-//! Layers, weakest first: defaults, the user file, the project file, the environment, flags. Owns reading and checking
-//! them. Does not act on any setting. [`Sources::from_process`] is the one place that looks at the process; all else
-//! works on what it is given, and reads no more than the two files.
+//! Layers, lowest precedence first: defaults, the user file, the project file, the environment, flags. Owns reading and
+//! checking them. Does not act on any setting. Only [`Sources::from_process`] reads the process environment; everything
+//! else works on its arguments and reads only the two files.
 
 mod layers;
 mod loaded;

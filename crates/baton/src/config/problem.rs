@@ -1,4 +1,4 @@
-//! Where a value came from, and what is wrong or odd about it.
+//! Origins of values, and the errors and warnings about them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use serde::{Serialize, Serializer};
 use super::settings::{Preset, Setting};
 use super::value::without_controls;
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// No layer gave one.
+    /// Built-in default.
     Default,
-    /// The file of the person.
+    /// User file.
     UserFile(PathBuf),
-    /// The `.baton.toml` of the folder.
+    /// Project file, `.baton.toml`.
     ProjectFile(PathBuf),
-    /// This environment variable.
+    /// Environment variable.
     Environment(&'static str),
-    /// This flag, with its dashes.
+    /// Flag, with its dashes.
     Flag(&'static str),
 }
 
@@ -41,15 +41,15 @@ impl Serialize for Origin {
     }
 }
 
-/// Why there is no configuration to go by.
+/// Error that prevents loading the configuration.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// A file is there and cannot be read.
+    /// A file exists and cannot be read.
     #[error("could not read {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A file is not TOML.
@@ -61,24 +61,24 @@ pub(crate) enum ConfigError {
         line: usize,
         /// The column in characters, from 1.
         column: usize,
-        /// What the parser said.
+        /// Message of the parser.
         message: String,
     },
-    /// A value is not what its setting takes.
+    /// A value is invalid.
     #[error("`{key}` ({origin}) must be {must}{}", but_is(found.as_deref()))]
     Invalid {
         /// The setting.
         key: &'static str,
         /// Where the value came from.
         origin: Origin,
-        /// What it must be.
+        /// Description of a valid value.
         must: String,
-        /// The value, unless there may be a secret in it.
+        /// The value, unless it may contain a secret.
         found: Option<String>,
-        /// What holds without it, if that can be said.
+        /// Default of the setting, if it is known.
         default: Option<&'static str>,
     },
-    /// The jitter leaves nothing of the heartbeat interval.
+    /// The jitter is not less than the heartbeat interval.
     #[error(
         "`heartbeat.jitter_seconds` is {jitter} ({jitter_origin}) and must be less than \
          `heartbeat.interval_seconds`, which is {interval} ({interval_origin})"
@@ -93,13 +93,13 @@ pub(crate) enum ConfigError {
         /// Where it came from.
         interval_origin: Origin,
     },
-    /// An endpoint that serves many models was chosen, and none of them.
+    /// The openai compressor is configured without a model.
     #[error("`compressor.kind` is openai ({origin}), which needs `compressor.model`, and that is not set")]
     NoModel {
-        /// Where the choice came from.
+        /// Origin of `compressor.kind`.
         origin: Origin,
     },
-    /// A setting that cannot do without a value has none.
+    /// A required setting has no value.
     #[error("`{key}` has no value, and no home folder is known to find its default in")]
     Unset {
         /// The setting.
@@ -107,7 +107,7 @@ pub(crate) enum ConfigError {
         /// The environment variable that sets it.
         env: &'static str,
     },
-    /// A flag of the binary sets what is not in the table: a mistake in the binary.
+    /// A flag refers to an unknown setting. This is a bug.
     #[error("{flag} sets `{key}`, which is not a setting")]
     UnknownKey {
         /// The flag.
@@ -130,7 +130,7 @@ impl ConfigError {
         Self::Invalid { key: setting.key, origin, must: setting.kind.must(), found, default }
     }
 
-    /// Says what to do next.
+    /// Returns a hint for the user.
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Unreadable { path, .. } => {
@@ -163,37 +163,37 @@ impl ConfigError {
     }
 }
 
-/// Something odd that does not stop anything. `Display` is the whole message.
+/// A warning about the configuration. `Display` is the whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Warning {
-    /// A file sets what is no setting.
+    /// A file contains an unknown setting.
     UnknownKey {
         /// What it sets.
         key: String,
         /// The file.
         path: PathBuf,
-        /// The setting that was probably meant.
+        /// Suggested setting.
         nearest: Option<&'static str>,
     },
-    /// An environment variable looks like ours and is not.
+    /// An environment variable with Baton's prefix is unknown.
     UnknownVariable {
         /// The variable.
         name: String,
-        /// The one that was probably meant.
+        /// Suggested variable.
         nearest: Option<&'static str>,
     },
-    /// A project file sets what it may not; the value is ignored.
+    /// A project file contains a setting that it must not set; the value is ignored.
     NotForProjects {
         /// The setting.
         key: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why it may not.
+        /// Reason for the restriction.
         reason: &'static str,
-        /// The environment variable that may.
+        /// Environment variable to use instead.
         env: &'static str,
     },
-    /// The user file was named in the environment and is not there.
+    /// The user file named by the environment does not exist.
     NoUserFile {
         /// The variable that names it.
         env: &'static str,

@@ -1,50 +1,50 @@
-//! The table of settings: their keys, environment names, defaults, limits and who may set them.
+//! The table of settings: key, environment variables, default, limits, and whether a project file may set it.
 
 /// One setting.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// The dotted key, as in a file.
+    /// Dotted key, as in a configuration file.
     pub(super) key: &'static str,
-    /// The environment variables that set it, strongest first: Baton's own, then those of the specifications.
+    /// Environment variables, highest precedence first: Baton's own, then other accepted names.
     pub(super) env: &'static [&'static str],
-    /// The value when no layer gives one.
+    /// Default value.
     pub(super) default: Preset,
-    /// What a value must be.
+    /// Type and limits of the value.
     pub(super) kind: Kind,
     /// Whether a project file may set it.
     pub(super) project_file: ProjectFile,
-    /// What it is for, in one line.
+    /// One-line description.
     pub(super) help: &'static str,
 }
 
 impl Setting {
-    /// Gives the name of Baton's own environment variable.
+    /// Returns the name of Baton's own environment variable.
     pub(super) fn env_name(&self) -> &'static str {
         self.env.first().copied().unwrap_or_default()
     }
 }
 
-/// A default.
+/// Default value of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Preset {
-    /// There is none: the setting may stay without a value.
+    /// No default; the setting may have no value.
     Nothing,
-    /// The folder for Baton in the platform's data folder.
+    /// Baton's folder in the data folder of the platform.
     DataFolder,
-    /// This, read like the value of an environment variable.
+    /// Text, parsed like the value of an environment variable.
     Text(&'static str),
 }
 
-/// What a value must be.
+/// Type of a value, with limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
-    /// Some text on one line.
+    /// Text on one line.
     Text,
     /// The name of a venture.
     Venture,
     /// The name of an agent.
     Agent,
-    /// A whole number within limits.
+    /// Integer from `min` to `max`.
     Integer { min: i64, max: i64 },
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -60,20 +60,20 @@ pub(super) enum Kind {
     Secret,
 }
 
-/// Whether a project file may set something. A repository that somebody cloned must not decide where data and keys go,
-/// nor what is forgotten from a store that it shares with others.
+/// Whether a project file may set a setting. A cloned repository must not decide where data and keys go, nor what is
+/// deleted from a shared store.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ProjectFile {
-    /// It may: it concerns work in that folder alone.
+    /// Allowed: the setting affects only work in that folder.
     May,
-    /// It may not, for this reason.
+    /// Not allowed, with the reason.
     MayNot(&'static str),
 }
 
 const MOVES_DATA: ProjectFile = ProjectFile::MayNot("it decides where data or keys go");
-const SHARED: ProjectFile = ProjectFile::MayNot("it concerns everyone who uses the same store");
+const SHARED: ProjectFile = ProjectFile::MayNot("it affects everyone who uses the same store");
 
-/// Every setting, in the order in which they are shown.
+/// All settings, in the order in which they are shown.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         key: "data_dir",
@@ -89,7 +89,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::DatabaseUrl,
         project_file: MOVES_DATA,
-        help: "PostgreSQL database to use in place of the SQLite file in data_dir",
+        help: "PostgreSQL database, used instead of the SQLite file in data_dir",
     },
     Setting {
         key: "store.postgres_connections",
@@ -97,7 +97,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("8"),
         kind: Kind::Integer { min: 1, max: 200 },
         project_file: SHARED,
-        help: "most connections that a server opens to PostgreSQL",
+        help: "maximum number of PostgreSQL connections of a server",
     },
     Setting {
         key: "store.connect_timeout_seconds",
@@ -105,7 +105,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("5"),
         kind: Kind::Integer { min: 1, max: 300 },
         project_file: SHARED,
-        help: "seconds that PostgreSQL may take to accept a connection",
+        help: "timeout for a connection to PostgreSQL, in seconds",
     },
     Setting {
         key: "store.statement_timeout_seconds",
@@ -113,7 +113,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("10"),
         kind: Kind::Integer { min: 1, max: 3_600 },
         project_file: SHARED,
-        help: "seconds that PostgreSQL may take to answer one statement",
+        help: "timeout for one PostgreSQL statement, in seconds",
     },
     Setting {
         key: "server.listen",
@@ -121,7 +121,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("127.0.0.1:7333"),
         kind: Kind::Address,
         project_file: ProjectFile::MayNot("it decides who can reach the server"),
-        help: "address that `baton serve` listens on",
+        help: "address of `baton serve`, as host:port",
     },
     Setting {
         key: "server.allowed_hosts",
@@ -129,7 +129,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Text,
         project_file: ProjectFile::MayNot("it decides who can reach the server"),
-        help: "further host names, by commas, that the server may be called by",
+        help: "additional host names of the server, separated by commas",
     },
     Setting {
         key: "server.max_connections",
@@ -137,7 +137,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("1024"),
         kind: Kind::Integer { min: 64, max: 65_536 },
         project_file: SHARED,
-        help: "largest number of open connections, as far as the limit of open files allows",
+        help: "maximum number of open connections, limited by the number of open files",
     },
     Setting {
         key: "server.body_memory_mb",
@@ -145,7 +145,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("128"),
         kind: Kind::Integer { min: 16, max: 65_536 },
         project_file: SHARED,
-        help: "MiB of memory for request bodies in progress; more requests wait, then get 503",
+        help: "memory for request bodies in progress, in MiB; further requests wait, then get 503",
     },
     Setting {
         key: "server.relay_key",
@@ -153,7 +153,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Secret,
         project_file: MOVES_DATA,
-        help: "shared key that clients send; without one, relay.key in data_dir is used",
+        help: "shared key of clients and server; if not set, relay.key in data_dir is used",
     },
     Setting {
         key: "client.server",
@@ -161,7 +161,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Url,
         project_file: MOVES_DATA,
-        help: "baton server that verbs talk to in place of the local store",
+        help: "server that commands use instead of the local store",
     },
     Setting {
         key: "session.venture",
@@ -169,7 +169,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("local"),
         kind: Kind::Venture,
         project_file: ProjectFile::May,
-        help: "venture of calls that name none",
+        help: "default venture",
     },
     Setting {
         key: "session.agent",
@@ -177,7 +177,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Agent,
         project_file: ProjectFile::May,
-        help: "agent of verbs that name none",
+        help: "default agent",
     },
     Setting {
         key: "session.stale_minutes",
@@ -185,7 +185,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("45"),
         kind: Kind::Integer { min: 1, max: 100_000 },
         project_file: ProjectFile::May,
-        help: "minutes of silence after which a session is stale",
+        help: "minutes without a heartbeat after which a session is stale",
     },
     Setting {
         key: "session.abandon_hours",
@@ -193,7 +193,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("24"),
         kind: Kind::Integer { min: 0, max: 87_600 },
         project_file: SHARED,
-        help: "hours that a session stays stale before it is given up",
+        help: "hours after which a stale session is marked as abandoned",
     },
     Setting {
         key: "heartbeat.interval_seconds",
@@ -201,7 +201,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("600"),
         kind: Kind::Integer { min: 1, max: 86_400 },
         project_file: ProjectFile::May,
-        help: "seconds between heartbeats that clients are asked for",
+        help: "interval between heartbeats that clients are asked to use, in seconds",
     },
     Setting {
         key: "heartbeat.jitter_seconds",
@@ -209,7 +209,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("120"),
         kind: Kind::Integer { min: 0, max: 86_399 },
         project_file: ProjectFile::May,
-        help: "seconds by which that interval varies either way; less than the interval",
+        help: "random variation of the heartbeat interval, in seconds; less than the interval",
     },
     Setting {
         key: "idempotency.ttl_seconds",
@@ -217,7 +217,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("3600"),
         kind: Kind::Integer { min: 1, max: 2_592_000 },
         project_file: SHARED,
-        help: "seconds that an idempotency key is remembered",
+        help: "lifetime of an idempotency key, in seconds",
     },
     Setting {
         key: "request_log.retention_days",
@@ -225,7 +225,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("7"),
         kind: Kind::Integer { min: 1, max: 3_650 },
         project_file: SHARED,
-        help: "days that the request log is kept",
+        help: "retention of the request log, in days",
     },
     Setting {
         key: "request_log.max_records",
@@ -233,7 +233,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("1000000"),
         kind: Kind::Integer { min: 1_000, max: 1_000_000_000 },
         project_file: SHARED,
-        help: "largest number of records in the request log; the oldest are deleted first",
+        help: "maximum number of records in the request log; the oldest are deleted first",
     },
     Setting {
         key: "rate_limit.per_minute",
@@ -241,7 +241,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("3000000"),
         kind: Kind::Integer { min: 0, max: 100_000_000 },
         project_file: SHARED,
-        help: "requests a minute that a server takes from one client; 0 for no limit",
+        help: "requests per minute of one credential; 0 means no limit",
     },
     Setting {
         key: "rate_limit.failed_per_minute",
@@ -249,7 +249,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("300"),
         kind: Kind::Integer { min: 0, max: 100_000_000 },
         project_file: SHARED,
-        help: "failed authentications a minute from one address before 429; 0 for no limit",
+        help: "failed authentications per minute from one address; 0 means no limit",
     },
     Setting {
         key: "checkpoint.max_per_workflow",
@@ -257,7 +257,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("1000"),
         kind: Kind::Integer { min: 1, max: 1_000_000 },
         project_file: SHARED,
-        help: "checkpoints that a workflow keeps; the oldest without a name go first",
+        help: "maximum number of checkpoints of a workflow; the oldest unnamed are deleted first",
     },
     Setting {
         key: "checkpoint.max_total_bytes",
@@ -265,7 +265,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("1073741824"),
         kind: Kind::Integer { min: 1, max: i64::MAX },
         project_file: SHARED,
-        help: "bytes that all checkpoints together may take",
+        help: "maximum size of all checkpoints together, in bytes",
     },
     Setting {
         key: "checkpoint.retention_days",
@@ -273,7 +273,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("30"),
         kind: Kind::Integer { min: 1, max: 36_500 },
         project_file: SHARED,
-        help: "days after which an unused workflow keeps its latest and its named checkpoints",
+        help: "days after which an unused workflow keeps only its latest and its named checkpoints",
     },
     Setting {
         key: "checkpoint.compression",
@@ -281,7 +281,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("standard"),
         kind: Kind::Choice(&["off", "basic", "standard", "aggressive"]),
         project_file: SHARED,
-        help: "how hard contexts are compressed",
+        help: "compression level of stored contexts",
     },
     Setting {
         key: "checkpoint.min_size_for_compression",
@@ -289,7 +289,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("1024"),
         kind: Kind::Integer { min: 0, max: 16_777_216 },
         project_file: SHARED,
-        help: "bytes below which a context is stored as it is",
+        help: "size in bytes below which a context is not compressed",
     },
     Setting {
         key: "checkpoint.rules_file",
@@ -297,7 +297,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Path,
         project_file: ProjectFile::MayNot("it decides which file is read"),
-        help: "TOML or JSON file with further rules for which key matters how much",
+        help: "TOML or JSON file with additional classification rules",
     },
     Setting {
         key: "checkpoint.heuristics",
@@ -305,7 +305,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("on"),
         kind: Kind::Choice(&["on", "off"]),
         project_file: ProjectFile::May,
-        help: "whether values are looked at, and not their keys alone",
+        help: "`on`: the built-in rules inspect keys and values; `off`: keys only",
     },
     Setting {
         key: "encryption.mode",
@@ -313,7 +313,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("off"),
         kind: Kind::Choice(&["off", "preferred", "required", "enabled", "disabled"]),
         project_file: ProjectFile::MayNot("it decides whether data can be read by others"),
-        help: "whether saved contexts are encrypted; `enabled` means preferred",
+        help: "encryption of checkpoints; `enabled` means preferred, `disabled` means off",
     },
     Setting {
         key: "encryption.key_file",
@@ -321,7 +321,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Path,
         project_file: MOVES_DATA,
-        help: "file with the keys: 32 bytes, or hex or base64 lines; without one, the keychain",
+        help: "file with the keys: 32 bytes, or hex or base64 lines; if not set, the keychain",
     },
     Setting {
         key: "compressor.kind",
@@ -329,7 +329,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("auto"),
         kind: Kind::Choice(&["auto", "anthropic", "openai", "offline"]),
         project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "who makes observations; `auto` is anthropic where there is a key, else offline",
+        help: "what creates observations; `auto`: anthropic if there is a key, otherwise offline",
     },
     Setting {
         key: "compressor.model",
@@ -337,7 +337,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Text,
         project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "model to ask; each kind has a default, except openai",
+        help: "model name; required for openai, the other kinds have a default",
     },
     Setting {
         key: "compressor.anthropic_api_key",
@@ -369,7 +369,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("http://127.0.0.1:11434/v1"),
         kind: Kind::Url,
         project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "address of an OpenAI-compatible endpoint: Ollama, vLLM, LM Studio, a service",
+        help: "address of an OpenAI-compatible endpoint, for example Ollama, vLLM or LM Studio",
     },
     Setting {
         key: "compressor.timeout_seconds",
@@ -377,7 +377,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("60"),
         kind: Kind::Integer { min: 1, max: 600 },
         project_file: SHARED,
-        help: "seconds that a model may take to answer",
+        help: "timeout of a model request, in seconds",
     },
     Setting {
         key: "compressor.ca_file",
@@ -385,7 +385,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Path,
         project_file: ProjectFile::MayNot("it decides who reads tool output, and what that costs"),
-        help: "PEM file with the certificates to trust in place of the public ones",
+        help: "PEM file with certificates to trust instead of the public ones",
     },
     Setting {
         key: "compressor.input_cents",
@@ -393,7 +393,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Integer { min: 0, max: 1_000_000 },
         project_file: SHARED,
-        help: "US cents that a million tokens of prompts cost, where it is not known",
+        help: "price of a million prompt tokens in US cents, for models without a built-in price",
     },
     Setting {
         key: "compressor.output_cents",
@@ -401,7 +401,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Integer { min: 0, max: 1_000_000 },
         project_file: SHARED,
-        help: "US cents that a million tokens of answers cost",
+        help: "price of a million output tokens in US cents",
     },
     Setting {
         key: "worker.concurrency",
@@ -409,7 +409,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("4"),
         kind: Kind::Integer { min: 1, max: 64 },
         project_file: SHARED,
-        help: "tool uses that are compressed at a time",
+        help: "number of tool uses that are compressed at the same time",
     },
     Setting {
         key: "worker.daily_token_budget",
@@ -417,7 +417,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("0"),
         kind: Kind::Integer { min: 0, max: i64::MAX },
         project_file: SHARED,
-        help: "tokens a day that models may count, offline beyond that; 0 for no limit",
+        help: "maximum model tokens per day, beyond it offline; 0 means no limit",
     },
     Setting {
         key: "worker.idle_minutes",
@@ -425,7 +425,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("30"),
         kind: Kind::Integer { min: 1, max: 100_000 },
         project_file: SHARED,
-        help: "minutes without requests or work after which a worker leaves",
+        help: "minutes without requests or work after which a worker exits",
     },
     Setting {
         key: "worker.autostart",
@@ -433,7 +433,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("on"),
         kind: Kind::Choice(&["on", "off"]),
         project_file: SHARED,
-        help: "whether a hook starts a worker when none runs",
+        help: "`on`: a hook starts a worker if none is running",
     },
     Setting {
         key: "worker.lease_seconds",
@@ -441,7 +441,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("300"),
         kind: Kind::Integer { min: 1, max: 86_400 },
         project_file: SHARED,
-        help: "seconds after which what a worker holds goes to another; above the timeout",
+        help: "lease of a claimed queue item, in seconds; longer than the model timeout",
     },
     Setting {
         key: "worker.max_attempts",
@@ -449,7 +449,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("3"),
         kind: Kind::Integer { min: 1, max: 100 },
         project_file: SHARED,
-        help: "how often a tool use is tried before it is given up",
+        help: "attempts before a queue item fails",
     },
     Setting {
         key: "observation.raw_retention_days",
@@ -457,7 +457,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("7"),
         kind: Kind::Integer { min: 0, max: 36_500 },
         project_file: SHARED,
-        help: "days that raw tool output is kept once it became an observation",
+        help: "retention of raw tool output after it became an observation, in days",
     },
     Setting {
         key: "log.level",
@@ -465,7 +465,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("warn"),
         kind: Kind::Text,
         project_file: ProjectFile::May,
-        help: "what is logged: `warn`, or a filter like `warn,baton_store=debug`",
+        help: "log level, or a filter such as `warn,baton_store=debug`",
     },
     Setting {
         key: "log.file",
@@ -473,7 +473,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Nothing,
         kind: Kind::Path,
         project_file: ProjectFile::MayNot("it decides which file is written"),
-        help: "file to log to in place of standard error",
+        help: "log file, used instead of standard error",
     },
     Setting {
         key: "log.format",
@@ -481,11 +481,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: Preset::Text("text"),
         kind: Kind::Choice(&["text", "json"]),
         project_file: ProjectFile::May,
-        help: "how a log line looks",
+        help: "format of log lines",
     },
 ];
 
-/// The variable that names another user file. It is no setting: a file cannot say where it lies.
+/// Environment variable with the path of the user file. It is not a setting, because a file cannot name its own path.
 pub(super) const USER_FILE_ENV: &str = "BATON_CONFIG";
 
 /// Finds the setting of a key.
@@ -493,7 +493,7 @@ pub(super) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
-/// Gives every environment variable that means something here.
+/// Returns all environment variables that Baton reads.
 pub(super) fn env_names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().flat_map(|setting| setting.env).copied().chain([USER_FILE_ENV])
 }

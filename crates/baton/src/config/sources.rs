@@ -1,4 +1,4 @@
-//! What configuration is made of, gathered from the process or made up by a test; and which two files it may lie in.
+//! The sources of the configuration, collected from the process or built by a test, and the paths of its two files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,28 +10,28 @@ use super::problem::{ConfigError, Origin};
 use super::settings::{USER_FILE_ENV, env_names, find};
 use super::value::Folders;
 
-/// The name of a project file.
+/// Name of a project file.
 const PROJECT_FILE: &str = ".baton.toml";
 
-/// What our own environment variables begin with.
+/// Prefix of Baton's environment variables.
 pub(super) const ENV_PREFIX: &str = "BATON_";
 
-/// Everything that can set something. Holds secrets, so it has no `Debug`.
+/// All sources of settings. Holds secrets, so it has no `Debug`.
 #[derive(Clone, Default)]
 pub(crate) struct Sources {
-    /// The environment, as far as it concerns Baton.
+    /// Environment variables that Baton reads.
     pub(crate) environment: BTreeMap<String, OsString>,
-    /// The working folder; `None` when it was removed.
+    /// Working folder; `None` if it was removed.
     pub(crate) cwd: Option<PathBuf>,
-    /// The person's folders; `None` when there is no home.
+    /// Folders of the user; `None` if there is no home folder.
     pub(crate) places: Option<Places>,
-    /// The flags that were given.
+    /// Flags of the command line.
     pub(crate) flags: Vec<Flag>,
-    /// What is left out.
+    /// Sources that are ignored.
     pub(crate) left_out: LeftOut,
 }
 
-/// What decides where a report goes, and as whose.
+/// Settings that decide where a hook report is stored, with which credential, and for which venture and agent.
 const CONCERNS_CAPTURE: [&str; 6] = [
     "data_dir",
     "store.database_url",
@@ -41,16 +41,16 @@ const CONCERNS_CAPTURE: [&str; 6] = [
     "session.agent",
 ];
 
-/// What is left out of the layers, because it is wrong and there is no time to mend it.
+/// Invalid sources that a hook ignores, so that its report is stored nevertheless.
 #[derive(Clone, Default)]
 pub(crate) struct LeftOut {
-    /// Settings, whichever layer sets them.
+    /// Settings that are ignored in every layer.
     pub(super) keys: Vec<&'static str>,
-    /// The project file.
+    /// If true, the project file is ignored.
     pub(super) project_file: bool,
 }
 
-/// The person's folders, by the rules of the platform.
+/// Folders of the user, as defined by the platform.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     /// The home folder.
@@ -61,19 +61,19 @@ pub(crate) struct Places {
     pub(crate) data: PathBuf,
 }
 
-/// A flag that sets something.
+/// A flag that overrides a setting.
 #[derive(Clone)]
 pub(crate) struct Flag {
     /// The flag with its dashes: `--listen`.
     pub(crate) name: &'static str,
     /// The key of the setting: `server.listen`.
     pub(crate) key: &'static str,
-    /// What was given.
+    /// Value of the flag.
     pub(crate) value: OsString,
 }
 
 impl Flag {
-    /// Makes a flag of an argument, if that was given.
+    /// Creates a flag, if the argument was given.
     pub(crate) fn given(
         name: &'static str,
         key: &'static str,
@@ -84,7 +84,7 @@ impl Flag {
 }
 
 impl Sources {
-    /// Looks at the process.
+    /// Reads the environment of the process.
     pub(crate) fn from_process(flags: Vec<Flag>) -> Self {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -98,13 +98,12 @@ impl Sources {
         Self { environment, cwd: std::env::current_dir().ok(), places, flags, left_out: LeftOut::default() }
     }
 
-    /// Gives an environment variable; an empty one counts as not set.
+    /// Returns an environment variable; an empty one counts as not set.
     pub(super) fn variable(&self, name: &str) -> Option<&OsString> {
         self.environment.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Gives the data folder as far as it can be told without reading a file: for whoever has to leave word there that a
-    /// file cannot be read.
+    /// Returns the data folder without reading a configuration file. A hook uses it to record that a file cannot be read.
     pub(crate) fn data_dir_without_files(&self) -> Option<PathBuf> {
         let setting = find("data_dir")?;
         let flag = self.flags.iter().find(|flag| flag.key == setting.key).map(|flag| &flag.value);
@@ -115,8 +114,7 @@ impl Sources {
         }
     }
 
-    /// Leaves out what is wrong, for whoever only captures; false when that decides where a report goes, or is left out
-    /// already.
+    /// Ignores the invalid source of an error. Returns false if it decides where a report is stored, or is ignored already.
     pub(super) fn leave_out(&mut self, error: &ConfigError) -> bool {
         let project_file = self.project_file();
         let keys: &[&'static str] = match error {
@@ -140,7 +138,7 @@ impl Sources {
         true
     }
 
-    /// Gives what relative paths outside of files are relative to.
+    /// Returns the base folders for paths that are not in a file.
     pub(super) fn folders(&self) -> Folders<'_> {
         Folders { base: self.cwd.as_deref(), home: self.home() }
     }
@@ -149,18 +147,18 @@ impl Sources {
         self.places.as_ref().map(|places| places.home.as_path())
     }
 
-    /// Gives the user file that the environment names.
+    /// Returns the user file named by the environment.
     pub(super) fn named_user_file(&self) -> Option<PathBuf> {
         self.variable(USER_FILE_ENV).map(|path| self.folders().resolve(Path::new(path)))
     }
 
-    /// Gives the user file where the platform has it.
+    /// Returns the default path of the user file.
     pub(super) fn usual_user_file(&self) -> Option<PathBuf> {
         self.places.as_ref().map(|places| places.config.join("config.toml"))
     }
 
-    /// Finds the nearest project file, from the working folder upward. The last folder to be searched is the first one
-    /// that is a repository, the home folder or the root.
+    /// Finds the nearest project file, from the working folder upward. The search stops at the first folder that is a
+    /// repository, the home folder or the root.
     pub(super) fn project_file(&self) -> Option<PathBuf> {
         if self.left_out.project_file {
             return None;
@@ -178,7 +176,7 @@ impl Sources {
     }
 }
 
-/// Tells whether there is anything of this name, if only a link to nowhere: to read that is an error, not a silence.
+/// Returns true if the path exists, including a broken link: reading that must be an error and not be ignored.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

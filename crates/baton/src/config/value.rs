@@ -1,4 +1,4 @@
-//! One value: read from text or TOML, checked against its kind, shown without what is secret in it.
+//! One value: parsed from text or TOML, checked against its kind, and displayed with secrets masked.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,10 +11,10 @@ use super::settings::Kind;
 
 const MASK: &str = "***";
 
-/// How much of a wrong value a message repeats.
+/// Maximum length of an invalid value in a message.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// A text that must not be seen: it has no `Display`, and its `Debug` tells the length alone.
+/// A secret text. It has no `Display`, and its `Debug` shows only the length.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SecretText(String);
 
@@ -23,7 +23,7 @@ impl SecretText {
         Self(text.to_owned())
     }
 
-    /// Gives the text itself, for the one call that needs it.
+    /// Returns the secret text.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -55,7 +55,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Writes the value for people to see: secrets are masked.
+    /// Formats the value with secrets masked.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -67,7 +67,7 @@ impl Value {
     }
 }
 
-/// A value as a layer holds it.
+/// A value before parsing.
 #[derive(Clone, Copy)]
 pub(super) enum Raw<'a> {
     /// From the environment, a flag or a default.
@@ -102,12 +102,12 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// What a path that is not absolute is relative to.
+/// Base folders for relative paths.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Folders<'a> {
     /// The folder of the file that names the path, or the working folder.
     pub(super) base: Option<&'a Path>,
-    /// What `~` stands for.
+    /// Home folder, which replaces `~`.
     pub(super) home: Option<&'a Path>,
 }
 
@@ -122,7 +122,7 @@ impl Folders<'_> {
 }
 
 impl Kind {
-    /// Reads a value. `None` means that it is not what [`Kind::must`] says.
+    /// Parses a value. Returns `None` if it does not satisfy [`Kind::must`].
     pub(super) fn read(self, raw: Raw<'_>, folders: Folders<'_>) -> Option<Value> {
         if let Self::Integer { min, max } = self {
             return raw.integer().filter(|number| (min..=max).contains(number)).map(Value::Integer);
@@ -151,7 +151,7 @@ impl Kind {
         }
     }
 
-    /// Says what a value must be, to follow the words "must be".
+    /// Describes a valid value; completes the phrase "must be".
     pub(super) fn must(self) -> String {
         match self {
             Self::Text => "text on one line, not empty".into(),
@@ -172,7 +172,7 @@ impl Kind {
         }
     }
 
-    /// Shows a wrong value, unless there may be a secret in it.
+    /// Formats an invalid value, unless it may contain a secret.
     pub(super) fn found(self, raw: Raw<'_>) -> Option<String> {
         match self {
             Self::Secret | Self::DatabaseUrl => None,
@@ -188,7 +188,7 @@ fn name_rule(what: &str, max: usize) -> String {
     )
 }
 
-/// Replaces what could move the cursor or colour a terminal: files may come from anyone.
+/// Replaces control characters, because files may come from untrusted sources.
 pub(super) fn without_controls(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
@@ -229,7 +229,7 @@ fn is_database_url(text: &str) -> bool {
     rest.is_some_and(is_visible)
 }
 
-/// Masks the password of an address. Where one cannot tell what is the password, all but the scheme is masked.
+/// Masks the password of a URL. If the password cannot be located, everything but the scheme is masked.
 fn mask_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return MASK.into();
@@ -251,7 +251,7 @@ fn mask_url(url: &str) -> String {
     format!("{scheme}://{authority}{path}{}", query.unwrap_or_default())
 }
 
-/// Masks `password=…`, however the name is written.
+/// Masks `password=…`, with any spelling of the name.
 fn mask_pair(pair: &str) -> String {
     match pair.split_once('=') {
         Some((name, _)) if name.contains('%') || name.to_ascii_lowercase().contains("password") => {

@@ -1,4 +1,4 @@
-//! `baton demo`: a whole relay on a throwaway store.
+//! `baton demo`: runs sessions, checkpoints, hooks and a task on a temporary store and prints the commands and results.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::verbs::checkpoint::describe_save;
 use crate::verbs::session::describe_start;
 use crate::verbs::{task, worker};
 
-/// Plays and tells.
+/// Runs operations on the temporary store and collects the transcript.
 struct Stage {
     backend: Backend,
     told: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Result<Answer, Failure> {
         Failure::new(Exit::Failure, "internal", format!("no throwaway folder: {error}"))
             .hint("set TMPDIR to a folder that can be written")
     })?;
-    // Nothing of the user's configuration: a demo is the same everywhere.
+    // The user's configuration is not read, so that the demo is the same everywhere.
     let flags = Flag::given("--data-dir", "data_dir", Some(folder.path())).into_iter().collect();
     let (config, _) = Config::load(&Sources { flags, ..Sources::default() })?;
     let mut stage = Stage { backend: Backend::open(&config)?, told: Vec::new(), played: Vec::new() };
@@ -118,7 +118,7 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets hooks report what an agent's tools did, and a worker make sense of it.
+/// Reports tool uses through hooks and runs a worker that creates observations.
 fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
     stage.tell(
         "\nAn agent whose hooks report to baton need not say anything: what its tools did is captured,",
@@ -187,7 +187,7 @@ const TEST_RUN: &str = "running 3 tests\ntest logout::clears_cookie ... ok\ntest
     thread 'logout::twice' panicked at src/logout.rs:41:5:\nassertion failed: jar.is_empty()\n\n\
     test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 12 filtered out; finished in 0.02s\n";
 
-/// Hands a task from role to role in a throwaway checkout, where there is git to look at it.
+/// Passes a task from role to role in a temporary checkout. Skipped if git is not available.
 fn tasks(stage: &mut Stage, checkout: &Path) -> Result<(), Failure> {
     if let Err(fault) = git() {
         stage.tell(&format!("\n{}: the part about tasks is left out.", fault.message));
@@ -204,7 +204,7 @@ fn tasks(stage: &mut Stage, checkout: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Saves what the agent knows, twice: the second time only the change is stored.
+/// Saves a context twice; the second checkpoint is stored as a difference.
 fn save_context(stage: &mut Stage, repo: &str) -> Result<(), Failure> {
     let log: Vec<String> = (0..60).map(|line| format!("test login::case_{line} ... ok")).collect();
     let mut context = json!({

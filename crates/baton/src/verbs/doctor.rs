@@ -1,4 +1,4 @@
-//! `baton doctor`: looks the installation over; each finding comes with its fix.
+//! `baton doctor`: checks the installation and prints a fix for each problem.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -22,7 +22,7 @@ use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{Occupancy, Seat, health, socket_of};
 
-/// Below this much free space a store is in danger.
+/// Free space below which `baton doctor` warns.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -88,7 +88,7 @@ fn describe(finding: &Finding) -> String {
     format!("{mark}  {}: {}{fix}", finding.check, finding.message)
 }
 
-/// The folder and everything of ours in it belongs to its owner alone.
+/// Checks that only the owner can access the data folder and its files.
 fn folder(path: &Path) -> Vec<Finding> {
     const CHECK: &str = "data folder";
     let metadata = match std::fs::metadata(path) {
@@ -181,7 +181,7 @@ fn free_space(data_dir: &Path) -> Finding {
     }
 }
 
-/// Looks into the database without making one.
+/// Checks the database without creating one.
 fn database(config: &Config, inspection: Inspection) -> Finding {
     const CHECK: &str = "database";
     let place = store_config(config, Threads::Caller);
@@ -213,11 +213,11 @@ fn database(config: &Config, inspection: Inspection) -> Finding {
     }
 }
 
-/// Every checkpoint, blob and raw output, each damaged one with its id.
+/// Checks every checkpoint, blob and raw output, and reports damaged ones with their id.
 fn content(config: &Config) -> Vec<Finding> {
     const CHECK: &str = "content";
     let place = store_config(config, Threads::Caller);
-    // A look must not migrate anything, nor make a database.
+    // The check must not migrate or create a database.
     match &place {
         StoreConfig::Sqlite { path, .. } if !path.exists() => {
             return vec![Finding::ok(CHECK, "nothing is stored yet")];
@@ -258,7 +258,7 @@ fn content(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// The background worker, by its process id.
+/// Reports whether the background worker is running.
 fn worker(config: &Config) -> Finding {
     const CHECK: &str = "worker";
     let data_dir = &config.data_dir;
@@ -277,7 +277,7 @@ fn worker(config: &Config) -> Finding {
             }
             let path = DataDir::at(data_dir).worker_pid();
             if path.exists() {
-                // The next worker clears it away by itself.
+                // The next worker removes the stale file.
                 return Finding::ok(CHECK, "not running; the last one ended without saying so");
             }
             if config.worker_autostart && config.server.is_none() {
@@ -288,7 +288,7 @@ fn worker(config: &Config) -> Finding {
     }
 }
 
-/// Whether what was captured becomes observations.
+/// Checks the capture queue and the compressor.
 fn observations(config: &Config) -> Finding {
     const CHECK: &str = "observations";
     let place = store_config(config, Threads::Caller);
@@ -297,7 +297,7 @@ fn observations(config: &Config) -> Finding {
     {
         return Finding::ok(CHECK, "nothing was captured yet");
     }
-    // A look must not migrate anything.
+    // The check must not migrate the database.
     let is_current =
         Store::inspect(&place, Inspection::Quick).is_ok_and(|health| health.schema_version == LATEST_VERSION);
     let stats = if is_current {
@@ -337,7 +337,7 @@ fn observations(config: &Config) -> Finding {
     Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
 
-/// Whether hooks could store their reports.
+/// Checks for hook reports that are spooled, rejected or lost.
 fn hooks(config: &Config) -> Finding {
     const CHECK: &str = "hooks";
     let spill = HookSpill::of(&config.data_dir);
@@ -385,7 +385,7 @@ fn hooks(config: &Config) -> Finding {
     Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
 
-/// Whether the keys that contexts are to be encrypted with can be had.
+/// Checks that the encryption keys are available.
 fn keys(config: &Config) -> Finding {
     const CHECK: &str = "encryption";
     let keys = ConfiguredKeys::of(config);
@@ -410,7 +410,7 @@ fn keys(config: &Config) -> Finding {
     }
 }
 
-/// Whether something in the database needs a key. One that cannot be read has its own finding.
+/// Returns true if a checkpoint is encrypted. A database that cannot be read has its own finding.
 fn is_anything_sealed(config: &Config) -> bool {
     let is_there = match store_config(config, Threads::Caller) {
         StoreConfig::Sqlite { path, .. } => path.exists(),
@@ -419,7 +419,7 @@ fn is_anything_sealed(config: &Config) -> bool {
     is_there && keys_in_use(config).is_ok_and(|used| !used.is_empty())
 }
 
-/// Checkpoints that wait beside a database which could not be written.
+/// Checks for spooled checkpoints.
 fn waiting(config: &Config) -> Finding {
     const CHECK: &str = "checkpoints";
     let target = store_config(config, Threads::Caller).target();

@@ -1,7 +1,7 @@
-//! `baton hook <event>`: reads what an agent's hook sends, stores it, and answers in the agent's protocol.
+//! `baton hook <event>`: reads the report of an agent's hook, stores it, and prints a response in the agent's protocol.
 //!
-//! Whatever happens, the agent is not held up and not failed: the process ends with 0 within its time, and what went wrong
-//! is in the journal.
+//! A hook never blocks or fails the agent: the process exits with 0 within its time limit, and errors are written to the
+//! journal.
 
 use std::io::Read;
 use std::path::Path;
@@ -28,11 +28,11 @@ use crate::logging;
 use crate::output::{Failure, warn};
 use crate::verbs::worker::start_if_absent;
 
-/// How long a hook may take: what is not stored by then is kept as a file. As long as the agent is still sending, it is not
-/// the hook that takes long.
+/// Time limit of a hook; a report that is not stored by then is spooled. The limit restarts while the agent is still
+/// sending.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// How long a hook may replay spooled reports. It does not wait for another process that replays them: its own report is then
-/// spooled behind them.
+/// Time limit for replaying spooled reports. If another process is replaying them, the hook does not wait and spools its
+/// own report behind them.
 const REPLAY_LIMITS: ReplayLimits =
     ReplayLimits { lock: Duration::from_millis(100), total: Duration::from_secs(2) };
 
@@ -55,8 +55,8 @@ pub(crate) struct HookArgs {
     agent: Option<String>,
 }
 
-/// What can be said of a hook on the command line, read by hand: putting together everything that can be said to baton
-/// takes a millisecond, a fifth of a hook. None when it is not as simple as that.
+/// Arguments of a hook, parsed without clap: building the whole clap command takes a millisecond, a fifth of the time of a
+/// hook. Command lines that are not in the simple form are left to clap.
 pub(crate) struct QuickArgs {
     pub(crate) hook: HookArgs,
     pub(crate) data_dir: Option<String>,
@@ -69,7 +69,7 @@ impl QuickArgs {
         Self { hook: HookArgs { event, client: None, agent: None }, data_dir: None, server: None, log: None }
     }
 
-    /// Where the value of a flag goes that is known here.
+    /// Returns the field of a known flag.
     fn place(&mut self, flag: &str) -> Option<&mut Option<String>> {
         match flag {
             "--client" => Some(&mut self.hook.client),
@@ -81,7 +81,7 @@ impl QuickArgs {
         }
     }
 
-    /// Reads the arguments after the name of the program.
+    /// Parses the arguments after the program name.
     pub(crate) fn read(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         arguments.next().filter(|verb| verb == "hook")?;
         let event = arguments.next().filter(|event| !event.starts_with('-'))?;
@@ -98,7 +98,7 @@ impl QuickArgs {
         Some(read)
     }
 
-    /// Reads what can be read of arguments that are wrong: a report must not be lost for a flag.
+    /// Parses the valid part of an invalid command line, so that the report is stored nevertheless.
     pub(crate) fn salvage(arguments: impl Iterator<Item = String>) -> Option<Self> {
         let mut read = Self::of(String::new());
         let mut words = Vec::new();
@@ -123,8 +123,8 @@ impl QuickArgs {
     }
 }
 
-/// Runs a hook. An agent must not be failed by its hook, and no report is lost, whatever is wrong with the configuration or,
-/// as `wrong` says, with the command line.
+/// Runs a hook. The report is stored or spooled even if the configuration is invalid, or the command line is: `wrong` is
+/// then its error.
 pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
     match Config::load_for_capture(sources) {
         Ok((config, unread)) => {
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
     }
 }
 
-/// Keeps what a hook is told as a file, for as long as nobody knows where it goes.
+/// Spools the report without a target, because the configuration that names the store is invalid.
 fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
     warn(trouble);
     let intake = Intake::default().replacing_unkept_output();
@@ -154,7 +154,7 @@ fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
     desk.journal.record(&args.event, &failure.message);
 }
 
-/// Hears an agent and answers. The answer is printed as the agent expects it, whatever `--format` says.
+/// Stores the report and prints the response in the agent's protocol, regardless of `--format`.
 fn attend(args: &HookArgs, config: &Config) {
     let target = match &config.server {
         Some(url) => Target::server(url),
@@ -164,7 +164,7 @@ fn attend(args: &HookArgs, config: &Config) {
         agent: args.agent.clone().or_else(|| Some(config.agent.as_ref()?.to_string())),
         ..args.clone()
     };
-    // What goes to a server, or into a database that others use too, is not kept in the blobs of this machine.
+    // Local blobs are used only with the local SQLite database, not with a server or PostgreSQL.
     let is_local = config.server.is_none() && config.database_url.is_none();
     let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
     let intake = Intake::new(blobs).replacing_unkept_output();
@@ -180,7 +180,7 @@ fn attend(args: &HookArgs, config: &Config) {
     start_if_absent(config);
 }
 
-/// Leaves word of what went wrong before there was a configuration to go by.
+/// Writes an error to the journal before the configuration is loaded.
 pub(crate) fn leave_word(sources: &Sources, event: &str, message: &str) {
     warn(message);
     if let Some(folder) = sources.data_dir_without_files() {
@@ -188,7 +188,7 @@ pub(crate) fn leave_word(sources: &Sources, event: &str, message: &str) {
     }
 }
 
-/// Ends the process when its time is up, with what it was told in a file.
+/// Starts a thread that spools the report and exits when the time limit is reached.
 fn watch_the_clock(desk: Arc<Desk>) {
     let watch = move || {
         let mut received = 0;
@@ -206,25 +206,25 @@ fn watch_the_clock(desk: Arc<Desk>) {
         desk.journal.record(&desk.args.event, &message);
         std::process::exit(Exit::Ok as i32);
     };
-    // Without a watch a hook may take longer; that is no reason to do nothing.
+    // If the thread cannot be started, the hook runs without a time limit.
     let _ = std::thread::Builder::new().name("baton-clock".into()).spawn(watch);
 }
 
-/// What a hook was told, and where it goes.
+/// State of one hook: its report, and where the report is stored.
 struct Desk {
     args: HookArgs,
     journal: Journal,
     spill: HookSpill,
     failures: CaptureFailures,
     report_id: ReportId,
-    /// Where reports go; none when that is not known.
+    /// Store of the report; `None` if it is not known.
     target: Option<Target>,
-    /// How many bytes the agent has sent so far.
+    /// Number of bytes received from the agent so far.
     received: AtomicUsize,
     intake: Intake,
-    /// What the agent sent, once it is there.
+    /// The report, once it was read completely.
     report: OnceLock<Report>,
-    /// What became of the report when it was spooled. The time may be over while it is being spooled already.
+    /// Message of the spool operation, if the report was spooled. The time limit may be reached while it is being spooled.
     spooled: Mutex<Option<String>>,
 }
 
@@ -244,7 +244,7 @@ impl Desk {
         }
     }
 
-    /// Reads what the agent sends, and puts together what is to be stored.
+    /// Reads and completes the report.
     fn hear(&self) -> Result<&Report, Failure> {
         let stdin = Counted { reader: std::io::stdin().lock(), count: &self.received };
         let report = self.intake.read(stdin, |report| self.complete(report))?;
@@ -256,12 +256,12 @@ impl Desk {
         Ok(self.report.get_or_init(|| report))
     }
 
-    /// Stores a report, after those that wait from before; gives what the agent is told, if anything.
+    /// Replays spooled reports, then stores this report. Returns the response for the agent, if there is one.
     fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.hear()?;
         self.check_names();
         let has_spooled = !self.spill.is_empty();
-        // An earlier hook has waited already: this one only looks whether the store is available again.
+        // An earlier hook has waited for the store already, so this one uses a minimal lock timeout.
         let lock_timeout = if has_spooled { LockTimeout::Minimal } else { LockTimeout::Short };
         let backend = match Backend::open_for_hook(config, lock_timeout) {
             Ok(backend) => backend,
@@ -279,16 +279,15 @@ impl Desk {
         }
     }
 
-    /// The idempotency key of a report whose storing may end without a known outcome: a server may store it although
-    /// its answer never arrives. The spooled file carries the same key, so the report is stored once. A local file needs
-    /// none, and is spared the cost.
+    /// Returns the idempotency key of a report for a server or PostgreSQL, where the outcome of a write can be unknown. The
+    /// spooled file carries the same key, so the report is stored once. A local SQLite write needs none.
     fn key(&self, config: &Config) -> Option<String> {
         let may_be_unknown = config.server.is_some() || config.database_url.is_some();
         may_be_unknown.then(|| self.report_id.key())
     }
 
-    /// Gives what the agent is told. A session start warns of reports that could not be kept, and clears their record once
-    /// the store works again.
+    /// Returns the response for the agent. At a session start it includes a warning about reports that could not be kept;
+    /// the record of them is cleared once the store works again.
     fn with_capture_warning(&self, answer: Result<Option<Value>, Failure>) -> Option<Value> {
         let is_stored = answer.is_ok();
         let answer = answer.ok().flatten();
@@ -311,7 +310,7 @@ impl Desk {
         Some(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": context } }))
     }
 
-    /// Tells of names on the command line that are none; the report does not go by them.
+    /// Writes invalid names of the command line to the journal. They are not added to the report.
     fn check_names(&self) {
         let HookArgs { event, client, agent } = &self.args;
         let client = client.as_ref().and_then(|client| client.parse::<Label>().err());
@@ -323,8 +322,8 @@ impl Desk {
         }
     }
 
-    /// Stores what waits from before; tells whether some of it still waits. What happened later must not be stored first: it
-    /// may be the end of what happened before, or a new beginning after its end.
+    /// Replays spooled reports; returns true if some remain. Reports must be stored in order, because a later one may end or
+    /// restart the session of an earlier one.
     fn is_behind_others(&self, backend: &Backend) -> bool {
         let Some(target) = &self.target else { return false };
         let store = |report: &Report, key: &str| {
@@ -335,10 +334,10 @@ impl Desk {
         self.spill.take_in(target, REPLAY_LIMITS, &self.intake, store).blocked
     }
 
-    /// Adds to a report what is known beside it.
+    /// Adds the event, names, time and place to a report.
     fn complete(&self, report: &mut Map<String, Value>) {
         let HookArgs { event, client, agent } = &self.args;
-        // What is null is as good as left out, and may then be told by the place.
+        // A null field counts as absent, so that `describe_place` can fill it in.
         report.retain(|_, value| !value.is_null());
         if let Some(event) = HookEvent::from_name(event) {
             report.insert("event".into(), event.as_str().into());
@@ -350,12 +349,12 @@ impl Desk {
                 report.insert(field.into(), given.into());
             }
         }
-        // Part of the report, so that it is the same request when it is sent again from a file.
+        // Part of the report, so that a replayed report is the same request.
         report.entry("reported_at").or_insert_with(|| SystemClock.now().to_string().into());
         describe_place(report);
     }
 
-    /// Spools a report; says so, or that even this failed.
+    /// Spools a report and returns the failure to record, which says whether spooling worked.
     fn keep(&self, report: &Report, trouble: &str) -> Failure {
         let event = &self.args.event;
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -380,12 +379,12 @@ impl Desk {
     }
 }
 
-/// Whether storing may work later: it is the store or the server that failed, not the report.
+/// Returns true if the store or server failed and the report can be stored later; false if the report was rejected.
 fn may_pass(failure: &Failure) -> bool {
     !matches!(Taken::from(failure), Taken::Refused(_))
 }
 
-/// Counts what is read.
+/// Reader that counts the bytes read.
 struct Counted<'a, R> {
     reader: R,
     count: &'a AtomicUsize,

@@ -16,7 +16,7 @@ use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, warn};
 use crate::verbs::task::local_tools;
 
-/// A client that has just started is answered before the store is cleaned up.
+/// Delay of the first cleanup, so that a starting client is served first.
 const FIRST_CLEANUP_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
@@ -35,15 +35,15 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             baton_server::serve_stdio(app, VERSION, local_checkout(config)).await
         })
         .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
-    // Standard output was the wire; nothing more may go there.
+    // Standard output carries the protocol, so nothing else may be printed there.
     Ok(Answer::silent())
 }
 
-/// The checkout around the working folder: tasks are kept there, and what is saved belongs to its repository.
+/// Returns the current checkout: task files are stored in it, and checkpoints are recorded for its repository.
 fn local_checkout(config: &Config) -> LocalCheckout {
     let root = std::env::current_dir().ok().as_deref().and_then(find_root);
     let find_repo = root.map(|root| -> FindRepo {
-        // Each call asks git again: a remote can be added while the server runs.
+        // Git is asked on each call, because a remote can be added while the server runs.
         Arc::new(move || {
             repository_at(&root).unwrap_or_else(|fault| {
                 tracing::warn!(error = %fault.message, "cannot name the repository of the checkout");

@@ -1,4 +1,4 @@
-//! `baton status`: how things stand, at a glance.
+//! `baton status`: the store, the venture, its active sessions and lost hook reports.
 
 use baton_app::session::ListSessions;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The checkout that `baton task` works on, and who answers for its working tree.
+//! The checkout that `baton task` works on, and the actor of its operations.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,14 +12,14 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// The checkout around the working folder.
+/// The checkout that contains the working folder.
 pub(super) struct Checkout {
     pub(super) place: TaskPlace,
     cwd: PathBuf,
 }
 
 impl Checkout {
-    /// Finds the checkout around the working folder.
+    /// Finds the checkout that contains the working folder.
     pub(super) fn open(config: &Config) -> Result<Self, Failure> {
         let cwd = std::env::current_dir().map_err(|error| {
             Failure::new(Exit::Failure, "internal", format!("the working folder: {error}"))
@@ -53,12 +53,12 @@ impl Checkout {
     }
 }
 
-/// The tasks of a checkout, with git to answer for its tree.
+/// Returns the task folder of a checkout, with git as the working tree backend.
 pub(super) fn place(root: &Path, actor: &str) -> TaskPlace {
     TaskPlace::new(root, GitTree::at(root), || SystemClock.now(), actor)
 }
 
-/// Who acts when nobody is named: the configured agent, else the user.
+/// Returns the default actor: the configured agent, otherwise the user name.
 pub(super) fn actor(config: &Config) -> String {
     let user = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let named = config.agent.as_ref().map(|agent| agent.as_str().to_owned()).or_else(user);

@@ -1,4 +1,4 @@
-//! The part of `baton demo` about tasks: a small checkout, two roles, and somebody who edits in between.
+//! The task part of `baton demo`: a small checkout, two roles, and an unexpected edit between them.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use crate::output::Failure;
 
 const TASK: &str = "TASK-0007";
 
-/// What is in the checkout. A repository without commits is a few files; nothing has to be run to make one.
+/// Files of the checkout. A repository without commits is a few files, so git is not needed to create it.
 const FILES: [(&str, &str); 5] = [
     (".git/HEAD", "ref: refs/heads/main\n"),
     (".git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
@@ -31,7 +31,7 @@ const FILES: [(&str, &str); 5] = [
     ),
 ];
 
-/// One thing that was done, and what came of it.
+/// One step of the demo: the command and its result.
 pub(crate) struct Step {
     pub(crate) operation: &'static str,
     pub(crate) command: String,
@@ -39,7 +39,7 @@ pub(crate) struct Step {
     pub(crate) output: Value,
 }
 
-/// Plays in a folder that is thrown away afterwards.
+/// Runs the steps in a temporary folder.
 pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
     make(folder).map_err(|error| {
         Failure::new(Exit::Failure, "internal", format!("no throwaway checkout: {error}"))
@@ -120,7 +120,7 @@ fn done<O: TaskOperation>(
     Ok(Step { operation: O::NAME, command: format!("baton task {command}"), told: describe(&typed), output })
 }
 
-/// Plays something that is expected to be refused, which is the point of it.
+/// Runs a step that is expected to fail.
 fn refused<O: TaskOperation>(place: &TaskPlace, command: &str, params: Value) -> Result<Step, Failure> {
     match call::<O>(place, params) {
         Ok(answer) => Err(Failure::new(Exit::Failure, "internal", format!("this was not refused: {answer}"))),

@@ -1,4 +1,4 @@
-//! Answers about tasks as text.
+//! Text output of the task verbs.
 
 use baton_core::task::qa::QaFailure;
 use baton_core::task::{DriftEvent, Evidence, Role, RoleStatus, SummaryLine, counted};
@@ -10,7 +10,7 @@ use baton_task::{
 
 use super::view;
 
-/// How many of a list are named.
+/// Maximum number of list items that are printed.
 const NAMED: usize = 10;
 
 pub(super) fn begun(output: &InitContextOutput) -> String {
@@ -31,7 +31,7 @@ fn table(summary: &[SummaryLine]) -> String {
         .join("\n")
 }
 
-/// Adds the command that continues the task.
+/// Appends the next command of the workflow.
 pub(super) fn then(text: String, next: &str) -> String {
     if next.is_empty() { text } else { format!("{text}\nnext: {next}") }
 }
@@ -45,7 +45,7 @@ pub(super) fn context(output: &GetContextOutput) -> String {
     then(text, &output.next)
 }
 
-/// Id, kind and place of a piece of evidence.
+/// Formats id, kind and path of a piece of evidence.
 pub(super) fn attached(evidence: &Evidence) -> String {
     let lines = evidence.lines.as_deref().map(|lines| format!("#{lines}")).unwrap_or_default();
     let kept = evidence.excerpt.as_ref().map(|kept| format!(", kept as {}", kept.path)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Git answers for a working tree: what `baton-git` knows, in the words of `baton-task`.
+//! Working tree backend of `baton-task`, implemented with `baton-git`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use serde_json::Value;
 
 use crate::checkout::{fault, git};
 
-/// The tree of a checkout. Git is asked when the first question comes, so verbs that have none do without it.
+/// Working tree of a checkout. Git is called on first use, so verbs that do not need it run without git.
 pub(super) struct GitTree {
     root: PathBuf,
     found: OnceLock<Repository>,
-    /// Open as long as this tree is used: objects that a context is about to name must not be swept.
+    /// Kept open while this tree is used, so that new objects are not swept before a context refers to them.
     vault: OnceLock<Vault>,
 }
 
@@ -46,7 +46,7 @@ impl GitTree {
         Ok(self.found.get_or_init(|| repository))
     }
 
-    /// The private object folder. Baton's own files are in no snapshot.
+    /// Returns the private object folder. Baton's own files are excluded from snapshots.
     fn vault(&self, repository: &Repository) -> Result<Vault, Fault> {
         if let Some(vault) = self.vault.get() {
             return Ok(vault.clone());
@@ -57,7 +57,7 @@ impl GitTree {
     }
 }
 
-/// Lets an inspector of `baton-task` look at what `baton-git` is about to store.
+/// Passes content that `baton-git` is about to store to an inspector of `baton-task`.
 struct Bridge<'a>(&'a mut dyn Inspector);
 
 impl baton_git::Inspector for Bridge<'_> {
@@ -147,7 +147,7 @@ impl WorkingTree for GitTree {
         };
         match repository.verify_inspected(&vault, &snapshot_of(&expected.record)?, &mut Bridge(inspector)) {
             Ok(verification) => Ok((state(&verification.present)?, tree_changes(verification.differences))),
-            // Somebody removed the objects of the earlier tree: that the two differ can still be said, by their ids.
+            // The objects of the earlier tree were removed; the difference is still known from the ids.
             Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
                 Ok((state(&repository.glimpse(&vault).map_err(fault)?)?, Vec::new()))
             }
@@ -213,7 +213,7 @@ fn state(capture: &Capture) -> Result<TreeState, Fault> {
     })
 }
 
-/// Writes a report as text. One that is no UTF-8 is escaped whole, and then has no NUL that every other ends with.
+/// Formats a report as text. A report that is not UTF-8 is escaped and has no final NUL, unlike all others.
 fn report(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -232,7 +232,7 @@ fn diff(changes: Changes) -> TreeDiff {
     TreeDiff { changes: changes.files.into_iter().map(tree_change).collect(), stat, patch }
 }
 
-/// The files that differ, sorted by path, and the repositories inside that are not where they were.
+/// Returns the files that differ, sorted by path, and the nested repositories whose commit changed.
 fn tree_changes(differences: Vec<Difference>) -> Vec<TreeChange> {
     let mut changes: BTreeMap<RepoPath, TreeChange> = BTreeMap::new();
     for difference in differences {
@@ -284,7 +284,7 @@ fn tree_change(change: FileChange) -> TreeChange {
         FileChangeKind::Modified => ChangeStatus::Modified,
         FileChangeKind::ModeChanged => ChangeStatus::ModeChanged,
     };
-    // A repository inside this one has no bytes, so its commit stands for it.
+    // A nested repository has no content of its own, so its commit is used.
     let hash =
         |content: Content| content.sha256.map_or_else(|| content.id.to_string(), |hash| hash.to_string());
     let mode = |content: Content| content.mode.digits().to_owned();

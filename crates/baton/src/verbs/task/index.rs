@@ -1,5 +1,5 @@
-//! The store's index of tasks, so that they can be found from anywhere. Files are the truth: whatever becomes of the index,
-//! a verb that wrote its files has done its work.
+//! Index of tasks in the store, used to list the tasks of all checkouts. The files of a task are authoritative: a verb that
+//! wrote them succeeds even if the index cannot be updated.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::checkout::repository_at;
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
-/// Records what an operation changed, as far as that can be done now; says why when it cannot.
+/// Records the tasks that an operation changed in the index.
 pub(super) fn record(
     config: &Config,
     place: &TaskPlace,
@@ -33,7 +33,7 @@ pub(super) fn record(
         let mut params = json!({ "task_id": id, "host": host(), "venture": config.venture,
             "checkout": place.root().to_string_lossy() });
         let state = task_state(place, &id)?;
-        // What is left of a purged task is older than what was known of it.
+        // An archive left after a purge is older than the indexed state, so the entry is deleted first.
         if state.is_none() || operation.name() == "task.purge_context" {
             backend.call::<RecordTask>(&params, None)?;
         }
@@ -50,7 +50,7 @@ pub(super) fn record(
     Ok(())
 }
 
-/// The tasks that an operation changed: none if it only read or was refused. A drift is recorded when it is refused.
+/// Returns the tasks that an operation changed: none for a read or a failure, except that a detected drift is recorded.
 fn changed(operation: &dyn AnyTaskOperation, params: &Value, result: &Result<Value, Fault>) -> Vec<TaskId> {
     let one = || serde_json::from_value(params["task_id"].clone()).ok().into_iter().collect();
     match (operation.name(), result) {
@@ -71,12 +71,12 @@ fn changed(operation: &dyn AnyTaskOperation, params: &Value, result: &Result<Val
     }
 }
 
-/// The name of this machine.
+/// Returns the name of this machine.
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Lists the tasks of every checkout. One of this machine whose files are gone is forgotten.
+/// Lists the tasks of all checkouts. Entries of this machine whose files are gone are deleted.
 pub(super) fn everywhere(args: &ListArgs, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::open(config)?;
     let params = json!({ "repo": args.repo, "status": args.status, "limit": args.limit, "offset": args.offset,
@@ -89,7 +89,7 @@ pub(super) fn everywhere(args: &ListArgs, config: &Config) -> Result<Answer, Fai
     for task in gone {
         let params = json!({ "task_id": task.task_id, "host": task.host, "checkout": task.checkout,
             "venture": task.venture });
-        // Whoever looks next tries again.
+        // On failure the next listing tries again.
         let _ = backend.call::<RecordTask>(&params, None);
     }
     let text = describe(&output);

@@ -1,5 +1,5 @@
-//! `baton task …`: works on the checkout it is called in, and needs no store and no server. A store that is there learns
-//! where the tasks stand.
+//! `baton task …`: works on the files of the current checkout and needs no store and no server. If a store is available,
+//! the state of the tasks is recorded in it.
 
 mod args;
 mod checkout;
@@ -30,7 +30,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, warn};
 
-/// No log of quality checks is this long.
+/// Maximum size of a QA log on standard input.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failure> {
@@ -97,7 +97,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
                     "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
                 describe::quality,
             )?;
-            // The result is recorded either way; scripts that chain commands must stop here.
+            // The result is recorded either way; the exit code stops scripts that chain commands.
             if answer.data["status"] != "passed" {
                 answer.exit = Exit::Failure;
             }
@@ -149,7 +149,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
     }
 }
 
-/// The variables that a program which starts agents exports for them, as commands for the shell.
+/// Prints the environment variables for agents as shell commands.
 fn environment(verb: &Verb<'_>, task: &str) -> Result<Answer, Failure> {
     let answer = verb.answer::<GetContext>(json!({ "task_id": task }), |_| String::new())?;
     let root = verb.checkout.place.root();
@@ -205,7 +205,7 @@ fn standard_input() -> Result<String, Failure> {
         return Err(Failure::new(Exit::Validation, "payload_too_large", message)
             .hint("keep the end of it, which has what the tools came to: tail -c 60M"));
     }
-    // Progress bars and colours are no text that anybody wants kept; the parameters of a call hold none.
+    // Colours and control characters are removed; the parameters of a call reject control characters.
     let text = without_colours(&String::from_utf8_lossy(&bytes));
     Ok(text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect())
 }

@@ -1,4 +1,4 @@
-//! The operations on tasks as tools of `baton mcp`, when it runs inside a checkout.
+//! The task operations as MCP tools of `baton mcp`, available inside a checkout.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::index::record;
 use crate::checkout::find_root;
 use crate::config::Config;
 
-/// Answers are described whole up to this size; some clients put every description before their model. Three are
-/// larger: a whole context (42 kB), and the state of a role with its snapshot (11 kB, twice).
+/// Maximum size of an output schema, because some clients send every schema to their model. Three schemas are larger and
+/// are truncated: a whole context (42 kB), and the state of a role with its snapshot (11 kB, twice).
 const MAX_SCHEMA_BYTES: usize = 8 * 1024;
 
-/// How deep the largest answers are described at least.
+/// Minimum depth of a truncated schema.
 const LEAST_DEPTH: usize = 2;
 
-/// Gives a tool for every operation on tasks; none outside of a checkout.
+/// Returns a tool for every task operation; none outside of a checkout.
 pub(crate) fn local_tools(config: &Config) -> Vec<LocalTool> {
     let root = std::env::current_dir().ok().as_deref().and_then(find_root);
     root.map_or_else(Vec::new, |root| {
@@ -48,7 +48,7 @@ fn tool(
         description: operation.summary(),
         input_schema: operation.params_schema(),
         output_schema: fitting(operation.output_schema()),
-        // Each call finds the checkout anew: HEAD moves while the server runs.
+        // Each call opens the checkout again, because HEAD moves while the server runs.
         call: Arc::new(move |arguments| {
             let (place, params) = (place(&root, &actor), Value::Object(arguments));
             let result = operation.call(&place, params.clone());
@@ -60,7 +60,7 @@ fn tool(
     }
 }
 
-/// Says a hint in the words of tools, which have parameters where verbs have flags.
+/// Replaces flags in a hint with the parameters of tools.
 fn for_tools(hint: &str) -> String {
     let words = [
         ("--force-secrets", "force_secrets: true"),
@@ -74,7 +74,7 @@ fn for_tools(hint: &str) -> String {
     words.iter().fold(hint.to_owned(), |hint, (flag, parameter)| hint.replace(flag, parameter))
 }
 
-/// Gives the schema, or as many of its upper levels as fit.
+/// Returns the schema, truncated to as many upper levels as fit.
 fn fitting(schema: Value) -> Value {
     if schema.to_string().len() <= MAX_SCHEMA_BYTES {
         return schema;
@@ -84,7 +84,7 @@ fn fitting(schema: Value) -> Value {
     outlines.next().unwrap_or_else(|| outline(&schema, LEAST_DEPTH))
 }
 
-/// Keeps the upper levels of a schema. What is left says less, and nothing that is not so.
+/// Keeps the upper levels of a schema. The result is less strict and still valid for every output.
 fn outline(schema: &Value, depth: usize) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
     let kept = |name: &str| members.get(name).map(|value| (name.to_owned(), value.clone()));

@@ -1,4 +1,4 @@
-//! The text of `baton task get-context`: the same form for the whole task and for one role.
+//! Text output of `baton task get-context`, in the same form for a whole context and for one role.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::describe::{attached, drift};
 
-/// Everything that the text shows.
+/// Data of the text.
 struct View<'a> {
     task_id: String,
     task: TaskSnapshot,
@@ -50,7 +50,7 @@ pub(super) fn whole(context: &TaskContext) -> String {
     .text()
 }
 
-/// What a role does not need is not in its export, and then not in the text.
+/// Formats the part of a context that a role needs.
 pub(super) fn of_role(role: &RoleContext) -> String {
     let part = &role.export["immutable"];
     let Ok(task) = serde_json::from_value(part["task_snapshot"].clone()) else {

@@ -1,6 +1,6 @@
-//! Starting a worker from a hook, when none runs.
+//! Starts a worker from a hook if none is running.
 //!
-//! The usual case, a worker that runs, costs a hook three system calls. Of many hooks that find none, one starts it.
+//! If a worker is running, the check costs a hook three system calls. If several hooks find none, only one starts it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -14,11 +14,11 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::output::Failure;
 
-/// Shortest time between two starts, so that a worker that fails at once is not started by every hook.
+/// Minimum time between two starts, so that a worker that fails immediately is not started by every hook.
 const START_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Starts a worker in the background unless one runs, a server works on the same data folder, or one was started a moment
-/// ago. Does not wait for it.
+/// Starts a worker in the background unless one is running, a server uses the same data folder, or one was started less
+/// than `START_INTERVAL` ago. Does not wait for it.
 pub(crate) fn start_if_absent(config: &Config) {
     if !config.worker_autostart || config.server.is_some() {
         return;
@@ -27,7 +27,7 @@ pub(crate) fn start_if_absent(config: &Config) {
     if Seat::occupancy(&config.data_dir) != Occupancy::Free || is_locked(&folder.server_lock()) {
         return;
     }
-    // The report is stored or spooled already, and doctor says why no worker can be started; the next hook tries again.
+    // The report is stored or spooled already, and `baton doctor` reports the cause; the next hook tries again.
     if let Err(failure) = start(config) {
         tracing::debug!(error = failure.message, "cannot start a worker");
     }
@@ -36,12 +36,12 @@ pub(crate) fn start_if_absent(config: &Config) {
 fn start(config: &Config) -> Result<(), Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     socket_of(&folder)?;
-    // Held until the worker is started.
+    // Held until the worker was started.
     let Some(_turn) = take_turn(&folder.worker_start()).unwrap_or_default() else { return Ok(()) };
     spawn_detached(config, &folder).map(|_| ())
 }
 
-/// Takes the right to start a worker; none while another process has it, or had it a moment ago.
+/// Acquires the start lock; `None` if another process holds it or held it less than `START_INTERVAL` ago.
 fn take_turn(path: &Path) -> io::Result<Option<File>> {
     let options = |is_new| {
         let mut options = OpenOptions::new();
@@ -57,7 +57,7 @@ fn take_turn(path: &Path) -> io::Result<Option<File>> {
         return Ok(None);
     }
     let now = SystemTime::now();
-    // A time in the future is no reason to wait for it.
+    // A modification time in the future is ignored.
     let is_recent = now.duration_since(file.metadata()?.modified()?).is_ok_and(|age| age < START_INTERVAL);
     if is_recent && !is_new {
         return Ok(None);
@@ -66,7 +66,8 @@ fn take_turn(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Says that this process runs a worker in a server, until the file is dropped. Several servers may share a data folder.
+/// Locks `server.lock` to announce a server with a worker, until the file is dropped. The lock is shared, because several
+/// servers may use a data folder.
 pub(crate) fn announce_server(folder: &DataDir) -> Option<File> {
     let path = folder.server_lock();
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).ok()?;

@@ -1,4 +1,4 @@
-//! Asking a worker over its socket.
+//! Client of the worker's socket.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks a worker how it is.
+/// Requests the health of a worker.
 pub(crate) fn health(socket: &Path) -> io::Result<Value> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;

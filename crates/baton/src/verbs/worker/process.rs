@@ -1,4 +1,4 @@
-//! The worker as a process: started and stopped by verbs, apart from any terminal, gone when nobody needs it.
+//! The worker process: starting, stopping, status, and the main loop, which exits when the worker is idle.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -28,21 +28,21 @@ use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
 
-/// How long a start waits for the worker to answer, and a stop for it to leave.
+/// Timeout for a started worker to answer, and for a stopped worker to exit.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often an idle worker asks itself whether it is still needed.
+/// Maximum interval between checks whether the worker is idle.
 const IDLE_LOOK: Duration = Duration::from_secs(5);
-/// A log that is longer is put aside by the next start, and a new one begun.
+/// Size above which the next start rotates the log.
 const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
-/// What a worker in the background logs when nothing else is set.
+/// Default log filter of a background worker.
 const WORKER_LOG: &str = "warn,baton_worker=info,baton::verbs::worker=info";
 
 fn failed(message: impl Into<String>) -> Failure {
     Failure::new(Exit::Failure, "worker_failed", message)
 }
 
-/// Starts a worker in the background, and waits until it answers.
+/// Starts a worker in the background and waits until it answers.
 pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     socket_of(&folder)?;
@@ -58,7 +58,7 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
             return Ok(answer);
         }
         if let Ok(Some(status)) = child.try_wait()
-            // One that found the seat taken leaves in peace: another start was first.
+            // A worker that finds the lock held exits normally, because another start was first.
             && Seat::occupancy(&config.data_dir) == Occupancy::Free
         {
             let why = last_words(&log, begun_at);
@@ -78,7 +78,7 @@ pub(super) struct Started {
     begun_at: u64,
 }
 
-/// Starts a worker process apart from this one, with a log of its own, and does not wait for it.
+/// Starts a detached worker process with its own log file and does not wait for it.
 pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Started, Failure> {
     let log = folder.logs().join("worker.log");
     let unwritable = |error: std::io::Error| failed(format!("{}: {error}", log.display()));
@@ -93,7 +93,7 @@ pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Starte
     let child = Command::new(program)
         .args(["worker", "run", "--detached", "--data-dir"])
         .arg(&config.data_dir)
-        // Its log is a file of its own: it says what was done, unless somebody wants it otherwise.
+        // The worker has its own log file, so it logs more by default.
         .args(if config.is_set("log.level") { &[][..] } else { &["--log", WORKER_LOG] })
         .stdin(Stdio::null())
         .stdout(output)
@@ -103,7 +103,7 @@ pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Starte
     Ok(Started { child, log, begun_at })
 }
 
-/// What a process that ended wrote to its log as the reason: its error, or else its last line.
+/// Returns the reason that an ended process wrote to its log: its error, or otherwise its last line.
 fn last_words(log: &Path, from: u64) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(text.get(usize::try_from(from).unwrap_or(0)..).unwrap_or_default());
@@ -112,7 +112,7 @@ fn last_words(log: &Path, from: u64) -> String {
     error.or_else(|| lines().next()).unwrap_or("it said nothing").to_owned()
 }
 
-/// Waits until the worker of this folder answers, and tells about it; none when there is none, or no longer.
+/// Waits until the worker of the data folder answers and returns its state; `None` if no worker is running.
 fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Answer>, Failure> {
     let folder = DataDir::at(&config.data_dir);
     loop {
@@ -136,7 +136,7 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
     }
 }
 
-/// Stops the worker and waits until it is gone. Whose number it is, is told by the lock of the seat, never by a file.
+/// Stops the worker and waits until it has exited. Its process id comes from the lock and never from the pid file.
 pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut told = None;
@@ -151,7 +151,7 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
             Occupancy::Taken(Some(pid)) if told.is_none() => {
                 let number = pid.as_raw_pid();
                 match kill_process(pid, Signal::TERM) {
-                    // It went by itself between the look and the signal.
+                    // ESRCH: the worker exited between the check and the signal.
                     Ok(()) | Err(Errno::SRCH) => told = Some(number),
                     Err(error) => {
                         return Err(failed(format!("process {number} could not be told: {error}")));
@@ -205,7 +205,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
     }
 }
 
-/// Does what is due now, on this thread.
+/// Processes due items once, on this thread.
 pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
     take_in_reports(&app, config);
@@ -232,11 +232,10 @@ fn worker_on(app: &App, config: &Config) -> Worker {
     Worker::new(app.clone(), WorkerConfig { concurrency: config.worker_concurrency })
 }
 
-/// Works until it is told to stop or nobody needed it for a while.
+/// Runs the worker until it is stopped or was idle for `worker.idle_minutes`.
 pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     if detached {
-        // A group of its own: what happens to the terminal is none of its business. It is its leader already when this
-        // fails.
+        // A new session detaches the process from the terminal. An error means that it is a session leader already.
         let _ = setsid();
     }
     let no_runtime = |error: std::io::Error| failed(format!("the async runtime: {error}"));
@@ -245,7 +244,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         .enable_all()
         .build()
         .map_err(no_runtime)?;
-    // Before anybody can know whom to stop.
+    // The handler is installed before the process id becomes visible.
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
     let Some(seat) = Seat::take(&config.data_dir)? else {
         if detached {
@@ -289,7 +288,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
 }
 
-/// A worker on threads of its own, and what wakes it.
+/// A worker on its own threads, with the watch that wakes it.
 pub(crate) struct Team {
     pub(crate) handle: WorkerHandle,
     thread: JoinHandle<()>,
@@ -297,7 +296,7 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// Stops the worker: it returns what it holds.
+    /// Stops the worker, which returns its claimed items to the queue.
     pub(crate) fn stop(self) {
         self.handle.stop();
         if self.thread.join().is_err() {
@@ -307,7 +306,7 @@ impl Team {
     }
 }
 
-/// Starts a worker beside whatever else this process does.
+/// Starts a worker on its own threads in this process.
 pub(crate) fn spawn_beside(app: &App, config: &Config) -> Result<Team, Failure> {
     let worker = worker_on(app, config);
     let handle = worker.handle();
@@ -326,7 +325,7 @@ pub(crate) fn spawn_beside(app: &App, config: &Config) -> Result<Team, Failure> 
     Ok(Team { handle, thread, watch })
 }
 
-/// Is over when nobody asked and nothing was to be done for a while.
+/// Completes when the worker had no requests and no work for the given time.
 async fn until_idle(app: &App, handle: &WorkerHandle, idle: Duration) {
     let look = IDLE_LOOK.min(idle / 4).max(Duration::from_millis(50));
     loop {

@@ -1,8 +1,8 @@
-//! The one seat of a data folder's worker: who has it, and the files that go with it.
+//! The lock that allows one worker per data folder, and the files of that worker.
 //!
-//! Whoever works holds a lock on `worker.lock` for life, so that the seat is free the moment its holder is gone, however it
-//! went. Whose lock it is, the system tells, so that nobody is ever taken for the holder who is not. `worker.pid` and
-//! `worker.sock` are for people and clients; neither decides anything.
+//! A worker holds a lock on `worker.lock` until it exits, so the operating system releases the lock even after a crash. The
+//! operating system also reports the process id of the holder, so no other process is mistaken for it. `worker.pid` and
+//! `worker.sock` are for people and clients; neither decides whether a worker is running.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,10 +18,10 @@ use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// The longest path that a socket can have.
+/// Maximum length of a socket path in bytes.
 const MAX_SOCKET_PATH: usize = 107;
 
-/// The seat, held until this goes away.
+/// The worker lock, held until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     _lock: File,
@@ -29,17 +29,17 @@ pub(crate) struct Seat {
     socket: PathBuf,
 }
 
-/// Who has the seat.
+/// State of the worker lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occupancy {
-    /// Nobody.
+    /// Not held.
     Free,
-    /// A process; its number is not known when it is in another container that shares the folder.
+    /// Held by a process; its id is not known if it runs in another container that shares the folder.
     Taken(Option<Pid>),
 }
 
 impl Seat {
-    /// Takes the seat; none when it is taken.
+    /// Acquires the lock; `None` if another process holds it.
     pub(crate) fn take(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let folder = DataDir::open(data_dir)?;
         let socket = socket_of(&folder)?;
@@ -49,19 +49,19 @@ impl Seat {
             return Ok(None);
         };
         let seat = Self { _lock: lock, pid: folder.worker_pid(), socket };
-        // What a predecessor left behind: nobody listens there, for the seat was free.
+        // A socket left by a previous worker is stale, because the lock was free.
         remove_socket(&seat.socket).map_err(|error| failed(&seat.socket, &error))?;
         let pid = format!("{}\n", std::process::id());
         write_durably(&seat.pid, pid.as_bytes()).map_err(|error| failed(&seat.pid, &error))?;
         Ok(Some(seat))
     }
 
-    /// Where the holder listens.
+    /// Socket path of the worker.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Looks who has the seat, without taking it.
+    /// Returns the state of the lock without acquiring it.
     pub(crate) fn occupancy(data_dir: &Path) -> Occupancy {
         let folder = DataDir::at(data_dir);
         let Ok(file) = File::open(folder.worker_lock()) else { return Occupancy::Free };
@@ -82,7 +82,7 @@ impl Drop for Seat {
     }
 }
 
-/// Where the worker of a folder listens.
+/// Returns the socket path of the worker of a data folder.
 pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
     let socket = folder.worker_socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -96,8 +96,8 @@ pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
 
-/// Locks a file of our own; none when another process has it locked. The lock belongs to the process, and would go were the
-/// file opened and closed by it once more: the holder does not look who has the seat.
+/// Locks a file; `None` if another process has it locked. The lock belongs to the process and is released when the process
+/// closes any handle of the file, so the holder must not call [`Seat::occupancy`].
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file =
         OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
@@ -108,7 +108,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Removes a socket; anything else in its place is not ours to remove.
+/// Removes a socket. Anything that is not a socket is kept and reported as an error.
 fn remove_socket(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => remove(path),
