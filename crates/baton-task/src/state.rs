@@ -7,18 +7,18 @@ use crate::folder::read_context;
 use crate::place::{CONTEXT_FILE, TaskPlace};
 use crate::shelf::archived;
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
-    /// What it is called.
+    /// Title of the task.
     pub title: String,
-    /// Where it stands as a whole.
+    /// Status of the task.
     pub status: TaskStatus,
-    /// The role that holds it.
+    /// Role that currently holds the task.
     pub holder: Option<Role>,
-    /// How many drifts are open.
+    /// Number of open drifts.
     pub open_drifts: u64,
-    /// When its files were written last.
+    /// Time when the task files were last written.
     pub updated_at: Timestamp,
 }
 

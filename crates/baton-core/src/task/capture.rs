@@ -10,19 +10,19 @@ use super::normalize::{Layout, normalize_multiline};
 use super::scope::{counted, shorten};
 use crate::error::{ErrorCode, Fault};
 
-/// Text above this size is worth a warning, or is cut when that was asked for.
+/// Size of text above which a warning is given or the text is truncated.
 pub(super) const LARGE_TEXT_BYTES: usize = 2_048;
 
-/// Where quality commands may come from, the strongest first.
+/// Sources of QA commands, in order of precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QaDefaults {
-    /// Those of the task's area.
+    /// Commands of the area of the task.
     pub area: Vec<String>,
-    /// Those of the repository.
+    /// Commands of the repository.
     pub repository: Vec<String>,
 }
 
-/// Chooses the quality commands: the task's own, else those of its area, else those of the repository.
+/// Chooses the QA commands: those of the task, else of its area, else of the repository.
 pub fn qa_commands(task: &TaskFile, defaults: &QaDefaults) -> (Vec<String>, &'static str) {
     let own = task.qa.commands.iter().filter(|command| !command.trim().is_empty());
     let own: Vec<String> = own.map(|command| command.trim().to_owned()).collect();
@@ -37,55 +37,55 @@ pub fn qa_commands(task: &TaskFile, defaults: &QaDefaults) -> (Vec<String>, &'st
     }
 }
 
-/// What is done with text above the limit.
+/// Treatment of text above the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeText {
-    /// It stays, with a warning.
+    /// Keep the text and warn.
     Keep,
-    /// It is cut, with a pointer to where all of it is.
+    /// Truncate the text and refer to its source.
     Cut,
 }
 
-/// Everything that the frozen part is made from.
+/// Input of the frozen part.
 #[derive(Debug)]
 pub struct Capture<'a> {
-    /// The task file.
+    /// Task file.
     pub task: &'a TaskFile,
-    /// Its text, for line numbers.
+    /// Text of the task file, for line numbers.
     pub task_text: &'a str,
-    /// Its path.
+    /// Path of the task file.
     pub task_path: &'a str,
-    /// The sections that bind it.
+    /// Standards that apply to the task.
     pub citations: Vec<Citation>,
-    /// The commands of area and repository.
+    /// QA commands of area and repository.
     pub qa: &'a QaDefaults,
-    /// The paths of its scope.
+    /// Paths in scope.
     pub repo_paths: Vec<String>,
-    /// The patterns those came from.
+    /// Patterns that define the scope.
     pub scope_patterns: Vec<String>,
-    /// What is done with text above the limit.
+    /// Treatment of text above the limit.
     pub large_text: LargeText,
 }
 
-/// One line of the table that says what was captured.
+/// One captured field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryLine {
-    /// The field.
+    /// Name of the field.
     pub field: String,
-    /// Where it came from.
+    /// Source of the value.
     pub source: String,
-    /// How much there is: `3 items`, `412 bytes`.
+    /// Amount, for example `3 items` or `412 bytes`.
     pub amount: String,
 }
 
-/// The frozen part, and what a person should know of it.
+/// The frozen part with warnings and a summary.
 #[derive(Debug)]
 pub struct Captured {
-    /// The frozen part.
+    /// Frozen part.
     pub immutable: Immutable,
-    /// What is large, cut or missing.
+    /// Warnings about large, truncated or missing text.
     pub warnings: Vec<String>,
-    /// What was captured, and from where.
+    /// Captured fields and their sources.
     pub summary: Vec<SummaryLine>,
 }
 

@@ -11,16 +11,16 @@ use super::scope::{check_repo_path, shorten};
 use super::section::{MAX_REQUIREMENT, Section, sections};
 use crate::error::{ErrorCode, Fault};
 
-/// One line of the mapping: tasks of these areas and priorities are bound to these sections.
+/// Mapping rule: standards that apply to tasks of an area and priority.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CitationRule {
-    /// The area, or `*` for every one.
+    /// Area, or `*` for all areas.
     pub area: String,
-    /// The priorities; all of them when absent.
+    /// Priorities. Defaults to all priorities.
     #[serde(default)]
     pub priorities: Vec<Priority>,
-    /// The file, from the root of the repository.
+    /// Path of the file, relative to the root of the repository.
     pub file: String,
     /// Headings or their slugs.
     pub sections: Vec<String>,
@@ -33,31 +33,31 @@ impl CitationRule {
     }
 }
 
-/// A section that is asked for.
+/// A requested section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The file.
+    /// Path of the file.
     pub file: String,
-    /// The heading or its slug.
+    /// Heading or its slug.
     pub section: String,
-    /// What it asks for, when the task says it in its own words.
+    /// Requirement in the words of the task, if given.
     pub requirement: Option<String>,
-    /// Who asks, for messages.
+    /// Source of the request, for messages.
     pub asked_by: String,
 }
 
-/// A section of a standard that a task is bound to: a reference, not a copy.
+/// Reference to a section of a standard that applies to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Citation {
-    /// The file, from the root of the repository.
+    /// Path of the file, relative to the root of the repository.
     pub file: String,
-    /// The slug of the heading.
+    /// Slug of the heading.
     pub section: String,
-    /// What it asks for, in at most 140 characters.
+    /// Requirement, at most 140 characters.
     pub requirement: String,
-    /// The lines: `L42-L89`.
+    /// Lines, for example `L42-L89`.
     pub line_span: Option<String>,
-    /// The first sixteen digits of the SHA-256 of those lines.
+    /// First 16 hex digits of the SHA-256 hash of these lines.
     pub content_sha: Option<String>,
 }
 

@@ -18,68 +18,68 @@ use crate::canonical::{Canonical, Sha256Hash};
 use crate::error::{ErrorCode, Fault};
 use crate::time::Timestamp;
 
-/// The version of the document that this code reads and writes.
+/// Document version that this code reads and writes.
 pub const CONTEXT_VERSION: u32 = 1;
 
-/// Everything that is known of a task.
+/// The full context of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskContext {
-    /// The version of this document.
+    /// Version of this document.
     pub version: u32,
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The task file, from the root of the repository.
+    /// Path of the task file, relative to the root of the repository.
     pub task_file: String,
-    /// When it was made.
+    /// Time when the context was created.
     pub created_at: Timestamp,
-    /// Who made it.
+    /// Actor that created the context.
     pub created_by: String,
-    /// Where the repository stood.
+    /// State of the repository when the context was created.
     pub git: GitBase,
-    /// The roles, in order.
+    /// Roles, in order.
     pub pipeline: Vec<Role>,
-    /// The frozen part.
+    /// Frozen part: description, standards, QA plan and scope.
     pub immutable: Immutable,
-    /// Which revision of the frozen part this is.
+    /// Revision of the frozen part.
     pub immutable_revision: Revision,
-    /// The revisions before, oldest first.
+    /// Earlier revisions, oldest first.
     pub past_revisions: Vec<PastRevision>,
-    /// The files that the frozen part was made from.
+    /// Files that the frozen part was created from.
     pub sources: Vec<Source>,
-    /// Where each role stands.
+    /// State of each role.
     pub coordination: BTreeMap<Role, RoleState>,
-    /// The role that worked last.
+    /// Role that worked last.
     pub last_holder: Option<Role>,
-    /// Every snapshot, oldest first; only ever added to.
+    /// All snapshots, oldest first; append-only.
     pub snapshots: Vec<SnapshotRef>,
-    /// Every drift, oldest first.
+    /// All drifts, oldest first.
     pub drift: DriftLog,
-    /// What was attached, oldest first.
+    /// Attached evidence, oldest first.
     pub evidence: Vec<Evidence>,
     /// Notes of the roles, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<RoleNote>,
-    /// The tree that the newest resolution of a drift recorded.
+    /// Tree recorded by the newest drift resolution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<WorktreeSnapshot>,
-    /// How many files Baton has written for this task; numbers their names.
+    /// Number of files written for this task; used in their names.
     pub artifact_count: u64,
-    /// Who wrote last, and what else must be known later.
+    /// Last write and accepted secret findings.
     pub audit: Audit,
 }
 
-/// Where the repository stood when the context was made.
+/// State of the repository when the context was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GitBase {
-    /// HEAD; `null` before the first commit.
+    /// HEAD; null before the first commit.
     pub head: Option<String>,
-    /// The branch; `null` when HEAD was detached.
+    /// Branch; null for a detached HEAD.
     pub branch: Option<String>,
-    /// The commit that differences are counted from.
+    /// Commit that changes are compared with.
     pub base_commit: Option<String>,
-    /// The SHA-256 of the task file.
+    /// SHA-256 hash of the task file.
     pub task_file_sha: Sha256Hash,
-    /// Whether tracked files had changes that were not staged when the task began.
+    /// True if tracked files had unstaged changes when the task was created.
     pub dirty_at_init: bool,
     /// Hash of HEAD and of the files that differed from it when the task began: modified, staged, deleted, or new and not
     /// ignored. A baseline is refused in any other state. `null` in contexts of earlier versions.
@@ -87,48 +87,48 @@ pub struct GitBase {
     pub state_at_init: Option<Sha256Hash>,
 }
 
-/// The frozen part: the same for everybody, whatever happens to the files it came from.
+/// The frozen part of a context. It does not change when its source files change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Immutable {
-    /// What the task file said.
+    /// Content of the task file.
     pub task_snapshot: TaskSnapshot,
-    /// The sections of standards that bind the task, sorted by file and section.
+    /// Standards that apply to the task, sorted by file and section.
     pub standards_citations: Vec<Citation>,
-    /// How its quality is checked, and how that went at first.
+    /// QA commands and baseline.
     pub validation_baseline: ValidationBaseline,
-    /// The paths of its scope, sorted.
+    /// Paths in scope, sorted.
     pub repo_paths: Vec<String>,
-    /// The patterns those paths came from, sorted.
+    /// Patterns that define the scope, sorted.
     pub scope_patterns: Vec<String>,
 }
 
-/// What the task file said, normalised.
+/// Normalized content of the task file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSnapshot {
-    /// What it is called.
+    /// Title of the task.
     pub title: String,
-    /// How urgent it is.
+    /// Priority.
     pub priority: Priority,
-    /// Which part of the code base it belongs to.
+    /// Area of the code base.
     pub area: Area,
-    /// What is to be done, and why.
+    /// Description of the work and its reason.
     pub description: String,
-    /// What belongs to it.
+    /// What is in scope.
     pub scope_in: Vec<String>,
-    /// What does not.
+    /// What is out of scope.
     pub scope_out: Vec<String>,
-    /// What can be checked when it is done.
+    /// Acceptance criteria.
     pub acceptance_criteria: Vec<String>,
 }
 
-/// How the quality of a task is checked, and how that went at first.
+/// QA commands and baseline of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValidationBaseline {
-    /// The commands to run.
+    /// Commands to run.
     pub commands: Vec<String>,
-    /// Where those commands came from: `task`, `area` or `repository`; `none` when there are none.
+    /// Source of the commands: `task`, `area`, `repository` or `none`.
     pub commands_from: String,
-    /// How they went at first.
+    /// Baseline result.
     pub initial_results: QaResults,
 }
 
@@ -137,24 +137,24 @@ pub struct ValidationBaseline {
 pub struct QaResults {
     /// Result; `pending` until one is recorded.
     pub status: QaStatus,
-    /// When it was recorded.
+    /// Time when the result was recorded.
     pub recorded_at: Option<Timestamp>,
-    /// Role that recorded it.
+    /// Role that recorded the result.
     pub recorded_by: Option<Role>,
-    /// Log; of several commands, the log of the last one.
+    /// Log; with several commands, the log of the last one.
     pub log: Option<Artifact>,
     /// Results of each tool.
     pub runs: Vec<QaRun>,
-    /// Exit code that was given with a log.
+    /// Exit code that was passed with a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Commands that `run-qa` ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<QaCommand>,
-    /// Why the status is `unknown`.
+    /// Reason for the status `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Actor who recorded it.
+    /// Actor that recorded the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
 }
@@ -164,7 +164,7 @@ pub struct QaResults {
 pub struct QaCommand {
     /// Command line.
     pub command: String,
-    /// Exit code; 128 and the number of the signal for a command that a signal ended.
+    /// Exit code; 128 plus the signal number if a signal ended the command.
     pub exit_code: i32,
     /// Duration in milliseconds.
     pub duration_ms: u64,
@@ -174,29 +174,29 @@ pub struct QaCommand {
     pub log: Artifact,
 }
 
-/// A note of a role to the roles after it. It never blocks them.
+/// A note of a role for later roles. It never blocks them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleNote {
-    /// Role that wrote it.
+    /// Role that wrote the note.
     pub agent: Role,
     /// Kind of note.
     pub kind: NoteKind,
-    /// Text.
+    /// Text of the note.
     pub text: String,
-    /// When it was written.
+    /// Time when the note was written.
     pub written_at: Timestamp,
-    /// Actor who wrote it.
+    /// Actor that wrote the note.
     pub written_by: String,
 }
 
-/// Kind of a note.
+/// Kind of note.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// What the next role must know. Each role has one; a new one replaces it.
+    /// Information the next role needs. One per role; a new one replaces it.
     #[default]
     Handover,
-    /// An observation about the work that does not block it.
+    /// Remark about the work that does not block it.
     Review,
 }
 
@@ -209,104 +209,104 @@ impl std::fmt::Display for NoteKind {
     }
 }
 
-/// Which revision of the frozen part a document holds.
+/// Revision of the frozen part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revision {
-    /// Its number, from 1.
+    /// Revision number, from 1.
     pub number: u64,
-    /// The SHA-256 of its canonical text.
+    /// SHA-256 hash of the canonical text.
     pub sha256: Sha256Hash,
-    /// When it was made.
+    /// Time when the revision was created.
     pub created_at: Timestamp,
-    /// By whom.
+    /// Actor that created the revision.
     pub created_by: String,
-    /// Why: `init`, `record_qa`, `rebuild`.
+    /// Reason: `init`, `record_qa` or `rebuild`.
     pub reason: String,
 }
 
-/// A revision that another took the place of.
+/// A replaced revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PastRevision {
-    /// Which it was.
+    /// The revision.
     pub revision: Revision,
-    /// Where its text is.
+    /// Location of its text.
     pub artifact: Artifact,
 }
 
-/// A file that the frozen part was made from.
+/// A file that the frozen part was created from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// Where it is, from the root of the repository.
+    /// Path relative to the root of the repository.
     pub path: String,
-    /// What it gave: `task`, `standard`, `configuration`, `scope_globs`.
+    /// Use of the file: `task`, `standard`, `configuration` or `scope_globs`.
     pub kind: String,
-    /// The SHA-256 of its bytes.
+    /// SHA-256 hash of the file.
     pub sha256: Sha256Hash,
 }
 
-/// A file, or lines of one, that somebody attached.
+/// An attached file or excerpt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What to call it by: `ev_` and twelve digits of its SHA-256.
+    /// Evidence id: `ev_` and 12 hex digits of the SHA-256 hash.
     pub id: String,
-    /// What it is.
+    /// Type of evidence.
     #[serde(rename = "type")]
     pub kind: EvidenceKind,
-    /// The file, from the root of the repository.
+    /// Path relative to the root of the repository.
     pub path: String,
-    /// The lines: `L3-L9`; `null` for the whole file.
+    /// Lines, for example `L3-L9`; null for the whole file.
     pub lines: Option<String>,
-    /// The SHA-256 of the file, or of the lines.
+    /// SHA-256 hash of the file or lines.
     pub sha256: Sha256Hash,
-    /// The kept text of the lines; `null` for a whole file.
+    /// Stored text of the lines; null for a whole file.
     pub excerpt: Option<Artifact>,
-    /// When.
+    /// Time when the evidence was attached.
     pub attached_at: Timestamp,
-    /// By whom.
+    /// Actor that attached the evidence.
     pub attached_by: String,
 }
 
-/// Who wrote last, and what else must be known later.
+/// Last write and accepted secret findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
-    /// When the document was written last.
+    /// Time of the last write.
     pub updated_at: Timestamp,
-    /// By whom.
+    /// Actor of the last write.
     pub updated_by: String,
-    /// By which verb.
+    /// Command of the last write.
     pub updated_with: String,
     /// HEAD at that time.
     pub git_head: Option<String>,
-    /// How often it was written.
+    /// Number of writes.
     pub update_count: u64,
-    /// Every time somebody had a finding of the secret scan overruled.
+    /// Every use of `force_secrets`.
     pub forced_secrets: Vec<ForcedSecret>,
-    /// The findings that somebody overruled, each once: those are not asked about again.
+    /// Accepted secret findings, each listed once. They are not reported again.
     #[serde(default)]
     pub accepted_secrets: Vec<AcceptedSecret>,
 }
 
-/// A finding of the secret scan that was overruled, so that it can be told from others; never what was found.
+/// Fingerprint of an accepted secret finding. It does not contain the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AcceptedSecret {
-    /// The rule.
+    /// Rule of the secret scan.
     pub rule: String,
-    /// The file or field that it was found in.
+    /// File or field of the finding.
     pub path: String,
-    /// Sixteen digits of a SHA-256 over rule, path and what was found.
+    /// First 16 hex digits of the SHA-256 hash of rule, path and finding.
     pub fingerprint: String,
 }
 
-/// A finding of the secret scan that somebody overruled.
+/// A secret finding that was accepted with `force_secrets`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForcedSecret {
-    /// When.
+    /// Time of the acceptance.
     pub forced_at: Timestamp,
-    /// By whom.
+    /// Actor that accepted the finding.
     pub forced_by: String,
-    /// In which verb.
+    /// Command that stored the text.
     pub verb: String,
-    /// Which rule, and where; never what.
+    /// Rules and locations, without the secrets.
     pub findings: Vec<String>,
 }
 

@@ -15,23 +15,23 @@ use super::snapshot::{SnapshotRef, WorktreeSnapshot};
 use crate::error::{ErrorCode, Fault};
 use crate::time::Timestamp;
 
-/// Where a role stands.
+/// Status of a role.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleStatus {
-    /// Its turn has not come, or comes again.
+    /// The role has not started or must run again.
     #[default]
     Pending,
-    /// It holds the task.
+    /// The role holds the task.
     InProgress,
-    /// It is done.
+    /// The role is done.
     Done,
-    /// It found something that must be dealt with first.
+    /// The role reported a blocking finding.
     Blocked,
 }
 
 impl RoleStatus {
-    /// Gives the spelling used on every wire.
+    /// Returns the wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -48,60 +48,60 @@ impl std::fmt::Display for RoleStatus {
     }
 }
 
-/// What is known of one role.
+/// State of one role.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleState {
-    /// Where it stands.
+    /// Status of the role.
     pub status: RoleStatus,
-    /// When it took the task last.
+    /// Time when the role last acquired the task.
     pub started_at: Option<Timestamp>,
-    /// When it finished; `null` while it has not.
+    /// Time when the role finished, or null.
     pub completed_at: Option<Timestamp>,
-    /// How often it took the task.
+    /// Number of times the role acquired the task.
     pub rounds: u64,
-    /// How many snapshots there were when it took the task.
+    /// Number of snapshots when the role acquired the task.
     pub snapshots_before: u64,
-    /// The newest of them, which it took over; `null` when there was none.
+    /// Snapshot that the role started from, or null.
     #[serde(default)]
     pub taken_over: Option<TakenOver>,
-    /// Where the log of its checks is.
+    /// Path of the QA log.
     pub qa_log_path: Option<String>,
-    /// What its checks came to.
+    /// Last QA result.
     pub qa_results: Option<QaResults>,
-    /// The session that worked in this role.
+    /// Session that worked in this role.
     pub session_id: Option<String>,
-    /// What must be dealt with first; empty when nothing must.
+    /// Open blocking findings.
     pub blocking_findings: Vec<String>,
-    /// What had to be dealt with and was.
+    /// Resolved blocking findings.
     pub resolved_findings: Vec<String>,
-    /// The tree as it left it last.
+    /// Last snapshot of the role.
     pub worktree_snapshot: Option<WorktreeSnapshot>,
-    /// How many drifts are open; while there is one nobody goes on.
+    /// Number of open drifts. An open drift blocks all roles.
     pub drift_budget: u64,
-    /// Actor who worked in this role last.
+    /// Actor that last worked in this role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
 }
 
-/// A snapshot that a role took over: what it did is counted from there.
+/// Snapshot that a role started from. Its incremental diff starts there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenOver {
-    /// The number of the snapshot.
+    /// Number of the snapshot.
     pub sequence: u64,
-    /// The role that left it.
+    /// Role that recorded the snapshot.
     pub agent: Role,
-    /// What whoever took it needs to compare it with another later.
+    /// Internal data for comparing the tree with another.
     pub record: Value,
 }
 
-/// What taking the task asks for.
+/// Precondition for acquiring the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Acquisition {
-    /// The role holds it already.
+    /// The role already holds the task.
     Held,
-    /// There is nothing to verify yet.
+    /// There is no snapshot to verify.
     Fresh,
-    /// This snapshot must still be what is in the tree.
+    /// The working tree must match this snapshot.
     Verify(SnapshotRef),
 }
 

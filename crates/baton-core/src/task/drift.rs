@@ -12,76 +12,76 @@ use super::status_report::{Entry, entries};
 use super::tree::{ChangeStatus, TreeChange, TreeState};
 use crate::time::Timestamp;
 
-/// How many differences of one drift are kept; the count is always whole.
+/// Maximum number of stored differences per drift. The count is always complete.
 const MAX_KEPT: usize = 200;
 
-/// A tree, and the commit below it.
+/// A tree and its HEAD commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreePoint {
-    /// The exact tree.
+    /// Id of the tree.
     pub tree: String,
-    /// HEAD; `null` before the first commit.
+    /// HEAD; null before the first commit.
     pub head: Option<String>,
 }
 
-/// What a difference is.
+/// Kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceKind {
-    /// HEAD is another commit.
+    /// HEAD points to another commit.
     BaseCommitMoved,
-    /// What was left in the tree, or some of it, is in a commit now.
+    /// Uncommitted changes of the snapshot were committed, at least in part.
     Committed,
-    /// What was left in the tree is in the stash now.
+    /// Uncommitted changes of the snapshot were stashed.
     Stashed,
-    /// What was left in the tree is gone: tracked files are as in HEAD.
+    /// Uncommitted changes of the snapshot were discarded: tracked files match HEAD.
     Reset,
-    /// A file's content is another.
+    /// The content of a file changed.
     ContentChanged,
-    /// A file's mode is another.
+    /// The mode of a file changed.
     ModeChanged,
-    /// A file became a link, or a link a file.
+    /// A file became a symbolic link, or the reverse.
     TypeChanged,
-    /// A file has another name.
+    /// A file was renamed.
     Renamed,
-    /// A file came.
+    /// A file was added.
     Added,
-    /// A file went.
+    /// A file was removed.
     Removed,
-    /// A file of the scope is not there any more.
+    /// A file in scope is missing.
     ScopeFileMissing,
-    /// Only the index differs: something was staged or unstaged.
+    /// Only the index differs: files were staged or unstaged.
     StagedOnly,
 }
 
-/// One thing that is not as it was left.
+/// One difference between the working tree and a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// What it is.
+    /// Kind of difference.
     pub kind: DifferenceKind,
-    /// The file, when it is about one.
+    /// Path of the file, or null.
     pub path: Option<String>,
-    /// How it was left.
+    /// State in the snapshot.
     pub expected: Option<String>,
-    /// How it is.
+    /// Actual state.
     pub actual: Option<String>,
-    /// Whether the file belongs to the task; `null` when it is about no file.
+    /// True if the file is in scope; null if there is no file.
     pub in_scope: Option<bool>,
-    /// All of it in words.
+    /// Description of the difference.
     pub message: String,
 }
 
-/// What a verification came to.
+/// Result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What makes it drift; empty when the tree is as it was left.
+    /// Differences that are drift; empty if the tree matches.
     pub differences: Vec<Difference>,
-    /// What is worth knowing and no drift.
+    /// Differences that are not drift.
     pub notices: Vec<Difference>,
 }
 
 impl Verdict {
-    /// Tells whether the tree is as it was left.
+    /// Returns true if the tree matches.
     pub fn matches(&self) -> bool {
         self.differences.is_empty()
     }
@@ -267,42 +267,42 @@ fn short(sha: &str) -> &str {
     sha.get(..12).unwrap_or(sha)
 }
 
-/// One drift: a tree was expected, another found.
+/// One drift: the expected and the actual tree differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriftEvent {
-    /// The role whose snapshot was verified.
+    /// Role whose snapshot was verified.
     pub expected_agent: Role,
-    /// The number of that snapshot.
+    /// Number of that snapshot.
     pub snapshot: u64,
-    /// What was expected.
+    /// Expected tree.
     pub expected: TreePoint,
-    /// What was found.
+    /// Actual tree.
     pub actual: TreePoint,
-    /// When it was first found.
+    /// Time when the drift was detected.
     pub detected_at: Timestamp,
-    /// Who found it.
+    /// Actor that detected the drift.
     pub detected_by: String,
-    /// What differs, the first two hundred.
+    /// The first 200 differences.
     pub differences: Vec<Difference>,
-    /// How many differ.
+    /// Number of differences.
     pub difference_count: u64,
-    /// How it was settled; `null` while it is open.
+    /// Resolution; null while the drift is open.
     pub resolution: Option<Resolution>,
-    /// Diff from the expected tree to the one that was found; `null` if the tree looks like it holds a secret.
+    /// Diff from the expected to the actual tree; null if it may contain a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<Artifact>,
 }
 
-/// How a drift was settled.
+/// Resolution of a drift.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resolution {
-    /// When.
+    /// Time of the resolution.
     pub resolved_at: Timestamp,
-    /// By whom.
+    /// Actor that resolved the drift.
     pub resolved_by: String,
-    /// Why that is right.
+    /// Reason for accepting the resulting tree.
     pub note: String,
-    /// The number of the snapshot to go on from.
+    /// Number of the resulting snapshot.
     pub snapshot: u64,
     /// Files that were restored to the expected content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -312,37 +312,37 @@ pub struct Resolution {
     pub set_aside: Vec<Artifact>,
 }
 
-/// What was found, to be recorded.
+/// A detected drift to record.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// What was expected.
+    /// Expected tree.
     pub expected: TreePoint,
-    /// What was found.
+    /// Actual tree.
     pub actual: TreePoint,
-    /// The role whose snapshot was verified.
+    /// Role whose snapshot was verified.
     pub expected_agent: Role,
-    /// The number of that snapshot.
+    /// Number of that snapshot.
     pub snapshot: u64,
-    /// What differs.
+    /// Differences.
     pub differences: Vec<Difference>,
     /// Diff between the two trees.
     pub diff: Option<Artifact>,
 }
 
-/// Every drift of a task, oldest first.
+/// All drifts of a task, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriftLog {
-    /// The drifts.
+    /// Drifts.
     pub events: Vec<DriftEvent>,
 }
 
 impl DriftLog {
-    /// Counts the drifts that nobody settled.
+    /// Returns the number of open drifts.
     pub fn open(&self) -> u64 {
         self.unresolved().count() as u64
     }
 
-    /// Gives the drifts that nobody settled.
+    /// Returns the open drifts.
     pub fn unresolved(&self) -> impl Iterator<Item = &DriftEvent> {
         self.events.iter().filter(|event| event.resolution.is_none())
     }
@@ -375,7 +375,7 @@ impl DriftLog {
         true
     }
 
-    /// Settles every open drift; says how many there were.
+    /// Resolves every open drift and returns their number.
     pub fn resolve(&mut self, resolution: &Resolution) -> u64 {
         let open: Vec<_> = self.events.iter_mut().filter(|event| event.resolution.is_none()).collect();
         let count = open.len() as u64;

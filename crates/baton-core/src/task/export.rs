@@ -14,10 +14,10 @@ use crate::error::{ErrorCode, Fault};
 /// The name of the serializer that manifests record: RFC 8785 canonical JSON, UTF-8, one LF at the end.
 pub const SERIALIZER: &str = "baton-canonical-json";
 
-/// Its version.
+/// Version of the serializer.
 pub const SERIALIZER_VERSION: &str = "1.0.0";
 
-/// The file that lists what was derived.
+/// Name of the manifest file.
 pub const MANIFEST_FILE: &str = "context.manifest";
 
 /// Fields of the frozen part that a role does not need. A reviewer judges by the standards, not by an earlier run of the
@@ -31,7 +31,7 @@ fn left_out(role: &Role) -> &'static [&'static str] {
     }
 }
 
-/// Gives the name of a role's export.
+/// Returns the file name of a role's export.
 pub fn export_file(role: &Role) -> String {
     format!("context-{role}.json")
 }
@@ -59,33 +59,33 @@ pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
     }))
 }
 
-/// What the context of a task was made from, and what was made from it.
+/// Sources and derived files of a task context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of this document.
+    /// Version of this document.
     pub version: u32,
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The revision of the frozen part that it is about.
+    /// Revision of the frozen part.
     pub immutable_revision: u64,
-    /// The SHA-256 of that.
+    /// SHA-256 hash of the frozen part.
     pub immutable_sha256: Sha256Hash,
-    /// How files are written.
+    /// Serializer of the files.
     pub serializer: Tool,
-    /// How text is normalised.
+    /// Normalization of text.
     pub normalizer: Tool,
-    /// What the frozen part was made from.
+    /// Sources of the frozen part.
     pub sources: Vec<Source>,
-    /// What was derived from it, by file name.
+    /// Derived files, by file name.
     pub derived: BTreeMap<String, Sha256Hash>,
 }
 
-/// A way of doing something, by name and version.
+/// Name and version of a method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
 }
 

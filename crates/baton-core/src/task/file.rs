@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::name::{Area, Role, TaskId};
 use crate::error::{ErrorCode, Fault};
 
-/// The status in which a task is worked on.
+/// Status of a task that is in progress.
 pub const IN_PROGRESS: &str = "in_progress";
 
-/// How urgent a task is.
+/// Priority of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Priority {
-    /// At once.
+    /// Highest priority.
     P0,
-    /// Next.
+    /// Normal priority.
     P1,
-    /// When there is time.
+    /// Low priority.
     P2,
 }
 
@@ -28,87 +28,87 @@ impl fmt::Display for Priority {
     }
 }
 
-/// A task file. Fields that other tools keep there are left alone.
+/// A task file. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaskFile {
-    /// The task, when the file says it itself.
+    /// Task id, if the file contains it.
     pub id: Option<TaskId>,
-    /// What it is called.
+    /// Title of the task.
     pub title: String,
-    /// Where it stands: `in_progress` while it is worked on.
+    /// Status: `in_progress` while the task is active.
     pub status: String,
-    /// How urgent it is.
+    /// Priority.
     pub priority: Priority,
-    /// Which part of the code base it belongs to.
+    /// Area of the code base.
     pub area: Area,
-    /// What is to be done, and why.
+    /// Description of the work and its reason.
     pub description: String,
-    /// What belongs to it and what does not.
+    /// Scope of the task.
     #[serde(default)]
     pub scope: Scope,
-    /// The same as `scope.in`, as some files spell it.
+    /// Alternative spelling of `scope.in`.
     #[serde(default)]
     pub scope_in: Vec<String>,
-    /// The same as `scope.out`, as some files spell it.
+    /// Alternative spelling of `scope.out`.
     #[serde(default)]
     pub scope_out: Vec<String>,
-    /// What can be checked when it is done.
+    /// Acceptance criteria.
     #[serde(default)]
     pub acceptance_criteria: Vec<String>,
-    /// Sections of standards that this task is bound to, beyond those of its area.
+    /// Standards that apply in addition to those of the area.
     #[serde(default)]
     pub standards: Vec<StandardRef>,
-    /// How its quality is checked.
+    /// QA commands.
     #[serde(default)]
     pub qa: QaPlan,
-    /// Who works on it, in order; the configured roles when absent.
+    /// Roles, in order. Defaults to the configured roles.
     pub pipeline: Option<Vec<Role>>,
 }
 
-/// What belongs to a task and what does not.
+/// Scope of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Scope {
-    /// What belongs to it.
+    /// What is in scope.
     #[serde(default, rename = "in")]
     pub inside: Vec<String>,
-    /// What does not.
+    /// What is out of scope.
     #[serde(default, rename = "out")]
     pub outside: Vec<String>,
 }
 
-/// How the quality of a task is checked.
+/// QA of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct QaPlan {
-    /// The commands to run.
+    /// Commands to run.
     #[serde(default)]
     pub commands: Vec<String>,
 }
 
-/// A section of a standard: `standards/typescript.md#strict-config`, or its parts.
+/// Section of a standard: `standards/typescript.md#strict-config`, or its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum StandardRef {
     /// `file#section`.
     Text(String),
-    /// The parts.
+    /// File, section and requirement.
     Parts {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// The heading or its slug.
+        /// Heading or its slug.
         section: String,
-        /// What it asks for, in at most 140 characters; the section's first sentence when absent.
+        /// Requirement, at most 140 characters. Defaults to the first sentence of the section.
         #[serde(default)]
         requirement: Option<String>,
     },
 }
 
 impl TaskFile {
-    /// Gives what belongs to the task, however the file spells it.
+    /// Returns what is in scope.
     pub fn scope_in(&self) -> impl Iterator<Item = &str> {
         self.scope.inside.iter().chain(&self.scope_in).map(String::as_str)
     }
 
-    /// Gives what does not belong to the task, however the file spells it.
+    /// Returns what is out of scope.
     pub fn scope_out(&self) -> impl Iterator<Item = &str> {
         self.scope.outside.iter().chain(&self.scope_out).map(String::as_str)
     }

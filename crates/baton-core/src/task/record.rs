@@ -9,30 +9,30 @@ use super::name::{Role, TaskId};
 use crate::name::{Repo, Venture};
 use crate::time::Timestamp;
 
-/// Where a task stands as a whole.
+/// Status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Nobody has begun.
+    /// No role has started.
     Pending,
-    /// A role holds it.
+    /// A role holds the task.
     InProgress,
-    /// It is the turn of the next role.
+    /// The next role can start.
     Waiting,
-    /// A role found something that must be dealt with first.
+    /// A role reported a blocking finding.
     Blocked,
-    /// Every role is done.
+    /// All roles are done.
     Done,
-    /// It was completed, and its files are archived.
+    /// The task is completed and archived.
     Completed,
 }
 
 impl TaskStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::InProgress, Self::Waiting, Self::Blocked, Self::Done, Self::Completed];
 
-    /// Gives the spelling used on every wire and in the store.
+    /// Returns the wire and stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -44,7 +44,7 @@ impl TaskStatus {
         }
     }
 
-    /// Reads the spelling used on every wire and in the store.
+    /// Parses the wire and stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
@@ -56,33 +56,33 @@ impl std::fmt::Display for TaskStatus {
     }
 }
 
-/// A task in the index of a store.
+/// A task in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskRecord {
-    /// The undertaking.
+    /// Venture.
     pub venture: Venture,
-    /// The machine that the checkout is on.
+    /// Host name of the machine with the checkout.
     pub host: String,
-    /// The root of the checkout.
+    /// Path of the root of the checkout.
     pub checkout: String,
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The repository; `null` when it has no name.
+    /// Repository as owner/name, or null.
     pub repo: Option<Repo>,
-    /// What it is called.
+    /// Title of the task.
     pub title: String,
-    /// Where it stands.
+    /// Status of the task.
     pub status: TaskStatus,
-    /// The role that holds it.
+    /// Role that currently holds the task.
     pub holder: Option<Role>,
-    /// How many drifts are open.
+    /// Number of open drifts.
     pub open_drifts: u64,
-    /// When its files were written last.
+    /// Time when the task files were last written.
     pub updated_at: Timestamp,
 }
 
 impl TaskContext {
-    /// Says where the task stands as a whole.
+    /// Returns the status of the task.
     pub fn status(&self) -> TaskStatus {
         let is = |wanted: RoleStatus| {
             move |role: &Role| self.coordination.get(role).is_some_and(|state| state.status == wanted)

@@ -9,133 +9,133 @@ use super::tree::{ChangeStatus, Submodule, TreeChange};
 use crate::canonical::Sha256Hash;
 use crate::time::Timestamp;
 
-/// Diffs above this size are worth a warning.
+/// Size of a diff above which a warning is given.
 pub const LARGE_DIFF_BYTES: u64 = 10 * 1024 * 1024;
 
-/// How a file that Baton keeps is stored.
+/// Encoding of a stored file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
-    /// As it is.
+    /// Uncompressed.
     Plain,
     /// Compressed with gzip.
     Gzip,
 }
 
-/// A file that Baton keeps for a task.
+/// A file stored for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
-    /// Where it is, from the root of the repository.
+    /// Path relative to the root of the repository.
     pub path: String,
-    /// The SHA-256 of its plain text.
+    /// SHA-256 hash of the uncompressed content.
     pub sha256: Sha256Hash,
-    /// The SHA-256 of the file as it is stored.
+    /// SHA-256 hash of the stored file.
     pub stored_sha256: Sha256Hash,
-    /// The length of its plain text.
+    /// Size of the uncompressed content in bytes.
     pub size_bytes: u64,
-    /// How it is stored.
+    /// Encoding of the stored file.
     pub encoding: Encoding,
 }
 
 /// A file that differs from the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChanged {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// The SHA-256 of its content; `null` when it went.
+    /// SHA-256 hash of the content; null if the file was deleted.
     pub sha256: Option<String>,
-    /// What happened to it.
+    /// Kind of change.
     pub status: ChangeStatus,
-    /// The SHA-256 of its content in the base; `null` when it came.
+    /// SHA-256 hash of the content in the base; null if the file was added.
     pub previous_sha256: Option<String>,
-    /// Its path in the base, when it was renamed.
+    /// Path in the base if the file was renamed.
     pub previous_path: Option<String>,
 }
 
 /// Mode and size of a file that differs from the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileMetadata {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its mode: `100644`.
+    /// File mode, for example `100644`.
     pub mode: String,
-    /// Its size in bytes; `null` for a submodule.
+    /// Size in bytes; null for a submodule.
     pub size: Option<u64>,
 }
 
-/// Why a snapshot was taken.
+/// Reason for a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotKind {
-    /// A role left its work.
+    /// A role finished its work.
     Work,
-    /// A drift was settled: this is the state to go on from.
+    /// A drift was resolved.
     Resolution,
 }
 
-/// A working tree as a role left it.
+/// Snapshot of the working tree of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeSnapshot {
-    /// Its number in the task, from 1.
+    /// Number of the snapshot in the task, from 1.
     pub sequence: u64,
-    /// Why it was taken.
+    /// Reason for the snapshot.
     pub kind: SnapshotKind,
-    /// Who took it.
+    /// Actor that recorded the snapshot.
     pub actor: String,
-    /// The commit that the task began from; `null` before the first commit.
+    /// Base commit of the task; null before the first commit.
     pub base_commit: Option<String>,
-    /// HEAD when it was taken.
+    /// HEAD at the time of the snapshot.
     pub head: Option<String>,
-    /// The exact tree.
+    /// Id of the tree.
     pub tree: String,
-    /// What whoever took it needs to compare it with another later.
+    /// Internal data for comparing the tree with another.
     pub record: Value,
-    /// The newest stash when it was taken.
+    /// Newest stash at the time of the snapshot.
     pub stash: Option<String>,
-    /// When it was taken.
+    /// Time of the snapshot.
     pub snapshot_time: Timestamp,
-    /// Where the diff from the base is.
+    /// Path of the diff from the base.
     pub diff_from_base: String,
-    /// The SHA-256 of that diff with LF line ends.
+    /// SHA-256 hash of that diff with LF line endings.
     pub diff_sha: Sha256Hash,
-    /// `git status --porcelain=v2 -z`.
+    /// Output of `git status --porcelain=v2 -z`.
     pub status_report: String,
-    /// Mode and size of every file that differs from the base, sorted by path.
+    /// Mode and size of the files that differ from the base, sorted by path.
     pub file_metadata: Vec<FileMetadata>,
-    /// Every file that differs from the base, sorted by path.
+    /// Files that differ from the base, sorted by path.
     pub files_changed: Vec<FileChanged>,
-    /// How much differs from the base: `+145 -32`.
+    /// Size of the change from the base, for example `+145 -32`.
     pub diff_stat: String,
-    /// A hash over the paths of the scope that were there.
+    /// Hash of the existing paths in scope.
     pub scope_hash: String,
-    /// Paths of the scope that were not there.
+    /// Paths in scope that do not exist.
     pub scope_missing: Vec<String>,
-    /// Files that differ from the base and do not belong to the scope.
+    /// Changed files that are out of scope.
     pub out_of_scope: Vec<String>,
-    /// Repositories inside the repository.
+    /// Nested repositories.
     pub submodules: Vec<Submodule>,
-    /// The role whose snapshot this one took over; `null` when there was none.
+    /// Role whose snapshot this role started from, or null.
     pub previous_agent: Option<Role>,
-    /// Where the diff from that snapshot is: what the role did, however often it took one.
+    /// Path of the diff from that snapshot: all changes of this role.
     pub diff_from_previous: Option<String>,
-    /// The same, when that snapshot was the implementer's and this is another's.
+    /// The same path if that snapshot is from the implementer and this one is from another role.
     pub diff_from_implementer: Option<String>,
-    /// The SHA-256 of the diff from that snapshot, with LF line ends.
+    /// SHA-256 hash of the diff from that snapshot with LF line endings.
     pub incremental_diff_sha: Option<Sha256Hash>,
-    /// Why there is no diff from that snapshot, when there should be one.
+    /// Reason why the diff from that snapshot is missing.
     pub incremental_diff_error: Option<String>,
-    /// The files that hold the diffs.
+    /// Files that hold the diffs.
     pub artifacts: Vec<Artifact>,
 }
 
 impl WorktreeSnapshot {
-    /// Gives the artifact at a path.
+    /// Returns the artifact at a path.
     pub fn artifact(&self, path: &str) -> Option<&Artifact> {
         self.artifacts.iter().find(|artifact| artifact.path == path)
     }
 }
 
-/// Lists the changed files as a snapshot records them.
+/// Lists the changed files of a snapshot.
 pub fn files_changed(changes: &[TreeChange]) -> Vec<FileChanged> {
     let mut list: Vec<FileChanged> = changes
         .iter()
@@ -151,7 +151,7 @@ pub fn files_changed(changes: &[TreeChange]) -> Vec<FileChanged> {
     list
 }
 
-/// Lists mode and size of the changed files that are there.
+/// Lists mode and size of the changed files that exist.
 pub fn file_metadata(changes: &[TreeChange]) -> Vec<FileMetadata> {
     let mut list: Vec<FileMetadata> = changes
         .iter()
@@ -167,23 +167,23 @@ pub fn file_metadata(changes: &[TreeChange]) -> Vec<FileMetadata> {
 /// One snapshot in the sequence of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotRef {
-    /// Its number, from 1.
+    /// Number of the snapshot, from 1.
     pub sequence: u64,
-    /// Why it was taken.
+    /// Reason for the snapshot.
     pub kind: SnapshotKind,
-    /// The role whose work it holds.
+    /// Role whose work the snapshot holds.
     pub agent: Role,
-    /// Who took it.
+    /// Actor that recorded the snapshot.
     pub actor: String,
-    /// When.
+    /// Time of the snapshot.
     pub snapshot_time: Timestamp,
-    /// The exact tree.
+    /// Id of the tree.
     pub tree: String,
-    /// HEAD.
+    /// HEAD at the time of the snapshot.
     pub head: Option<String>,
-    /// Where the diff from the base is.
+    /// Path of the diff from the base.
     pub diff_from_base: String,
-    /// Where the diff from the snapshot that the role took over is; `null` when there was none.
+    /// Path of the diff from the snapshot that the role started from, or null.
     pub diff_from_previous: Option<String>,
 }
 

@@ -4,94 +4,94 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where HEAD points.
+/// Target of HEAD.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Head {
-    /// The commit; `null` before the first one.
+    /// Commit; null before the first commit.
     pub commit: Option<String>,
-    /// The branch; `null` when HEAD is detached.
+    /// Branch; null for a detached HEAD.
     pub branch: Option<String>,
 }
 
-/// A working tree at one moment. Baton's own folder is never part of it.
+/// A working tree at one point in time, without Baton's own folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeState {
-    /// Where HEAD points.
+    /// Target of HEAD.
     pub head: Head,
-    /// The id of the exact tree: every file that is not ignored, untracked ones too.
+    /// Id of the tree: all files that are not ignored, including untracked files.
     pub tree: String,
-    /// What whoever took it needs to compare it with another later.
+    /// Internal data for comparing the tree with another.
     pub record: Value,
-    /// Whether tree, index and HEAD are the same.
+    /// True if tree, index and HEAD are identical.
     pub clean: bool,
-    /// The newest stash, if there is one.
+    /// Newest stash, or null.
     pub stash: Option<String>,
-    /// `git status --porcelain=v2 -z`, with what is no UTF-8 written so that no two reports look the same.
+    /// Output of `git status --porcelain=v2 -z`, with invalid UTF-8 escaped unambiguously.
     pub status_report: String,
-    /// Submodules and repositories inside this one.
+    /// Submodules and nested repositories.
     pub submodules: Vec<Submodule>,
-    /// Paths of every file of the tree.
+    /// Paths of all files in the tree.
     pub paths: Vec<String>,
 }
 
-/// A repository inside the repository: reported, not looked into.
+/// A nested repository. Its content is not inspected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submodule {
-    /// Where it is.
+    /// Path of the nested repository.
     pub path: String,
-    /// The commit that is checked out there, if there is one.
+    /// Checked-out commit, or null.
     pub commit: Option<String>,
-    /// Whether the repository knows it as a submodule.
+    /// True if it is a registered submodule.
     pub registered: bool,
 }
 
-/// What happened to a file between two trees.
+/// Kind of change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeStatus {
-    /// It came.
+    /// The file was added.
     Added,
-    /// It went.
+    /// The file was deleted.
     Deleted,
-    /// Its content is another.
+    /// The content changed.
     Modified,
-    /// It has another name, and perhaps another content.
+    /// The file was renamed; its content may have changed too.
     Renamed,
-    /// Only its mode is another.
+    /// Only the mode changed.
     ModeChanged,
-    /// It became a link, a file or a submodule.
+    /// The file type changed: regular file, symbolic link or submodule.
     TypeChanged,
 }
 
 /// A file that differs between two trees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeChange {
-    /// Its path in the later tree, or in the earlier when it went.
+    /// Path in the later tree, or in the earlier tree if the file was deleted.
     pub path: String,
-    /// Its path in the earlier tree, when it was renamed.
+    /// Path in the earlier tree if the file was renamed.
     pub previous_path: Option<String>,
-    /// What happened to it.
+    /// Kind of change.
     pub status: ChangeStatus,
-    /// The SHA-256 of its content; `null` when it went.
+    /// SHA-256 hash of the content; null if the file was deleted.
     pub sha256: Option<String>,
-    /// The SHA-256 of its content before; `null` when it came.
+    /// SHA-256 hash of the earlier content; null if the file was added.
     pub previous_sha256: Option<String>,
-    /// Its mode: `100644`; `null` when it went.
+    /// File mode, for example `100644`; null if the file was deleted.
     pub mode: Option<String>,
-    /// Its mode before; `null` when it came.
+    /// Earlier file mode; null if the file was added.
     pub previous_mode: Option<String>,
-    /// Its size; `null` when it went or is a submodule.
+    /// Size in bytes; null if the file was deleted or is a submodule.
     pub size_bytes: Option<u64>,
 }
 
-/// How much changed.
+/// Size of a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiffStat {
-    /// Files that differ.
+    /// Number of changed files.
     pub files: u64,
-    /// Lines that came.
+    /// Number of added lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// Number of removed lines.
     pub deletions: u64,
 }
 
@@ -101,13 +101,13 @@ impl std::fmt::Display for DiffStat {
     }
 }
 
-/// Everything that differs between two trees.
+/// All differences between two trees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreeDiff {
-    /// The files, sorted by path.
+    /// Changed files, sorted by path.
     pub changes: Vec<TreeChange>,
-    /// How much.
+    /// Size of the change.
     pub stat: DiffStat,
-    /// The patch, as git writes it.
+    /// Patch in git format.
     pub patch: Vec<u8>,
 }

@@ -15,47 +15,47 @@ use crate::place::TaskPlace;
 #[derive(Debug)]
 pub struct AttachEvidence;
 
-/// What [`AttachEvidence`] is told.
+/// Parameters of [`AttachEvidence`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttachEvidenceParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// What it is: `plan`, `design`, `excerpt`, or another word.
+    /// Type of evidence: `plan`, `design`, `excerpt` or another word.
     #[serde(rename = "type")]
     pub kind: EvidenceKind,
-    /// The file, from the root of the checkout.
+    /// Path of the file, relative to the root of the checkout.
     pub path: String,
-    /// Only these lines, like `10-24`: they are kept as an excerpt.
+    /// Lines to store as an excerpt, for example `10-24`. Defaults to the whole file.
     #[serde(default)]
     pub lines: Option<String>,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the text even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`AttachEvidence`] answers.
+/// Output of [`AttachEvidence`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttachEvidenceOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// What was attached; refer to it by its id.
+    /// The attached evidence. Refer to it by its id.
     pub evidence: Evidence,
-    /// Whether it was attached before.
+    /// True if it was already attached.
     pub known: bool,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for AttachEvidence {
     const NAME: &'static str = "task.attach_evidence";
-    const SUMMARY: &'static str =
-        "Attach a file or an excerpt with its SHA-256, to be cited by id instead of pasted";
+    const SUMMARY: &'static str = "Attach a file or some of its lines to a task with a SHA-256 hash. Cite \
+        the returned id instead of pasting the text.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = AttachEvidenceParams;

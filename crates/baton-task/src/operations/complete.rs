@@ -15,40 +15,40 @@ use crate::worktree::verify;
 #[derive(Debug)]
 pub struct CompleteTask;
 
-/// What [`CompleteTask`] is told.
+/// Parameters of [`CompleteTask`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteTaskParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
     /// Complete the task even if a role is not done or blocked, a drift is open, or the tree changed since the last
     /// snapshot.
     #[serde(default)]
     pub force: bool,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
 }
 
-/// What [`CompleteTask`] answers.
+/// Output of [`CompleteTask`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CompleteTaskOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// Where its files are now, from the root of the checkout.
+    /// Path of the archived files, relative to the root of the checkout.
     pub archive_path: String,
-    /// Until when they are kept.
+    /// Time until which the archived files are kept.
     pub kept_until: Timestamp,
-    /// Command that shows the remaining tasks.
+    /// Command that lists the remaining tasks.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for CompleteTask {
     const NAME: &'static str = "task.complete";
     const SUMMARY: &'static str =
-        "End a task whose roles are all done: its context moves to the archive for 30 days";
+        "Complete a task whose roles are all done. Its context is archived for 30 days.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = CompleteTaskParams;

@@ -23,58 +23,58 @@ use crate::worktree::commit_name;
 #[derive(Debug)]
 pub struct GetContext;
 
-/// What [`GetContext`] is told.
+/// Parameters of [`GetContext`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetContextParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Only what this role needs.
+    /// Return only the context of this role, for example `reviewer`. Defaults to the full context.
     #[serde(default)]
     pub role: Option<Role>,
 }
 
-/// What [`GetContext`] answers.
+/// Output of [`GetContext`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GetContextOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// Everything; `null` when a role was named.
+    /// The full context; null if a role was given.
     pub context: Option<TaskContext>,
-    /// What the role needs; `null` when none was named.
+    /// The context of the role; null if no role was given.
     pub role: Option<RoleContext>,
     /// Command that continues the task.
     pub next: String,
-    /// What makes the context doubtful or stops work: a moved HEAD, changed files, an open drift.
+    /// Problems to resolve first: a moved HEAD, changed files or an open drift.
     pub warnings: Vec<String>,
 }
 
-/// What one role needs to know.
+/// The context of one role.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RoleContext {
-    /// The role.
+    /// Role.
     pub role: Role,
-    /// Its part of the frozen context.
+    /// The frozen parts that this role needs.
     pub export: Map<String, Value>,
-    /// Where it stands itself.
+    /// State of the role.
     pub state: RoleState,
-    /// Where every role stands.
+    /// Status of every role.
     pub statuses: BTreeMap<Role, RoleStatus>,
-    /// What other roles found that must be dealt with.
+    /// Open blocking findings of other roles, by role.
     pub blocking_findings: BTreeMap<Role, Vec<String>>,
-    /// What was attached.
+    /// Attached evidence.
     pub evidence: Vec<Evidence>,
-    /// How many drifts are open.
+    /// Number of open drifts.
     pub drift_budget: u64,
-    /// The drifts that are open.
+    /// Open drifts.
     pub open_drifts: Vec<DriftEvent>,
-    /// Drifts that were settled, with who settled them and why.
+    /// Resolved drifts, with actor and note.
     pub settled_drifts: Vec<DriftEvent>,
     /// Notes of all roles, oldest first.
     pub notes: Vec<RoleNote>,
-    /// Last QA result of each role, and of the baseline.
+    /// Last QA result of each role and of the baseline.
     pub qa: Vec<QaLine>,
-    /// Every snapshot, oldest first.
+    /// All snapshots, oldest first.
     pub snapshots: Vec<SnapshotLine>,
 }
 
@@ -92,24 +92,24 @@ pub struct QaLine {
 pub struct SnapshotLine {
     /// Number, from 1.
     pub sequence: u64,
-    /// Why it was taken.
+    /// Reason for the snapshot.
     pub kind: SnapshotKind,
-    /// Role whose work it holds, or that the drift was found after.
+    /// Role whose work the snapshot holds, or whose work preceded the drift.
     pub agent: Role,
-    /// Actor who took it.
+    /// Actor that recorded the snapshot.
     pub actor: String,
-    /// When it was taken.
+    /// Time when the snapshot was recorded.
     pub snapshot_time: Timestamp,
-    /// Size of the change from the base, for example `+145 -32`; `null` if a newer one replaced it.
+    /// Size of the change from the base, for example `+145 -32`; null if a newer snapshot of the role replaced it.
     pub diff_stat: Option<String>,
-    /// Number of changed files; `null` if a newer one replaced it.
+    /// Number of changed files; null if a newer snapshot of the role replaced it.
     pub files: Option<u64>,
 }
 
 impl TaskOperation for GetContext {
     const NAME: &'static str = "task.get_context";
-    const SUMMARY: &'static str = "Read a task's frozen description, standards and quality plan and where \
-        each role stands, or only what one role needs";
+    const SUMMARY: &'static str = "Read a task's frozen description, standards, QA plan and the status of \
+        each role, or only the context of one role. Call it before you work in a role.";
     const EFFECT: Effect = Effect::Read;
     const IDEMPOTENT: bool = true;
     type Params = GetContextParams;

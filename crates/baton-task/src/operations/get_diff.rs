@@ -18,49 +18,50 @@ pub struct GetDiff;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffType {
-    /// From the base of the task: everything so far.
+    /// From the base of the task to the snapshot.
     #[default]
     FromBase,
-    /// From the snapshot that the role took over: what it did.
+    /// From the snapshot that the role started from.
     Incremental,
-    /// From the expected tree to the one that was found: the open drift, or the last one.
+    /// From the expected tree to the actual tree of the open drift, or of the last one.
     Drift,
 }
 
-/// What [`GetDiff`] is told.
+/// Parameters of [`GetDiff`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetDiffParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Role whose last snapshot is meant. Defaults to the role of the newest snapshot; not used for `drift`.
+    /// Role whose last snapshot is used. Defaults to the role of the newest snapshot. Ignored for `drift`.
     #[serde(default)]
     pub agent: Option<Role>,
-    /// `from_base` for everything so far, `incremental` for what the role did, `drift` for edits outside the workflow.
+    /// `from_base` for all changes so far, `incremental` for the changes of the role, `drift` for changes outside the
+    /// workflow.
     #[serde(default, rename = "type")]
     pub kind: DiffType,
-    /// Answer the diff itself, not only where it is.
+    /// Return the diff itself, not only its path. Defaults to false.
     #[serde(default)]
     pub content: bool,
 }
 
-/// What [`GetDiff`] answers.
+/// Output of [`GetDiff`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GetDiffOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The role.
+    /// Role.
     pub agent: Role,
-    /// What it is counted from.
+    /// Type of the diff.
     #[serde(rename = "type")]
     pub kind: DiffType,
-    /// The number of the snapshot.
+    /// Number of the snapshot.
     pub snapshot: u64,
-    /// Where it is, and its hashes.
+    /// Path and hashes of the stored diff.
     pub artifact: Artifact,
-    /// How much differs from the base: `+145 -32`.
+    /// Size of the change from the base, for example `+145 -32`.
     pub diff_stat: String,
-    /// The diff; `null` when it was not asked for. What is no UTF-8 in it is replaced.
+    /// The diff, or null if not requested. Invalid UTF-8 is replaced.
     pub content: Option<String>,
     /// Command that continues the task.
     pub next: String,
@@ -68,8 +69,8 @@ pub struct GetDiffOutput {
 
 impl TaskOperation for GetDiff {
     const NAME: &'static str = "task.get_diff";
-    const SUMMARY: &'static str =
-        "Find or read the diff of a role's work, cumulative or incremental, or of a drift";
+    const SUMMARY: &'static str = "Return the path or the text of a role's diff, from the base or from the \
+        previous snapshot, or of a drift.";
     const EFFECT: Effect = Effect::Read;
     const IDEMPOTENT: bool = true;
     type Params = GetDiffParams;

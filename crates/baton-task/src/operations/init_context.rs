@@ -22,51 +22,51 @@ use crate::starting_state::starting_state;
 #[derive(Debug)]
 pub struct InitContext;
 
-/// What [`InitContext`] is told.
+/// Parameters of [`InitContext`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitContextParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The commit that changes are counted from; HEAD when absent.
+    /// Commit that changes are compared with. Defaults to HEAD.
     #[serde(default)]
     pub base_commit: Option<String>,
-    /// Who makes the context.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Cut text above 2 KiB, with a pointer to the task file.
+    /// Truncate text above 2 KiB and refer to the task file. Defaults to false.
     #[serde(default)]
     pub truncate: bool,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the text even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`InitContext`] answers.
+/// Output of [`InitContext`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct InitContextOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// Where the context is, from the root of the checkout.
+    /// Path of the context, relative to the root of the checkout.
     pub context_path: String,
-    /// The commit that changes are counted from.
+    /// Commit that changes are compared with.
     pub base_commit: Option<String>,
-    /// The roles, in order.
+    /// Roles, in order.
     pub pipeline: Vec<Role>,
-    /// Where the exports of the roles are.
+    /// Paths of the role exports.
     pub exports: Vec<String>,
-    /// What was captured, and from where.
+    /// Captured fields and their sources.
     pub summary: Vec<SummaryLine>,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for InitContext {
     const NAME: &'static str = "task.init_context";
-    const SUMMARY: &'static str =
-        "Freeze a task's description, standards, quality commands and scope before the first role begins";
+    const SUMMARY: &'static str = "Create the context of a task: freeze its description, standards, QA \
+        commands and scope. Call it once, before the first role starts.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = InitContextParams;

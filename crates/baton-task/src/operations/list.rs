@@ -16,59 +16,58 @@ use crate::shelf::{archived, live};
 #[derive(Debug)]
 pub struct ListTasks;
 
-/// What [`ListTasks`] is told.
+/// Parameters of [`ListTasks`].
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListTasksParams {
-    /// Also those that were completed in the last thirty days.
+    /// Include tasks completed in the last 30 days. Defaults to false.
     #[serde(default)]
     pub archived: bool,
 }
 
-/// What [`ListTasks`] answers.
+/// Output of [`ListTasks`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTasksOutput {
-    /// The tasks, sorted by id; completed ones last, oldest first.
+    /// Tasks, sorted by id; completed tasks last, oldest first.
     pub tasks: Vec<TaskLine>,
 }
 
 /// One task.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// What it is called; `null` when its context cannot be read.
+    /// Title; null if the context cannot be read.
     pub title: Option<String>,
-    /// How urgent it is.
+    /// Priority.
     pub priority: Option<Priority>,
-    /// Which part of the code base it belongs to.
+    /// Area of the code base.
     pub area: Option<Area>,
-    /// The role that holds it.
+    /// Role that currently holds the task.
     pub holder: Option<Role>,
-    /// Where each role stands.
+    /// Status of each role.
     pub statuses: BTreeMap<Role, RoleStatus>,
-    /// The roles, in order.
+    /// Roles, in order.
     pub pipeline: Vec<Role>,
-    /// How many findings must be dealt with.
+    /// Number of open blocking findings.
     pub blocking_findings: u64,
-    /// How many drifts are open.
+    /// Number of open drifts.
     pub drift_budget: u64,
-    /// When it was written last.
+    /// Time of the last change.
     pub updated_at: Option<Timestamp>,
-    /// When it was completed; `null` for one that is not.
+    /// Time when the task was completed; null for an open task.
     pub archived_at: Option<Timestamp>,
-    /// Why its context cannot be read.
+    /// Reason why the context cannot be read.
     pub problem: Option<String>,
-    /// Command that continues the task; `null` for one that is completed.
+    /// Command that continues the task; null for a completed task.
     pub next: Option<String>,
-    /// What a person should know: files beside the context that are not as it says.
+    /// Warnings, for example files that do not match the context.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for ListTasks {
     const NAME: &'static str = "task.list";
-    const SUMMARY: &'static str =
-        "List the tasks with a context in this checkout and where each of them stands";
+    const SUMMARY: &'static str = "List the tasks of this checkout with the status of each role.";
     const EFFECT: Effect = Effect::Read;
     const IDEMPOTENT: bool = true;
     type Params = ListTasksParams;

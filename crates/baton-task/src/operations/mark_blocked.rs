@@ -17,43 +17,43 @@ pub(crate) const MAX_TEXT: usize = 4_096;
 #[derive(Debug)]
 pub struct MarkBlocked;
 
-/// What [`MarkBlocked`] is told.
+/// Parameters of [`MarkBlocked`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarkBlockedParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The role that found it.
+    /// Role that reports the finding, for example `reviewer`.
     pub agent: Role,
-    /// What must be dealt with, in at most 4096 bytes.
+    /// What must be fixed first, at most 4096 bytes.
     pub finding: String,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the text even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`MarkBlocked`] answers.
+/// Output of [`MarkBlocked`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MarkBlockedOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The role.
+    /// Role.
     pub agent: Role,
-    /// What is known of it now.
+    /// State of the role after the call.
     pub state: RoleState,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for MarkBlocked {
     const NAME: &'static str = "task.mark_blocked";
     const SUMMARY: &'static str =
-        "Record a blocking finding: the role stops and an earlier one has to deal with it";
+        "Record a blocking finding. The role stops until an earlier role resolves it.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = MarkBlockedParams;

@@ -25,11 +25,11 @@ pub struct WriteNoteParams {
     pub agent: Role,
     /// Text of the note, at most 4096 bytes.
     pub text: String,
-    /// `handover` for what the next role must know (each role has one; a new one replaces it), `review` for an observation
-    /// that does not block the work. Use `task_mark_blocked` for what must be fixed.
+    /// `handover` for information the next role needs (one per role; a new one replaces it), `review` for a remark
+    /// that does not block the work. Use `task_mark_blocked` for problems that must be fixed.
     #[serde(default)]
     pub kind: NoteKind,
-    /// Actor who writes it.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it looks like it holds a secret (recorded in the audit).

@@ -14,32 +14,32 @@ use crate::shelf::{drop_objects, remove};
 #[derive(Debug)]
 pub struct PurgeContext;
 
-/// What [`PurgeContext`] is told.
+/// Parameters of [`PurgeContext`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PurgeContextParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
 }
 
-/// What [`PurgeContext`] answers.
+/// Output of [`PurgeContext`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeContextOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// Whether there was anything to remove.
+    /// True if anything was deleted.
     pub purged: bool,
-    /// Command that shows the remaining tasks.
+    /// Command that lists the remaining tasks.
     pub next: String,
 }
 
 impl TaskOperation for PurgeContext {
     const NAME: &'static str = "task.purge_context";
-    const SUMMARY: &'static str =
-        "Remove a task's context, diffs and logs without keeping them; nothing to remove is fine";
+    const SUMMARY: &'static str = "Delete a task's context, diffs and logs without archiving them. Succeeds \
+        if there is nothing to delete.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = PurgeContextParams;

@@ -17,48 +17,48 @@ use crate::starting_state::starting_state;
 #[derive(Debug)]
 pub struct RebuildContext;
 
-/// What [`RebuildContext`] is told.
+/// Parameters of [`RebuildContext`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RebuildContextParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Cut text above 2 KiB, with a pointer to the task file.
+    /// Truncate text above 2 KiB and refer to the task file. Defaults to false.
     #[serde(default)]
     pub truncate: bool,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the text even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`RebuildContext`] answers.
+/// Output of [`RebuildContext`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RebuildContextOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// Whether anything differs.
+    /// True if the frozen part changed.
     pub changed: bool,
-    /// Files beside the context that were not as it says, and are again.
+    /// Derived files that did not match the context and were rewritten.
     pub repaired: Vec<String>,
-    /// The revision of the frozen part.
+    /// Revision of the frozen part.
     pub immutable_revision: u64,
-    /// The sources that differ from those before.
+    /// Sources that changed.
     pub changed_sources: Vec<String>,
-    /// What was captured, and from where.
+    /// Captured fields and their sources.
     pub summary: Vec<SummaryLine>,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for RebuildContext {
     const NAME: &'static str = "task.rebuild_context";
-    const SUMMARY: &'static str = "Take a changed task file, standards or configuration over as a new \
-        revision; where roles stand is kept";
+    const SUMMARY: &'static str = "Rebuild the frozen part of a context after the task file, standards or \
+        configuration changed. The status of the roles is kept.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = RebuildContextParams;

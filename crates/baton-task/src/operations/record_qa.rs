@@ -27,17 +27,18 @@ pub struct RecordQaParams {
     /// Path of the log, absolute or relative to the root of the checkout. Omit it to send `content`.
     #[serde(default)]
     pub from: Option<String>,
-    /// The log itself, instead of `from`.
+    /// Text of the log, instead of `from`.
     #[serde(default)]
     pub content: Option<String>,
-    /// Exit code of the command that wrote the log: 0 is `passed`, any other is `failed`. Without it the log decides, and a
-    /// log that is not understood completely is `unknown`.
+    /// Exit code of the command that wrote the log: 0 is `passed`, any other is `failed`. If omitted, the status is
+    /// derived from the log, and a log that cannot be parsed completely is `unknown`.
     #[serde(default)]
     pub exit_code: Option<i32>,
-    /// Record this as the baseline: the state before the first role's work, which later results are compared with.
+    /// Record this as the baseline: the state before the first role's work. Later results are compared with it.
+    /// Defaults to false.
     #[serde(default)]
     pub baseline: bool,
-    /// Actor who records it.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the log even if it looks like it holds a secret (recorded in the audit).
@@ -54,19 +55,19 @@ pub struct RecordQaOutput {
     pub agent: Role,
     /// Result.
     pub status: QaStatus,
-    /// Why the status is `unknown`.
+    /// Reason for the status `unknown`.
     pub reason: Option<String>,
-    /// Exit code that was given with a log.
+    /// Exit code that was passed with a log.
     pub exit_code: Option<i32>,
     /// Commands that were run, with exit code and duration.
     pub commands: Vec<QaCommand>,
     /// Results of each tool.
     pub runs: Vec<QaRun>,
-    /// Path of the stored log; of several, the last.
+    /// Path of the stored log; with several commands, the last log.
     pub qa_log_path: String,
     /// True if this is the baseline that later results are compared with.
     pub is_baseline: bool,
-    /// Differences from the baseline; `null` when this is the baseline or there is none.
+    /// Differences from the baseline; null for a baseline or without one.
     pub compared_with_baseline: Option<QaComparison>,
     /// Revision of the frozen part.
     pub immutable_revision: u64,
@@ -78,8 +79,8 @@ pub struct RecordQaOutput {
 
 impl TaskOperation for RecordQa {
     const NAME: &'static str = "task.record_qa";
-    const SUMMARY: &'static str = "Record the log of tests, linters and type checkers: counts, failures, and \
-        what changed since the baseline. Prefer task_run_qa, which also records exit codes";
+    const SUMMARY: &'static str = "Record the log of tests, linters and type checkers: counts, failures and \
+        changes since the baseline. Prefer task_run_qa, which also records exit codes.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = RecordQaParams;

@@ -25,14 +25,14 @@ pub struct ResolveDriftParams {
     pub task_id: TaskId,
     /// Reason for accepting the resulting working tree.
     pub note: String,
-    /// Files to restore to the content of the last snapshot, as paths from the root of the checkout. Their present content
-    /// is kept beside the context. All other edits are kept.
+    /// Files to restore to the last snapshot, as paths relative to the root of the checkout. Their current content is
+    /// kept next to the context. All other changes are kept.
     #[serde(default)]
     pub restore: Vec<String>,
-    /// Restore every file that differs from the last snapshot.
+    /// Restore every file that differs from the last snapshot. Defaults to false.
     #[serde(default)]
     pub restore_all: bool,
-    /// Actor who resolves the drift; the resulting snapshot is recorded as theirs.
+    /// Actor to record for the resulting snapshot. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the content even if it looks like it holds a secret (recorded in the audit).
@@ -45,15 +45,15 @@ pub struct ResolveDriftParams {
 pub struct ResolveDriftOutput {
     /// Task id.
     pub task_id: TaskId,
-    /// Number of drifts that were settled.
+    /// Number of drifts that were resolved.
     pub resolved: u64,
-    /// Number of the snapshot to continue from.
+    /// Number of the resulting snapshot.
     pub snapshot: u64,
     /// Role whose snapshot the tree had drifted from.
     pub agent: Role,
-    /// Actor whose snapshot this is.
+    /// Actor recorded for the resulting snapshot.
     pub resolved_by: String,
-    /// Id of the exact tree.
+    /// Id of the resulting tree.
     pub tree: String,
     /// Files that were restored.
     pub restored: Vec<String>,
@@ -67,8 +67,8 @@ pub struct ResolveDriftOutput {
 
 impl TaskOperation for ResolveDrift {
     const NAME: &'static str = "task.resolve_drift";
-    const SUMMARY: &'static str = "Settle edits made outside the workflow: keep them, or restore files to \
-        the last snapshot, with a note that says why";
+    const SUMMARY: &'static str = "Resolve changes made outside the workflow: keep them or restore files to \
+        the last snapshot. Requires a note with the reason.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = ResolveDriftParams;

@@ -25,14 +25,15 @@ pub struct RunQaParams {
     pub task_id: TaskId,
     /// Role that runs the checks and holds the task, for example `implementer`.
     pub agent: Role,
-    /// Command to run at the root of the checkout: one string for the shell, or a program and its arguments, for example
-    /// `["cargo", "test"]`. Omit it to run the QA commands of the task.
+    /// Command to run at the root of the checkout: one string for the shell, or a program and its arguments, for
+    /// example `["cargo", "test"]`. Defaults to the QA commands of the task.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Record this as the baseline: the state before the first role's work, which later results are compared with.
+    /// Record this as the baseline: the state before the first role's work. Later results are compared with it.
+    /// Defaults to false.
     #[serde(default)]
     pub baseline: bool,
-    /// Actor who runs the checks.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the logs even if they look like they hold a secret (recorded in the audit).
@@ -42,8 +43,8 @@ pub struct RunQaParams {
 
 impl TaskOperation for RunQa {
     const NAME: &'static str = "task.run_qa";
-    const SUMMARY: &'static str = "Run the task's QA commands, or one given command, and record command, \
-        exit code, duration and log. The exit code decides whether they passed";
+    const SUMMARY: &'static str = "Run the QA commands of the task, or the given command, and record exit \
+        code, duration and log. The exit code decides whether the result is passed.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = RunQaParams;

@@ -14,44 +14,44 @@ use crate::worktree::take;
 #[derive(Debug)]
 pub struct SnapshotWorktree;
 
-/// What [`SnapshotWorktree`] is told.
+/// Parameters of [`SnapshotWorktree`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotWorktreeParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The role whose work it is.
+    /// Role whose work is recorded, for example `implementer`.
     pub agent: Role,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Take it although nothing differs from the base.
+    /// Record a snapshot even if nothing differs from the base commit. Defaults to false.
     #[serde(default)]
     pub allow_clean: bool,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the content even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`SnapshotWorktree`] answers.
+/// Output of [`SnapshotWorktree`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotWorktreeOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The role.
+    /// Role.
     pub agent: Role,
-    /// What was recorded.
+    /// The recorded snapshot.
     pub snapshot: WorktreeSnapshot,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for SnapshotWorktree {
     const NAME: &'static str = "task.snapshot_worktree";
-    const SUMMARY: &'static str =
-        "Record the exact working tree at the end of a role's work, with cumulative and incremental diff";
+    const SUMMARY: &'static str = "Record a snapshot of the exact working tree at the end of a role's work, \
+        with the diffs from the base and from the previous snapshot.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = SnapshotWorktreeParams;

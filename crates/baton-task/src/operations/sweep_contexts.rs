@@ -16,20 +16,20 @@ use crate::task_file;
 #[derive(Debug)]
 pub struct SweepContexts;
 
-/// What [`SweepContexts`] is told.
+/// Parameters of [`SweepContexts`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepContextsParams {
-    /// How long a context must have been left alone, like `7d`; that is also the default.
+    /// Minimum time since the last change, for example `12h` or `7d`. Defaults to `7d`.
     #[serde(default = "default_ttl")]
     pub ttl: String,
-    /// Only say what would be done.
+    /// Only list what would be archived or deleted. Defaults to false.
     #[serde(default)]
     pub dry_run: bool,
-    /// Also take contexts whose task is still in progress.
+    /// Include contexts whose task is still in progress. Defaults to false.
     #[serde(default)]
     pub all: bool,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
 }
@@ -38,27 +38,27 @@ fn default_ttl() -> String {
     "7d".into()
 }
 
-/// What [`SweepContexts`] answers.
+/// Output of [`SweepContexts`].
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SweepContextsOutput {
-    /// The contexts that were archived, or would be.
+    /// Tasks whose context was archived, or would be.
     pub swept: Vec<TaskId>,
-    /// The contexts that stay.
+    /// Tasks whose context is kept.
     pub kept: Vec<TaskId>,
-    /// Completed tasks that were kept long enough and are gone, or would be.
+    /// Completed tasks whose archive was deleted, or would be.
     pub expired: Vec<TaskId>,
-    /// Contexts that cannot be read, and why. They are left alone.
+    /// Errors of contexts that cannot be read. They are left unchanged.
     pub unreadable: Vec<String>,
-    /// Whether this only says what would be done.
+    /// True if nothing was changed.
     pub dry_run: bool,
-    /// Command that shows the remaining tasks.
+    /// Command that lists the remaining tasks.
     pub next: String,
 }
 
 impl TaskOperation for SweepContexts {
     const NAME: &'static str = "task.sweep_contexts";
-    const SUMMARY: &'static str = "Archive contexts left alone for a time whose task is gone or no longer in \
-        progress, and drop old archives";
+    const SUMMARY: &'static str = "Archive inactive contexts whose task is deleted or no longer in progress, \
+        and delete expired archives.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = SweepContextsParams;

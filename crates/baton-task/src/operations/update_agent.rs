@@ -19,60 +19,60 @@ use crate::worktree::{left_unsaved, verify};
 #[derive(Debug)]
 pub struct UpdateAgent;
 
-/// What [`UpdateAgent`] is told.
+/// Parameters of [`UpdateAgent`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateAgentParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The role, like `reviewer`.
+    /// Role, for example `reviewer`.
     pub agent: Role,
-    /// Where it stands now; `in_progress` takes the task.
+    /// New status: `in_progress` acquires the task, `done` finishes the role, `pending` releases the task.
     pub status: RoleStatus,
-    /// The log of its quality checks, from the root of the checkout.
+    /// Path of the QA log, relative to the root of the checkout.
     #[serde(default)]
     pub qa_log: Option<String>,
-    /// The session that works in this role.
+    /// Id of the session that works in this role.
     #[serde(default)]
     pub session_id: Option<ClientSessionId>,
-    /// With `done`: finish without a snapshot of this role's own, for example when it changed nothing. The next role is
-    /// verified against the last snapshot that there is.
+    /// With `done`: finish without a snapshot, for example if the role changed nothing. The next role is verified
+    /// against the last existing snapshot.
     #[serde(default)]
     pub without_snapshot: bool,
-    /// With `done`: let the validator finish without a QA result.
+    /// With `done`: finish the validator without a QA result.
     #[serde(default)]
     pub without_qa: bool,
-    /// Who acts.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Write it although it looks like it holds a credential; that is recorded.
+    /// Store the text even if it looks like it holds a secret (recorded in the audit).
     #[serde(default)]
     pub force_secrets: bool,
 }
 
-/// What [`UpdateAgent`] answers.
+/// Output of [`UpdateAgent`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateAgentOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The role.
+    /// Role.
     pub agent: Role,
-    /// What is known of it now.
+    /// State of the role after the call.
     pub state: RoleState,
-    /// The number of the snapshot that the tree was verified against; `null` when nothing had to be.
+    /// Number of the snapshot that the tree was verified against; null if no verification was needed.
     pub verified_snapshot: Option<u64>,
-    /// Notes that other roles left, when the role takes the task.
+    /// Notes of other roles, when the role acquires the task.
     pub notes: Vec<RoleNote>,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for UpdateAgent {
     const NAME: &'static str = "task.update_agent";
-    const SUMMARY: &'static str = "Take a task (in_progress, which verifies the working tree), finish it \
-        (done) or give it back (pending)";
+    const SUMMARY: &'static str = "Acquire a task for a role (in_progress, verifies the working tree), \
+        finish the role (done) or release the task (pending).";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = UpdateAgentParams;

@@ -15,47 +15,48 @@ use crate::worktree::verify_reading;
 #[derive(Debug)]
 pub struct VerifyWorktree;
 
-/// What [`VerifyWorktree`] is told.
+/// Parameters of [`VerifyWorktree`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyWorktreeParams {
-    /// The task, like `TASK-0824`.
+    /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// The role whose last snapshot must still be what is in the tree.
+    /// Role whose last snapshot the working tree must match.
     pub expected_agent: Role,
-    /// Read every file again instead of trusting size and time stamps. Slower; finds edits that leave them unchanged.
+    /// Read every file instead of trusting sizes and timestamps. Slower; finds changes that preserve both. Defaults
+    /// to false.
     #[serde(default)]
     pub full: bool,
-    /// Actor who asks.
+    /// Actor to record. Defaults to the configured agent, else the user name.
     #[serde(default)]
     pub actor: Option<String>,
 }
 
-/// What [`VerifyWorktree`] answers when the tree is as it was left; anything else is the error `drift_detected`.
+/// Output of [`VerifyWorktree`] if the tree matches; otherwise the call fails with `drift_detected`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyWorktreeOutput {
-    /// The task.
+    /// Task id.
     pub task_id: TaskId,
-    /// The role.
+    /// Role.
     pub expected_agent: Role,
-    /// The number of the snapshot that was verified.
+    /// Number of the verified snapshot.
     pub snapshot: u64,
-    /// The exact tree.
+    /// Id of the tree.
     pub tree: String,
-    /// What differs and is no drift: staging.
+    /// Differences that are not drift, for example staging.
     pub notices: Vec<Difference>,
-    /// How many drifts are open.
+    /// Number of open drifts.
     pub drift_budget: u64,
     /// Command that continues the task.
     pub next: String,
-    /// What a person should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl TaskOperation for VerifyWorktree {
     const NAME: &'static str = "task.verify_worktree";
-    const SUMMARY: &'static str = "Check that the working tree is exactly as a role left it; names every \
-        difference and records the drift";
+    const SUMMARY: &'static str = "Verify that the working tree exactly matches the last snapshot of a role. \
+        Otherwise lists every difference and records a drift.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = VerifyWorktreeParams;

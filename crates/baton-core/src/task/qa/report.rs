@@ -23,16 +23,16 @@ pub enum QaStatus {
     /// No result was recorded yet.
     #[default]
     Pending,
-    /// Every command exited with 0, or the whole log is the output of passing runs.
+    /// Every command exited with 0, or the complete log is the output of passing runs.
     Passed,
-    /// A command exited with another code, or the log reports a failure.
+    /// A command exited with a nonzero code, or the log reports a failure.
     Failed,
-    /// The log does not prove a pass: a part of it is not understood, or no tests ran.
+    /// The log does not prove a pass: part of it cannot be parsed, or no tests ran.
     Unknown,
 }
 
 impl QaStatus {
-    /// Gives the spelling used on every wire.
+    /// Returns the wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -54,17 +54,17 @@ impl std::fmt::Display for QaStatus {
 pub struct QaRun {
     /// Tool, for example `cargo-test` or `pytest`.
     pub tool: String,
-    /// Number of tests that passed.
+    /// Number of passed tests.
     pub passed: u64,
-    /// Number of tests that failed.
+    /// Number of failed tests.
     pub failed: u64,
-    /// Number of tests that were skipped.
+    /// Number of skipped tests.
     pub skipped: u64,
     /// Number of errors.
     pub errors: u64,
     /// Number of warnings.
     pub warnings: u64,
-    /// The first fifty failures.
+    /// The first 50 failures.
     pub failures: Vec<QaFailure>,
     /// True if a test runner ran no tests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -74,9 +74,9 @@ pub struct QaRun {
 /// One failed test or reported problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QaFailure {
-    /// Test or rule.
+    /// Name of the test or rule.
     pub name: String,
-    /// File.
+    /// Path of the file.
     pub file: Option<String>,
     /// Line in the file.
     pub line: Option<u64>,
@@ -138,7 +138,7 @@ pub struct QaReport {
     pub status: QaStatus,
     /// Results of each tool.
     pub runs: Vec<QaRun>,
-    /// Why the status is `unknown`.
+    /// Reason for the status `unknown`.
     pub reason: Option<String>,
 }
 
@@ -183,11 +183,11 @@ pub fn status_by_exit_code(exit_code: i32, runs: &[QaRun]) -> (QaStatus, Option<
 /// Differences between two results of the same checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QaComparison {
-    /// Failures that the earlier result does not have.
+    /// Failures that are not in the earlier result.
     pub new_failures: Vec<String>,
-    /// Failures that only the earlier result has.
+    /// Failures that are only in the earlier result.
     pub fixed: Vec<String>,
-    /// Tools that the earlier result has and the later one does not.
+    /// Tools that are only in the earlier result.
     #[serde(default)]
     pub missing_tools: Vec<String>,
 }
