@@ -44,12 +44,12 @@ fn error_schema() -> Value {
         "properties": {
             "error": {
                 "type": "string", "enum": codes().map(ErrorCode::as_str).collect::<Vec<_>>(),
-                "description": "The name of what went wrong, which stays the same.",
+                "description": "Stable error code.",
             },
-            "message": { "type": "string", "description": "What failed, and on which input." },
-            "hint": { "type": ["string", "null"], "description": "What to do next." },
-            "details": { "description": "More about it, for programs." },
-            "correlation_id": { "type": "string", "description": "Ties the answer to the server's log." },
+            "message": { "type": "string", "description": "Error message: what failed and why." },
+            "hint": { "type": ["string", "null"], "description": "Suggested next step." },
+            "details": { "description": "Machine-readable details." },
+            "correlation_id": { "type": "string", "description": "Correlation id of the request in the server log." },
         },
     })
 }
@@ -98,13 +98,13 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let mut parameters = vec![json!({
         "name": "X-Correlation-ID", "in": "header", "required": false,
-        "description": "Your own id for this request, which its answer and the log then carry.",
+        "description": "Correlation id of your choice. It is returned in the response and written to the log.",
         "schema": { "type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$" },
     })];
     if route.operation.effect() == Effect::Write {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": route.operation.key() == KeyUse::Required,
-            "description": "Your own name for this request: repeated with the same one, it is done once.",
+            "description": "Key of your choice. Requests with the same key are executed at most once.",
             "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
         }));
     }
@@ -149,17 +149,17 @@ fn responses(operation: &dyn AnyOperation) -> Value {
     if operation.effect() == Effect::Write {
         statuses.extend([409, 422]);
         headers["X-Idempotency-Hit"] = json!({
-            "description": "`true` when this is the answer to an earlier request with the same key.",
+            "description": "`true` if this is the stored response to an earlier request with the same key.",
             "schema": { "type": "string", "const": "true" },
         });
         headers["X-Idempotency-Truncated"] = json!({
-            "description": "`true` when that answer was too large to keep: the body then holds ids and status alone.",
+            "description": "`true` if that response was too large to store. The body then contains only ids and status.",
             "schema": { "type": "string", "const": "true" },
         });
     }
     let mut responses = json!({
         "200": {
-            "description": "What the operation answers.",
+            "description": "Successful response.",
             "headers": headers,
             "content": { "application/json": { "schema": operation.output_schema() } },
         },
@@ -193,12 +193,12 @@ fn refusal(status: u16) -> Value {
     match status {
         405 => {
             headers["Allow"] = json!({
-                "description": "The methods that the path has.", "schema": { "type": "string" },
+                "description": "Methods allowed for the path.", "schema": { "type": "string" },
             });
         }
         429 | 503 => {
             headers["Retry-After"] = json!({
-                "description": "The seconds to wait before the next try.",
+                "description": "Seconds to wait before retrying.",
                 "schema": { "type": "integer", "minimum": 1 },
             });
         }
@@ -212,7 +212,7 @@ fn refusal(status: u16) -> Value {
 }
 
 fn correlation_header() -> Value {
-    json!({ "description": "Ties the answer to the server's log.", "schema": { "type": "string" } })
+    json!({ "description": "Correlation id of the request in the server log.", "schema": { "type": "string" } })
 }
 
 fn service_pages() -> [(&'static str, Value); 5] {
@@ -235,20 +235,28 @@ fn service_pages() -> [(&'static str, Value); 5] {
             },
         })
     };
-    let mut ready = open_page("server.ready", "Whether requests can be served.", "application/json");
+    let mut ready =
+        open_page("server.ready", "Readiness: whether the server can process requests.", "application/json");
     ready["get"]["responses"]["503"] = refusal(503);
-    let mut metrics = open_page("server.metrics", "Counters and timings, for Prometheus.", "text/plain");
+    let mut metrics = open_page("server.metrics", "Metrics in the Prometheus text format.", "text/plain");
     if let Some(item) = metrics["get"].as_object_mut() {
         item.remove("security");
         item["responses"]["401"] = refusal(401);
         item["responses"]["429"] = refusal(429);
     }
     [
-        ("/healthz", open_page("server.health", "Whether the server is alive.", "application/json")),
+        (
+            "/healthz",
+            open_page(
+                "server.health",
+                "Liveness: whether the server process is running.",
+                "application/json",
+            ),
+        ),
         ("/readyz", ready),
         ("/metrics", metrics),
-        ("/openapi.json", open_page("server.openapi", "This document.", "application/json")),
-        ("/docs", open_page("server.docs", "The API, for people.", "text/html")),
+        ("/openapi.json", open_page("server.openapi", "OpenAPI document.", "application/json")),
+        ("/docs", open_page("server.docs", "API reference as an HTML page.", "text/html")),
     ]
 }
 

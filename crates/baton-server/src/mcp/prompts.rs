@@ -1,4 +1,4 @@
-//! The table of MCP prompts: a line each.
+//! MCP prompts.
 
 use std::pin::Pin;
 
@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 use crate::mcp::briefing::{handoff, resume};
 use crate::mcp::server::Caller;
 
-/// An instruction for an agent, written from what is stored.
+/// A prompt that is generated from stored data.
 #[derive(Clone, Copy)]
 pub struct PromptBinding {
-    /// Its name.
+    /// Name of the prompt.
     pub name: &'static str,
-    /// What it is for.
+    /// Description of the prompt.
     pub description: &'static str,
-    /// What it may be told, each with its meaning. Nothing is required: an instruction that knows less says less.
+    /// Names and descriptions of the arguments. All are optional.
     pub arguments: &'static [(&'static str, &'static str)],
     pub(super) write: Writer,
 }
@@ -25,25 +25,25 @@ pub struct PromptBinding {
 pub(super) type Writer =
     for<'a> fn(&'a Desk) -> Pin<Box<dyn Future<Output = Result<String, Fault>> + Send + 'a>>;
 
-const REPO: (&str, &str) = ("repo", "The repository, owner/name.");
-const VENTURE: (&str, &str) = ("venture", "The undertaking; the configured one when left out.");
-const AGENT: (&str, &str) = ("agent", "Your name as an agent.");
-const TRACK: (&str, &str) = ("track", "The lane of work, a whole number.");
-const SESSION: (&str, &str) = ("session_id", "Your session, sess_….");
+const REPO: (&str, &str) = ("repo", "Repository as owner/name, for example acme/webshop.");
+const VENTURE: (&str, &str) = ("venture", "Venture. Defaults to the configured venture.");
+const AGENT: (&str, &str) = ("agent", "Your agent name, for example claude-1.");
+const TRACK: (&str, &str) = ("track", "Track number.");
+const SESSION: (&str, &str) = ("session_id", "Id of your session (sess_…).");
 
-/// Gives every prompt.
+/// Returns all prompts.
 pub fn prompts() -> Vec<PromptBinding> {
     let prompt = |name, description, arguments, write| PromptBinding { name, description, arguments, write };
     vec![
         prompt(
             "resume",
-            "Take up the work that the agent before you left.",
+            "Continue the work of the previous agent.",
             &[REPO, VENTURE, AGENT, TRACK],
             |desk| Box::pin(resume(desk)),
         ),
         prompt(
             "handoff",
-            "Hand your work over so that another agent can go on.",
+            "Write a handoff so that another agent can continue your work.",
             &[SESSION, REPO, VENTURE, AGENT],
             |desk| Box::pin(handoff(desk)),
         ),
@@ -61,7 +61,7 @@ impl PromptBinding {
     }
 }
 
-/// Where an instruction is written: what was given for it, and a way to look things up for whoever asked.
+/// Arguments of a prompt request, with access to the operations of the caller.
 pub(super) struct Desk {
     pub(super) app: App,
     pub(super) caller: Caller,
@@ -69,7 +69,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Reads an argument. Clients send what a person left empty as empty text.
+    /// Returns an argument. Clients send empty input as empty text, which counts as absent.
     pub(super) fn given(&self, name: &str) -> Result<Option<&str>, Fault> {
         match self.given.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -78,13 +78,13 @@ impl Desk {
         }
     }
 
-    /// Reads an argument that is a whole number.
+    /// Returns an integer argument.
     pub(super) fn given_number(&self, name: &str) -> Result<Option<i64>, Fault> {
         let parse = |text: &str| text.parse().map_err(|_| Fault::invalid(name, "must be a whole number"));
         self.given(name)?.map(parse).transpose()
     }
 
-    /// The venture that is meant.
+    /// Returns the venture argument or the configured venture.
     pub(super) fn venture(&self) -> Result<Venture, Fault> {
         match self.given("venture")? {
             Some(text) => text.parse().map_err(|error| Fault::invalid("venture", error)),
@@ -92,7 +92,7 @@ impl Desk {
         }
     }
 
-    /// Asks an operation.
+    /// Calls an operation.
     pub(super) async fn ask<O: Operation>(&self, params: Value) -> Result<O::Output, Fault> {
         let Caller { actor, correlation_id } = self.caller.clone();
         let call = Call { actor, face: Face::Mcp, correlation_id, idempotency_key: None, attachment: None };

@@ -24,8 +24,8 @@ use crate::mcp::result::{error_of, resource_error, tool_result};
 use crate::mcp::tools::{IDEMPOTENCY_KEY, REPO, ToolBinding, tools};
 
 const INSTRUCTIONS: &str = "Baton keeps the context of coding agents alive across chats, agents, crashes and \
-    machines. Call session_start when you begin: it tells you what the last agent handed over and who else is at \
-    work. Call session_end with a handoff when you stop.";
+    machines. Call session_start before you start work: it returns the latest handoff and the other active sessions. \
+    Call session_end with a handoff when you stop.";
 
 /// The revisions of the protocol that are spoken, oldest first.
 const VERSIONS: &[ProtocolVersion] =

@@ -101,7 +101,7 @@ impl ToolBinding {
                 IDEMPOTENCY_KEY.into(),
                 json!({
                     "type": ["string", "null"], "minLength": 1, "maxLength": 255,
-                    "description": "Your own name for this request: repeated with the same one, it is done once.",
+                    "description": "Key of your choice. Requests with the same key are executed at most once.",
                 }),
             );
         }
