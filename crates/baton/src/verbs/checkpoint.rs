@@ -214,7 +214,7 @@ pub(crate) fn run(command: &CheckpointCommand, backend: &Backend) -> Result<Answ
                 "venture": args.venture.venture,
             });
             backend.answer::<ListCheckpoints>(&params, None, |output| {
-                lines(output.checkpoints.iter().map(line), "no checkpoints here")
+                lines(output.checkpoints.iter().map(line), "no checkpoints")
             })
         }
         CheckpointCommand::MarkCritical(args) => {
@@ -248,7 +248,7 @@ pub(crate) fn run(command: &CheckpointCommand, backend: &Backend) -> Result<Answ
                 "venture": args.venture.venture,
             });
             backend.answer::<ListWorkflows>(&params, None, |output| {
-                lines(output.workflows.iter().map(workflow_line), "no workflows yet")
+                lines(output.workflows.iter().map(workflow_line), "no workflows")
             })
         }
     }
@@ -334,7 +334,7 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
         }
         if let Some(overflow) = output.view.as_ref().and_then(|view| view.overflow) {
             note(&format!(
-                "the critical values alone have {} bytes, more than the budget of {}",
+                "the critical values have {} bytes and exceed the budget of {} bytes",
                 overflow.critical_bytes, overflow.budget_bytes
             ));
         }
@@ -347,7 +347,7 @@ pub(crate) fn describe_save(output: &SaveCheckpointOutput) -> String {
         SaveStatus::Saved => "saved",
         SaveStatus::SkippedUnchanged => "unchanged since",
     };
-    let kept = if output.degraded { ", beside the database, which could not be written" } else { "" };
+    let kept = if output.degraded { ", spooled because the database could not be written" } else { "" };
     format!(
         "{verb} {} of workflow {}: {} bytes, {} stored{kept}",
         output.checkpoint_id, output.session_id, output.size_bytes, output.stored_bytes

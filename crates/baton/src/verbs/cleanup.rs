@@ -23,8 +23,8 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
         }
     }
     let text = format!(
-        "gave up {} silent sessions, dropped {} calls of the request log, {} expired keys, the raw output of {} \
-         observations and {} unused checkpoints, removed {} files that nothing refers to",
+        "abandoned {} stale sessions; deleted {} request log records, {} expired idempotency keys, the raw output of \
+         {} observations, {} unused checkpoints and {} unreferenced files",
         total.sessions_abandoned,
         total.requests_deleted,
         total.keys_deleted,

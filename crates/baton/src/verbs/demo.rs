@@ -46,19 +46,19 @@ impl Stage {
 
 pub(crate) fn run() -> Result<Answer, Failure> {
     let folder = tempfile::Builder::new().prefix("baton-demo-").tempdir().map_err(|error| {
-        Failure::new(Exit::Failure, "internal", format!("no throwaway folder: {error}"))
+        Failure::new(Exit::Failure, "internal", format!("cannot create a temporary folder: {error}"))
             .hint("set TMPDIR to a folder that can be written")
     })?;
     // The user's configuration is not read, so that the demo is the same everywhere.
     let flags = Flag::given("--data-dir", "data_dir", Some(folder.path())).into_iter().collect();
     let (config, _) = Config::load(&Sources { flags, ..Sources::default() })?;
     let mut stage = Stage { backend: Backend::open(&config)?, told: Vec::new(), played: Vec::new() };
-    stage.tell("A relay on a throwaway store: one agent works and hands over, another takes the work.");
+    stage.tell("Demo on a temporary store: one agent works and leaves a handoff, another agent continues.");
     relay(&mut stage)?;
     observations(&mut stage, &config)?;
     tasks(&mut stage, &folder.path().join("webshop"))?;
     stage.tell(
-        "\nThe store is gone again. To start your own: baton session start --agent NAME --repo OWNER/NAME",
+        "\nThe temporary store was deleted. Start a session: baton session start --agent NAME --repo OWNER/NAME",
     );
     let Stage { backend, told, played } = stage;
     drop(backend);
@@ -75,7 +75,7 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
     stage.play::<Heartbeat>(
         &format!("baton session heartbeat {}", first.session_id),
         &json!({ "session_id": first.session_id }),
-        |output| format!("alive; next heartbeat before {}", output.next_heartbeat_at),
+        |output| format!("recorded a heartbeat; next heartbeat before {}", output.next_heartbeat_at),
     )?;
     stage.play::<ListSessions>(
         "baton session list --repo acme/webshop",
@@ -91,9 +91,9 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
             "status_label": "in-progress",
             "payload": { "work_completed": ["login form"], "blockers": [], "next_actions": ["add logout"] },
         }),
-        |output| format!("ended; left handoff {}", output.handoff_id),
+        |output| format!("ended with handoff {}", output.handoff_id),
     )?;
-    stage.tell("\nThe chat is gone. Another agent starts in the same repository:");
+    stage.tell("\nThe first chat is over. Another agent starts in the same repository:");
     let second = stage.play::<StartSession>(
         "baton session start --agent codex-2 --repo acme/webshop",
         &json!({ "agent": "codex-2", "repo": repo }),
@@ -103,16 +103,18 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
         stage.play::<AckHandoff>(
             &format!("baton handoff ack {} --agent codex-2", handoff.id),
             &json!({ "handoff_id": handoff.id, "agent": "codex-2" }),
-            |output| format!("{} took the work", output.acknowledged_by),
+            |output| format!("acknowledged by {}", output.acknowledged_by),
         )?;
     }
     stage.play::<LoadCheckpoint>(
         "baton checkpoint load --session login --max-tokens 60",
         &json!({ "sessionId": "login", "maxTokens": 60 }),
         |output| {
-            let omitted = output.view.as_ref().map_or(0, |view| view.omissions.len());
+            let omitted = output.view.as_ref().map_or(0, |view| {
+                view.omissions.len() + view.unlisted.map_or(0, |unlisted| unlisted.count)
+            });
             let context = serde_json::to_string_pretty(&output.context).unwrap_or_default();
-            format!("{context}\n({omitted} values condensed or left out; without a budget all is shown)")
+            format!("{context}\n({omitted} values shortened or omitted; without --max-tokens the whole context is loaded)")
         },
     )?;
     Ok(())
@@ -120,9 +122,7 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
 
 /// Reports tool uses through hooks and runs a worker that creates observations.
 fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
-    stage.tell(
-        "\nAn agent whose hooks report to baton need not say anything: what its tools did is captured,",
-    );
+    stage.tell("\nHooks of an agent capture its prompts and tool uses without any action of the agent:");
     let chat = json!({ "session_id": "chat-7", "client": "claude-code", "repo": "acme/webshop" });
     let with = |more: Value| {
         let mut report = chat.clone();
@@ -159,10 +159,10 @@ fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
     ] {
         stage.play::<Hook>(&format!("baton hook {event} < report.json"), &report, |output| {
             let told = output.hook_specific_output.as_ref();
-            told.map_or_else(|| "(nothing to answer)".to_owned(), |told| told.additional_context.clone())
+            told.map_or_else(|| "(no response)".to_owned(), |told| told.additional_context.clone())
         })?;
     }
-    stage.tell("\nand a worker makes observations of it, here without a model:");
+    stage.tell("\nA worker turns the tool uses into observations, here without a model:");
     let drained = worker::drain(config)?;
     stage.told.push("\n$ baton worker run --once".into());
     stage.told.push(format!("  {}", drained.text));
@@ -193,9 +193,7 @@ fn tasks(stage: &mut Stage, checkout: &Path) -> Result<(), Failure> {
         stage.tell(&format!("\n{}: the part about tasks is left out.", fault.message));
         return Ok(());
     }
-    stage.tell(
-        "\nA task goes from role to role in one checkout, and nobody works on what they did not expect:",
-    );
+    stage.tell("\nA task passes from role to role in one checkout, and unexpected changes are detected:");
     for step in task::demo(checkout)? {
         stage.told.push(format!("\n$ {}", step.command));
         stage.told.extend(step.told.lines().map(|line| format!("  {line}")));
@@ -221,7 +219,7 @@ fn save_context(stage: &mut Stage, repo: &str) -> Result<(), Failure> {
     )?;
     context["progress"]["done"] = 2.into();
     stage.play::<SaveCheckpoint>(
-        "baton checkpoint save --session login < context.json     # one number is another now",
+        "baton checkpoint save --session login < context.json     # one number changed",
         &json!({ "sessionId": "login", "repo": repo, "context": context }),
         describe_save,
     )?;

@@ -103,7 +103,7 @@ fn folder(path: &Path) -> Vec<Finding> {
             )];
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return vec![Finding::ok(CHECK, format!("{} will be made at the first use", path.display()))];
+            return vec![Finding::ok(CHECK, format!("{} will be created on first use", path.display()))];
         }
         Err(error) => {
             let fix = "make it readable for you, or point BATON_DATA_DIR at a folder that is";
@@ -122,7 +122,7 @@ fn folder(path: &Path) -> Vec<Finding> {
     }
     findings.extend(loose_files(path));
     if findings.is_empty() {
-        findings.push(Finding::ok(CHECK, format!("{}, yours alone", path.display())));
+        findings.push(Finding::ok(CHECK, format!("{}, accessible only to you", path.display())));
     }
     findings
 }
@@ -152,7 +152,7 @@ fn loose(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Finding> {
         ));
     }
     (mode & !wanted != 0).then(|| {
-        let message = format!("{} has mode {mode:04o}; others can get at it", path.display());
+        let message = format!("{} has mode {mode:04o}; other users can access it", path.display());
         Finding::bad(CHECK, Level::Warning, message, format!("chmod {wanted:o} {}", path.display()))
     })
 }
@@ -188,13 +188,12 @@ fn database(config: &Config, inspection: Inspection) -> Finding {
     if let StoreConfig::Sqlite { path, .. } = &place
         && !path.exists()
     {
-        return Finding::ok(CHECK, "none yet; it is made at the first use");
+        return Finding::ok(CHECK, "none yet; created on first use");
     }
     let health = Store::inspect(&place, inspection).map_err(|error| store_failure(&error));
     match health {
         Ok(health) if health.problems.is_empty() => {
-            let age =
-                if health.schema_version < LATEST_VERSION { ", to be migrated at the next use" } else { "" };
+            let age = if health.schema_version < LATEST_VERSION { ", migrated on next use" } else { "" };
             let Health { engine, engine_version, schema_version, .. } = health;
             Finding::ok(CHECK, format!("{engine} {engine_version}, schema version {schema_version}{age}"))
         }
@@ -224,7 +223,7 @@ fn content(config: &Config) -> Vec<Finding> {
         }
         _ if Store::inspect(&place, Inspection::Quick)
             .is_ok_and(|health| health.schema_version == LATEST_VERSION) => {}
-        _ => return vec![Finding::ok(CHECK, "not checked: see the database")],
+        _ => return vec![Finding::ok(CHECK, "not checked; see the database finding")],
     }
     let checked = open_app(config, Threads::Caller).and_then(|app| check_store(&app).map_err(Failure::from));
     let checked = match checked {
@@ -253,7 +252,7 @@ fn content(config: &Config) -> Vec<Finding> {
         );
         Finding::bad(CHECK, Level::Warning, message, "put the key in place, then run baton doctor --deep again")
     }));
-    let sound = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are sound");
+    let sound = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are intact");
     findings.push(Finding::ok(CHECK, sound));
     findings
 }
@@ -271,19 +270,19 @@ fn worker(config: &Config) -> Finding {
                 return Finding::bad(
                     CHECK,
                     Level::Warning,
-                    format!("none can be started: {}", failure.message),
+                    format!("cannot start a worker: {}", failure.message),
                     fix,
                 );
             }
             let path = DataDir::at(data_dir).worker_pid();
             if path.exists() {
                 // The next worker removes the stale file.
-                return Finding::ok(CHECK, "not running; the last one ended without saying so");
+                return Finding::ok(CHECK, "not running; the last worker did not exit cleanly");
             }
             if config.worker_autostart && config.server.is_none() {
                 return Finding::ok(CHECK, "not running; the next hook starts it");
             }
-            Finding::ok(CHECK, "not running; baton worker start makes observations of what hooks captured")
+            Finding::ok(CHECK, "not running; run baton worker start to process the capture queue")
         }
     }
 }
@@ -295,7 +294,7 @@ fn observations(config: &Config) -> Finding {
     if let StoreConfig::Sqlite { path, .. } = &place
         && !path.exists()
     {
-        return Finding::ok(CHECK, "nothing was captured yet");
+        return Finding::ok(CHECK, "no tool uses captured yet");
     }
     // The check must not migrate the database.
     let is_current =
@@ -308,13 +307,13 @@ fn observations(config: &Config) -> Finding {
         None
     };
     let Some((stats, _)) = stats else {
-        return Finding::ok(CHECK, "not looked at: see the database");
+        return Finding::ok(CHECK, "not checked; see the database finding");
     };
     let mut told = Vec::new();
     let mut next = Vec::new();
     if stats.error > 0 {
         told.push(format!("{} captured tool uses were given up", stats.error));
-        next.push("baton queue list --errors says why, baton queue retry tries them again".to_owned());
+        next.push("run baton queue list --errors to see why, and baton queue retry to retry them".to_owned());
     }
     let health = match Seat::occupancy(&config.data_dir) {
         Occupancy::Taken(_) => health(&DataDir::at(&config.data_dir).worker_socket()).unwrap_or_default(),
@@ -328,11 +327,11 @@ fn observations(config: &Config) -> Finding {
         );
     }
     if health["budget_used_up"] == true {
-        told.push("the tokens of today are used up; observations are made offline".to_owned());
+        told.push("the daily token budget is used up; observations are created offline".to_owned());
         next.push("wait until tomorrow (UTC), or raise worker.daily_token_budget".to_owned());
     }
     if told.is_empty() {
-        return Finding::ok(CHECK, format!("{} wait, none was given up", stats.raw + stats.processing));
+        return Finding::ok(CHECK, format!("{} pending, none failed", stats.raw + stats.processing));
     }
     Finding::bad(CHECK, Level::Warning, told.join("; "), next.join("; "))
 }
@@ -352,32 +351,29 @@ fn hooks(config: &Config) -> Finding {
     if let Some(failure) = CaptureFailures::of(&config.data_dir).read() {
         told.push(failure.describe());
         next.push(
-            "free some space, or make the data folder writable; the next session start tells the agent and clears this"
+            "free some space, or make the data folder writable; the next session start reports this to the agent and clears it"
                 .to_owned(),
         );
     }
     for (other, count) in spill.for_other_targets(&target) {
-        told.push(format!("{count} of them are for {other}, which is not the configured store"));
+        told.push(format!("{count} spooled reports are for {other}, which is not the configured store"));
         next.push(format!("configure {other} again to store them, or remove them"));
     }
     if waiting > 0 {
-        told.push(format!("{waiting} reports of hooks could not be stored and wait as files"));
+        told.push(format!("{waiting} reports of hooks are spooled"));
         next.push(
-            "mend the database or the configuration, or start the server that they are for; the next hook, or baton \
-             worker, stores them"
+            "repair the database or the configuration, or start the server that they are for; the next hook or the \
+             worker stores them"
                 .to_owned(),
         );
     }
     if refused > 0 {
-        told.push(format!("{refused} reports of hooks could not be stored and never can be"));
-        next.push(format!(
-            "look at {}/*.refused, and remove them when that is settled",
-            spill.folder().display()
-        ));
+        told.push(format!("{refused} reports of hooks were rejected and cannot be stored"));
+        next.push(format!("inspect {}/*.refused, then remove them", spill.folder().display()));
     }
     if let Some(Trouble { at, event, message }) = trouble {
-        told.push(format!("the last trouble was at {at} in {event}: {message}"));
-        next.push(format!("read {}, and remove it when that is settled", journal.path().display()));
+        told.push(format!("the last error was at {at} in {event}: {message}"));
+        next.push(format!("read {}, then remove it", journal.path().display()));
     }
     if told.is_empty() {
         return Finding::ok(CHECK, "no trouble");
@@ -401,7 +397,7 @@ fn keys(config: &Config) -> Finding {
             "make the key file readable for you alone",
         ),
         Err(error) if error.is_missing() && !is_anything_sealed(config) => {
-            Finding::ok(CHECK, "on; the first key is made with the first context")
+            Finding::ok(CHECK, "on; the first key is created with the first checkpoint")
         }
         Err(error) => {
             let level = if keys.mode() == Mode::Required { Level::Error } else { Level::Warning };
@@ -434,12 +430,12 @@ fn waiting(config: &Config) -> Finding {
         );
     }
     if spill.is_empty() {
-        return Finding::ok(CHECK, "none waits outside the database");
+        return Finding::ok(CHECK, "none spooled");
     }
     Finding::bad(
         CHECK,
         Level::Warning,
-        "some wait in spill/ to be taken into the database",
-        "mend the database; the next checkpoint verb, or baton mcp, takes them in",
+        "some wait in spill/ to be replayed into the database",
+        "repair the database; the next checkpoint command or baton mcp replays them",
     )
 }

@@ -110,7 +110,7 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
     match command {
         HandoffCommand::Latest(args) => {
             backend.answer::<LatestHandoff>(&args.params(config), None, |output| {
-                output.handoff.as_ref().map_or_else(|| "nothing was handed over yet".into(), describe)
+                output.handoff.as_ref().map_or_else(|| "no handoffs".into(), describe)
             })
         }
         HandoffCommand::List(args) => list(args, config, backend),
@@ -121,7 +121,7 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
         HandoffCommand::Create(args) => {
             let params = json!({ "session_id": args.session_id, "handoff": args.handoff.document()? });
             backend.answer::<CreateHandoff>(&params, args.key.get(), |output| {
-                format!("left {}", output.handoff_id)
+                format!("created {}", output.handoff_id)
             })
         }
         HandoffCommand::Ack(args) => ack(args, config, backend),
@@ -134,7 +134,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
     params["cursor"] = args.cursor.clone().into();
     backend.answer::<ListHandoffs>(&params, None, |output| {
         if output.handoffs.is_empty() {
-            return "nothing was handed over yet".into();
+            return "no handoffs".into();
         }
         let mut lines: Vec<String> = output.handoffs.iter().map(line).collect();
         if let Some(cursor) = &output.pagination.next_cursor {
@@ -147,12 +147,12 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
 fn ack(args: &AckArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     let configured = config.agent.as_ref().map(|agent| agent.as_str());
     let agent = args.agent.as_deref().or(configured).ok_or_else(|| {
-        Failure::new(Exit::Usage, "usage", "who took the work? no agent was given")
+        Failure::new(Exit::Usage, "usage", "cannot acknowledge the handoff: no agent given")
             .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
     })?;
     let params = json!({ "handoff_id": args.handoff_id, "agent": agent });
     backend.answer::<AckHandoff>(&params, args.key.get(), |output| {
-        format!("{} took {}", output.acknowledged_by, output.handoff_id)
+        format!("{} acknowledged {}", output.acknowledged_by, output.handoff_id)
     })
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn describe(handoff: &HandoffView) -> String {
         }
     }
     if let Some(agent) = &handoff.acknowledged_by {
-        lines.push(format!("taken by {agent}"));
+        lines.push(format!("acknowledged by {agent}"));
     }
     lines.join("\n")
 }

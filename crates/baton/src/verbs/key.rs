@@ -54,7 +54,9 @@ fn status(config: &Config) -> Result<Answer, Failure> {
     told.extend(ids.first().map(|id| format!("current key: {id}")));
     told.extend(ids.iter().skip(1).map(|id| format!("older key: {id}")));
     told.extend(used.iter().map(|(id, count)| format!("{count} checkpoints are encrypted with {id}")));
-    told.extend(missing.iter().map(|id| format!("MISSING: key {id}, without which they cannot be loaded")));
+    told.extend(
+        missing.iter().map(|id| format!("MISSING: key {id}; checkpoints encrypted with it cannot be loaded")),
+    );
     told.extend(problem.iter().map(|problem| format!("note: {problem}")));
     let used: Vec<_> = used.iter().map(|(id, count)| json!({ "key_id": id, "checkpoints": count })).collect();
     let data = json!({
@@ -84,7 +86,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let mut dropped = 0;
     if args.drop_old {
         // Running processes cache their keys for a short time. Checkpoints saved with an old key meanwhile are re-encrypted.
-        note("waiting for other processes to take up the new key");
+        note("waiting until other processes use the new key");
         std::thread::sleep(KEYS_USED_FOR + Duration::from_secs(1));
         resealed += reseal_all(config)?.0;
         let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
@@ -93,11 +95,11 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     }
     let current = ring.current_id().to_string();
     let text = format!(
-        "the current key is {current}; encrypted {resealed} checkpoints with it, forgot {dropped} older keys{}",
+        "the current key is {current}; encrypted {resealed} checkpoints with it, deleted {dropped} old keys{}",
         if damaged.is_empty() {
             String::new()
         } else {
-            format!("; {} are damaged and stay as they are", damaged.len())
+            format!("; {} are damaged and were not re-encrypted", damaged.len())
         }
     );
     let data =
@@ -118,9 +120,9 @@ fn take_in(config: &Config) -> Result<(), Failure> {
         return Err(Failure::new(
             Exit::Conflict,
             "checkpoints_waiting",
-            "checkpoints wait in spill/ that could not be taken into the database",
+            "cannot rotate the keys: spooled checkpoints in spill/ could not be replayed",
         )
-        .hint("mend the database (baton doctor), or move files away that cannot be read; then rotate"));
+        .hint("run baton doctor and repair the database, or move unreadable files away; then rotate again"));
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Ans
             backend.answer::<ListObservations>(&params, None, |found| {
                 let mut lines: Vec<String> = found.observations.iter().map(line).collect();
                 if lines.is_empty() {
-                    lines.push("no observations; baton queue stats shows what waits".into());
+                    lines.push("no observations; baton queue stats shows pending items".into());
                 }
                 if let Some(cursor) = &found.pagination.next_cursor {
                     lines.push(format!("more: --cursor {cursor}"));
@@ -121,10 +121,7 @@ pub(crate) fn summarize(args: &SummarizeArgs, backend: &Backend) -> Result<Answe
         lines.extend(made.key_files.iter().map(|file| format!("file      {file}")));
         lines.extend(made.key_decisions.iter().map(|decision| format!("decision  {decision}")));
         if made.waiting > 0 {
-            lines.push(format!(
-                "waiting   {} tool uses; baton worker takes them into the summary",
-                made.waiting
-            ));
+            lines.push(format!("pending   {} tool uses; the worker adds them to the summary", made.waiting));
         }
         visible(&lines.join("\n")).into_owned()
     })

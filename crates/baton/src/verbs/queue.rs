@@ -85,7 +85,7 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             backend.answer::<ListQueue>(&params, None, |found| {
                 let mut lines: Vec<String> = found.items.iter().map(describe).collect();
                 if lines.is_empty() {
-                    lines.push(format!("nothing is {}", status.as_str()));
+                    lines.push(format!("no items with status {}", status.as_str()));
                 }
                 if let Some(before) = found.next_before {
                     lines.push(format!("more: --before {before}"));
@@ -94,14 +94,14 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
             })
         }
         QueueCommand::Retry(args) => backend.answer::<RetryQueue>(&json!({ "id": args.id }), None, |done| {
-            format!("{} wait again", done.retried)
+            format!("{} items will be retried", done.retried)
         }),
         QueueCommand::Purge(args) => {
             let status = if args.errors { Status::Error } else { Status::Done };
             let params = json!({ "status": status.as_str(), "older_than_hours": args.older_than });
             backend.answer::<PurgeQueue>(&params, None, |done| {
-                let more = if done.more { "; there are more, run it again" } else { "" };
-                format!("dropped {}{more}", done.purged)
+                let more = if done.more { "; more remain, run the command again" } else { "" };
+                format!("deleted {} items{more}", done.purged)
             })
         }
     }
@@ -111,7 +111,7 @@ fn describe(item: &QueueItemView) -> String {
     let error = item.last_error.as_ref().map(|error| format!("\n    {error}")).unwrap_or_default();
     let files = item.files_touched.join(" ");
     let line = format!(
-        "{}  {}  {}  {} bytes, tried {}  {files}{error}",
+        "{}  {}  {}  {} bytes, {} attempts  {files}{error}",
         item.id, item.created_at, item.tool_name, item.raw_bytes, item.attempts
     );
     visible(&line).into_owned()

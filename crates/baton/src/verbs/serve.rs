@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         None => {
             let (key, new) = folder.relay_key_or_new()?;
             if new {
-                note(&format!("made a relay key in {}", folder.relay_key().display()));
+                note(&format!("created a relay key in {}", folder.relay_key().display()));
             }
             key
         }
@@ -94,8 +94,8 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         let address = server.address();
         if !address.ip().is_loopback() {
             warn(
-                "listening beyond this machine without TLS: put a TLS proxy in front, keys travel in the clear; \
-                 name the hosts under which it may be called in server.allowed_hosts (BATON_ALLOWED_HOSTS)",
+                "the server accepts connections from other machines without TLS, so keys are sent unencrypted: use a TLS \
+                 proxy, and set the host names of the server in server.allowed_hosts (BATON_ALLOWED_HOSTS)",
             );
         }
         note(&format!("baton listens on http://{address}"));

@@ -237,7 +237,10 @@ pub(crate) fn run(command: SessionCommand, config: &Config, backend: &Backend) -
         SessionCommand::Start(args) => start(&args, config, backend),
         SessionCommand::Heartbeat(args) => {
             backend.answer::<Heartbeat>(&json!({ "session_id": args.session_id }), args.key.get(), |output| {
-                format!("{} is alive; next heartbeat before {}", output.session_id, output.next_heartbeat_at)
+                format!(
+                    "recorded a heartbeat of {}; next heartbeat before {}",
+                    output.session_id, output.next_heartbeat_at
+                )
             })
         }
         SessionCommand::Update(args) => update(&args, backend),
@@ -255,7 +258,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
                 Failure::new(
                     Exit::Usage,
                     "usage",
-                    "which repository? none was given, and this folder is in none",
+                    "cannot start a session: no repository given, and the working folder is not in a checkout",
                 )
                 .hint("add --repo OWNER/NAME, or go to a checkout")
             })?
@@ -263,7 +266,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
     };
     let agent =
         args.agent.as_deref().or(config.agent.as_ref().map(|agent| agent.as_str())).ok_or_else(|| {
-            Failure::new(Exit::Usage, "usage", "who works? no agent was given")
+            Failure::new(Exit::Usage, "usage", "cannot start a session: no agent given")
                 .hint("add --agent NAME, or set session.agent in the configuration (BATON_AGENT)")
         })?;
     let params = json!({
@@ -296,7 +299,7 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
     };
     let mut lines = vec![format!("{verb} {}", output.session_id)];
     match &output.last_handoff {
-        None => lines.push("nothing was handed over here yet".into()),
+        None => lines.push("no handoff yet".into()),
         Some(handoff) => {
             let label =
                 handoff.status_label.as_deref().map(|label| format!(" [{label}]")).unwrap_or_default();
@@ -309,7 +312,10 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
     lines.extend(output.open_blockers.iter().map(|blocker| format!("  blocked by: {blocker}")));
     for other in &output.active_sessions {
         let place = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
-        lines.push(format!("also at work: {}{place}, last seen {}", other.agent, other.last_heartbeat_at));
+        lines.push(format!(
+            "other active session: {}{place}, last heartbeat {}",
+            other.agent, other.last_heartbeat_at
+        ));
     }
     lines.push(format!("next heartbeat before {}", output.next_heartbeat_at));
     lines.join("\n")
@@ -333,13 +339,13 @@ fn show(args: &ShowArgs, backend: &Backend) -> Result<Answer, Failure> {
         let session = &output.session;
         let mut lines = vec![describe_session(session), format!("status {}", session.status.as_str())];
         if let (Some(at), Some(reason)) = (session.ended_at, session.end_reason) {
-            lines.push(format!("over since {at} ({})", reason.as_str()));
+            lines.push(format!("ended at {at} ({})", reason.as_str()));
         }
         if let Some(handoff) = &output.handoff {
-            lines.push(format!("left {}: {}", handoff.id, handoff.summary));
+            lines.push(format!("handoff {}: {}", handoff.id, handoff.summary));
         }
         if let Some(summary) = &output.summary {
-            lines.push(format!("came to: {}", summary.summary));
+            lines.push(format!("summary: {}", summary.summary));
         }
         lines.join("\n")
     })
@@ -354,8 +360,8 @@ fn end(args: &EndArgs, backend: &Backend) -> Result<Answer, Failure> {
         "payload": args.handoff.payload()?,
     });
     backend.answer::<EndSession>(&params, args.key.get(), |output| {
-        let late = if output.late { " (late: the session had been given up)" } else { "" };
-        format!("ended {}, left handoff {}{late}", output.session_id, output.handoff_id)
+        let late = if output.late { " (late: the session was already abandoned)" } else { "" };
+        format!("ended {} with handoff {}{late}", output.session_id, output.handoff_id)
     })
 }
 
@@ -372,7 +378,7 @@ fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, F
     });
     backend.answer::<ListSessions>(&params, None, |output| {
         if output.sessions.is_empty() {
-            return "nobody is at work".into();
+            return "no active sessions".into();
         }
         let mut lines: Vec<String> = output.sessions.iter().map(describe_session).collect();
         if let Some(cursor) = &output.pagination.next_cursor {
@@ -386,7 +392,7 @@ fn describe_session(session: &SessionView) -> String {
     let track = session.track.map(|track| format!(" track {track}")).unwrap_or_default();
     let branch = session.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     format!(
-        "{}  {}  {} (venture {}){track}{branch}  last seen {}",
+        "{}  {}  {} (venture {}){track}{branch}  last heartbeat {}",
         session.id, session.agent, session.repo, session.venture, session.last_heartbeat_at
     )
 }

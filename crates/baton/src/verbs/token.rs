@@ -57,13 +57,13 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
                 "expires_in_days": args.expires_in_days,
             });
             backend.answer::<CreateToken>(&params, None, |output| {
-                note(&format!("keep it safe, it is not shown again: {}", describe(&output.info)));
+                note(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
                 output.token.clone()
             })
         }
         TokenCommand::List => backend.answer::<ListTokens>(&json!({}), None, |output| {
             if output.tokens.is_empty() {
-                return "there are no tokens; make one with baton token create --name NAME".into();
+                return "no tokens; create one with baton token create --name NAME".into();
             }
             output.tokens.iter().map(describe).collect::<Vec<_>>().join("\n")
         }),
@@ -76,11 +76,10 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
 }
 
 fn describe(token: &TokenView) -> String {
-    let reach =
-        token.ventures.as_ref().map_or_else(|| "every venture".into(), |ventures| ventures.join(", "));
+    let reach = token.ventures.as_ref().map_or_else(|| "all ventures".into(), |ventures| ventures.join(", "));
     let state = match (token.revoked_at, token.expires_at) {
         (Some(at), _) => format!(", revoked at {at}"),
-        (None, Some(at)) => format!(", until {at}"),
+        (None, Some(at)) => format!(", expires at {at}"),
         (None, None) => String::new(),
     };
     format!("{}  {}  {} in {reach}{state}", token.id, token.name, token.access.as_str())

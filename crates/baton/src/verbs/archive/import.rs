@@ -81,7 +81,7 @@ pub(crate) fn import(command: &ImportCommand, config: &Config) -> Result<Answer,
 fn describe(report: &ImportReport) -> String {
     let ImportReport { added, unchanged, conflicting, .. } = report;
     format!(
-        "imported {added} records; {unchanged} were there already, {conflicting} conflicting were left out{}",
+        "imported {added} records; {unchanged} were already present, {conflicting} conflicting records were skipped{}",
         conflicts(report)
     )
 }

@@ -42,7 +42,7 @@ pub(crate) struct Step {
 /// Runs the steps in a temporary folder.
 pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
     make(folder).map_err(|error| {
-        Failure::new(Exit::Failure, "internal", format!("no throwaway checkout: {error}"))
+        Failure::new(Exit::Failure, "internal", format!("cannot create a temporary checkout: {error}"))
             .hint("set TMPDIR to a folder that can be written")
     })?;
     let place = place(folder, "demo");
@@ -73,7 +73,7 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
     edit("pub fn login() {}\n\npub fn logout() { todo!() }\n");
     steps.push(refused::<UpdateAgent>(
         &place,
-        "update-agent TASK-0007 --agent reviewer --status in_progress     # somebody edited a file meanwhile",
+        "update-agent TASK-0007 --agent reviewer --status in_progress     # a file was edited meanwhile",
         role("reviewer", "in_progress"),
     )?);
     steps.push(done::<ResolveDrift>(

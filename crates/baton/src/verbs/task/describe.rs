@@ -152,16 +152,16 @@ pub(super) fn evidence(output: &AttachEvidenceOutput) -> String {
 }
 
 pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
-    let repaired: String = output.repaired.iter().map(|file| format!("\nwritten anew: {file}")).collect();
+    let repaired: String = output.repaired.iter().map(|file| format!("\nrewritten: {file}")).collect();
     if !output.changed {
         let told = format!(
-            "nothing differs from what {} froze (revision {}){repaired}",
+            "the context of {} is up to date (revision {}){repaired}",
             output.task_id, output.immutable_revision
         );
         return then(told, &output.next);
     }
     let sources = if output.changed_sources.is_empty() {
-        "where HEAD is, or the files that the scope stands for".to_owned()
+        "HEAD, or the files that match the scope".to_owned()
     } else {
         output.changed_sources.join(", ")
     };
@@ -179,7 +179,7 @@ pub(super) fn swept(output: &SweepContextsOutput) -> String {
         if output.dry_run { ("would archive", "would drop") } else { ("archived", "dropped") };
     let mut lines: Vec<String> = output.swept.iter().map(|id| format!("{archived} {id}")).collect();
     lines.extend(output.expired.iter().map(|id| format!("{dropped} {id}, archived more than 30 days ago")));
-    lines.extend(output.unreadable.iter().map(|problem| format!("left alone: {problem}")));
+    lines.extend(output.unreadable.iter().map(|problem| format!("skipped: {problem}")));
     let told = if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") };
     then(told, &output.next)
 }

@@ -107,7 +107,7 @@ fn is_gone(task: &TaskRecord) -> bool {
 
 fn describe(output: &ListTasksOutput) -> String {
     if output.tasks.is_empty() {
-        return "no task is known\nnext: baton task init-context TASK, in a checkout".into();
+        return "no tasks in the store\nnext: baton task init-context TASK, in a checkout".into();
     }
     let line = |task: &TaskRecord| {
         let holder = task.holder.as_ref().map(|role| format!(" by {role}")).unwrap_or_default();

@@ -63,11 +63,11 @@ pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
         {
             let why = last_words(&log, begun_at);
             return Err(failed(format!("the worker ended at once ({status}): {why}"))
-                .hint(format!("{} has more", log.display())));
+                .hint(format!("see {}", log.display())));
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    Err(failed("the worker does not answer").hint(format!("{} may say why", log.display())))
+    Err(failed("the worker does not answer").hint(format!("see {}", log.display())))
 }
 
 /// A worker process that was just started.
@@ -99,7 +99,7 @@ pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Starte
         .stdout(output)
         .stderr(errors)
         .spawn()
-        .map_err(|error| failed(format!("the worker could not be started: {error}")))?;
+        .map_err(|error| failed(format!("cannot start the worker: {error}")))?;
     Ok(Started { child, log, begun_at })
 }
 
@@ -109,7 +109,7 @@ fn last_words(log: &Path, from: u64) -> String {
     let text = String::from_utf8_lossy(text.get(usize::try_from(from).unwrap_or(0)..).unwrap_or_default());
     let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
     let error = lines().find_map(|line| line.strip_prefix("error: "));
-    error.or_else(|| lines().next()).unwrap_or("it said nothing").to_owned()
+    error.or_else(|| lines().next()).unwrap_or("no message").to_owned()
 }
 
 /// Waits until the worker of the data folder answers and returns its state; `None` if no worker is running.
@@ -129,7 +129,7 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
             return Ok(Some(Answer::new(data, format!("{text} (PID: {shown})"))));
         }
         if Instant::now() > deadline {
-            return Err(failed("there is a worker, but it does not answer")
+            return Err(failed("a worker is running and does not answer")
                 .hint("stop it with baton worker stop, then start it again"));
         }
         std::thread::sleep(LOOK_EVERY);
@@ -154,12 +154,12 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
                     // ESRCH: the worker exited between the check and the signal.
                     Ok(()) | Err(Errno::SRCH) => told = Some(number),
                     Err(error) => {
-                        return Err(failed(format!("process {number} could not be told: {error}")));
+                        return Err(failed(format!("cannot signal process {number}: {error}")));
                     }
                 }
             }
             Occupancy::Taken(None) => {
-                return Err(failed("the worker runs where its process cannot be seen from here")
+                return Err(failed("the worker runs in another container")
                     .hint("stop it in the container that it was started in"));
             }
             Occupancy::Taken(Some(_)) => {}
@@ -167,7 +167,7 @@ pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
         if Instant::now() > deadline {
             let failure = failed("the worker does not stop");
             return Err(match told {
-                Some(pid) => failure.hint(format!("end it with kill -9 {pid}; nothing is lost by that")),
+                Some(pid) => failure.hint(format!("run kill -9 {pid}; no data is lost")),
                 None => failure,
             });
         }
@@ -194,7 +194,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
                 health["compressor"].as_str().unwrap_or_default(),
             );
             if health["budget_used_up"] == true {
-                text += " (its tokens of today are used up: offline until tomorrow, UTC)";
+                text += " (daily token budget used up: offline until tomorrow, UTC)";
             }
             let trouble = &health["model_trouble"];
             if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
@@ -211,7 +211,7 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     take_in_reports(&app, config);
     let drained = worker_on(&app, config).run_once()?;
     let mut text = format!(
-        "{} observations, {} summaries, {} waiting again, {} given up",
+        "{} observations, {} summaries, {} to retry, {} failed",
         drained.done,
         drained.summaries,
         drained.returned + drained.summaries_returned,
@@ -250,8 +250,8 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         if detached {
             return Ok(Answer::silent());
         }
-        return Err(failed("another worker of this data folder runs already")
-            .hint("baton worker status tells which; baton worker stop ends it"));
+        return Err(failed("another worker is already running for this data folder")
+            .hint("run baton worker status to see it, or baton worker stop to stop it"));
     };
     raise_open_file_limit();
     let app = open_app(config, Threads::Background)?;

@@ -112,7 +112,7 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
 fn remove_socket(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => remove(path),
-        Ok(_) => Err(io::Error::other("something that is no socket is in its place")),
+        Ok(_) => Err(io::Error::other("the socket path exists and is not a socket")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
