@@ -49,7 +49,7 @@ pub struct WorkerHealthOutput {
     pub daily_token_budget: Option<u64>,
     /// True if the daily budget is used up. Observations are then created offline until the next day (UTC).
     pub budget_used_up: bool,
-    /// Reason why the model is unavailable, or null.
+    /// Model problem last reported by the worker of this process, or null.
     pub model_trouble: Option<ModelTrouble>,
 }
 

@@ -15,7 +15,7 @@ use crate::place::TaskPlace;
 #[derive(Debug)]
 pub struct AttachEvidence;
 
-/// Parameters of [`AttachEvidence`].
+/// Parameters of `task.attach_evidence`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttachEvidenceParams {
@@ -37,7 +37,7 @@ pub struct AttachEvidenceParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`AttachEvidence`].
+/// Output of `task.attach_evidence`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttachEvidenceOutput {
     /// Task id.

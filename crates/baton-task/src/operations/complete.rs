@@ -15,7 +15,7 @@ use crate::worktree::verify;
 #[derive(Debug)]
 pub struct CompleteTask;
 
-/// Parameters of [`CompleteTask`].
+/// Parameters of `task.complete`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteTaskParams {
@@ -30,7 +30,7 @@ pub struct CompleteTaskParams {
     pub actor: Option<String>,
 }
 
-/// Output of [`CompleteTask`].
+/// Output of `task.complete`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CompleteTaskOutput {
     /// Task id.

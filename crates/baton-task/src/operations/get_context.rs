@@ -23,7 +23,7 @@ use crate::worktree::commit_name;
 #[derive(Debug)]
 pub struct GetContext;
 
-/// Parameters of [`GetContext`].
+/// Parameters of `task.get_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetContextParams {
@@ -34,7 +34,7 @@ pub struct GetContextParams {
     pub role: Option<Role>,
 }
 
-/// Output of [`GetContext`].
+/// Output of `task.get_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GetContextOutput {
     /// Task id.

@@ -27,7 +27,7 @@ pub enum DiffType {
     Drift,
 }
 
-/// Parameters of [`GetDiff`].
+/// Parameters of `task.get_diff`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetDiffParams {
@@ -45,7 +45,7 @@ pub struct GetDiffParams {
     pub content: bool,
 }
 
-/// Output of [`GetDiff`].
+/// Output of `task.get_diff`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GetDiffOutput {
     /// Task id.

@@ -22,7 +22,7 @@ use crate::starting_state::starting_state;
 #[derive(Debug)]
 pub struct InitContext;
 
-/// Parameters of [`InitContext`].
+/// Parameters of `task.init_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitContextParams {
@@ -42,7 +42,7 @@ pub struct InitContextParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`InitContext`].
+/// Output of `task.init_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct InitContextOutput {
     /// Task id.

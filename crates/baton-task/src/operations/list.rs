@@ -16,7 +16,7 @@ use crate::shelf::{archived, live};
 #[derive(Debug)]
 pub struct ListTasks;
 
-/// Parameters of [`ListTasks`].
+/// Parameters of `task.list`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListTasksParams {
@@ -25,7 +25,7 @@ pub struct ListTasksParams {
     pub archived: bool,
 }
 
-/// Output of [`ListTasks`].
+/// Output of `task.list`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListTasksOutput {
     /// Tasks, sorted by id; completed tasks last, oldest first.

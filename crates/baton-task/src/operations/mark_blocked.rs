@@ -17,7 +17,7 @@ pub(crate) const MAX_TEXT: usize = 4_096;
 #[derive(Debug)]
 pub struct MarkBlocked;
 
-/// Parameters of [`MarkBlocked`].
+/// Parameters of `task.mark_blocked`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarkBlockedParams {
@@ -35,7 +35,7 @@ pub struct MarkBlockedParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`MarkBlocked`].
+/// Output of `task.mark_blocked`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MarkBlockedOutput {
     /// Task id.

@@ -15,7 +15,7 @@ use crate::place::TaskPlace;
 #[derive(Debug)]
 pub struct WriteNote;
 
-/// Parameters of [`WriteNote`].
+/// Parameters of `task.note`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteNoteParams {
@@ -37,7 +37,7 @@ pub struct WriteNoteParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`WriteNote`].
+/// Output of `task.note`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WriteNoteOutput {
     /// Task id.

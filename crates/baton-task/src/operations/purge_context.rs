@@ -14,7 +14,7 @@ use crate::shelf::{drop_objects, remove};
 #[derive(Debug)]
 pub struct PurgeContext;
 
-/// Parameters of [`PurgeContext`].
+/// Parameters of `task.purge_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PurgeContextParams {
@@ -25,7 +25,7 @@ pub struct PurgeContextParams {
     pub actor: Option<String>,
 }
 
-/// Output of [`PurgeContext`].
+/// Output of `task.purge_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeContextOutput {
     /// Task id.

@@ -17,7 +17,7 @@ use crate::starting_state::starting_state;
 #[derive(Debug)]
 pub struct RebuildContext;
 
-/// Parameters of [`RebuildContext`].
+/// Parameters of `task.rebuild_context`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RebuildContextParams {
@@ -34,7 +34,7 @@ pub struct RebuildContextParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`RebuildContext`].
+/// Output of `task.rebuild_context`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RebuildContextOutput {
     /// Task id.

@@ -16,7 +16,7 @@ use crate::qa_recording::{QaFindings, QaRecording};
 #[derive(Debug)]
 pub struct RecordQa;
 
-/// Parameters of [`RecordQa`].
+/// Parameters of `task.record_qa`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordQaParams {
@@ -46,7 +46,7 @@ pub struct RecordQaParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`RecordQa`] and [`RunQa`](super::RunQa).
+/// Output of `task.record_qa` and `task.run_qa`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordQaOutput {
     /// Task id.

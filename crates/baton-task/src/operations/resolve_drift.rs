@@ -17,7 +17,7 @@ use crate::worktree::{take, verify};
 #[derive(Debug)]
 pub struct ResolveDrift;
 
-/// Parameters of [`ResolveDrift`].
+/// Parameters of `task.resolve_drift`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveDriftParams {
@@ -40,7 +40,7 @@ pub struct ResolveDriftParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`ResolveDrift`].
+/// Output of `task.resolve_drift`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ResolveDriftOutput {
     /// Task id.

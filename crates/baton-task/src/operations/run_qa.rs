@@ -17,7 +17,7 @@ use crate::qa_recording::{QaFindings, QaRecording};
 #[derive(Debug)]
 pub struct RunQa;
 
-/// Parameters of [`RunQa`].
+/// Parameters of `task.run_qa`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunQaParams {

@@ -14,7 +14,7 @@ use crate::worktree::take;
 #[derive(Debug)]
 pub struct SnapshotWorktree;
 
-/// Parameters of [`SnapshotWorktree`].
+/// Parameters of `task.snapshot_worktree`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotWorktreeParams {
@@ -33,7 +33,7 @@ pub struct SnapshotWorktreeParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`SnapshotWorktree`].
+/// Output of `task.snapshot_worktree`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotWorktreeOutput {
     /// Task id.

@@ -16,7 +16,7 @@ use crate::task_file;
 #[derive(Debug)]
 pub struct SweepContexts;
 
-/// Parameters of [`SweepContexts`].
+/// Parameters of `task.sweep_contexts`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepContextsParams {
@@ -38,7 +38,7 @@ fn default_ttl() -> String {
     "7d".into()
 }
 
-/// Output of [`SweepContexts`].
+/// Output of `task.sweep_contexts`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SweepContextsOutput {
     /// Tasks whose context was archived, or would be.

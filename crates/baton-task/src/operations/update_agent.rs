@@ -19,7 +19,7 @@ use crate::worktree::{left_unsaved, verify};
 #[derive(Debug)]
 pub struct UpdateAgent;
 
-/// Parameters of [`UpdateAgent`].
+/// Parameters of `task.update_agent`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateAgentParams {
@@ -27,7 +27,8 @@ pub struct UpdateAgentParams {
     pub task_id: TaskId,
     /// Role, for example `reviewer`.
     pub agent: Role,
-    /// New status: `in_progress` acquires the task, `done` finishes the role, `pending` releases the task.
+    /// New status: `in_progress` acquires the task, `done` finishes the role, `pending` releases the task, `blocked`
+    /// stops a role that has open findings.
     pub status: RoleStatus,
     /// Path of the QA log, relative to the root of the checkout.
     #[serde(default)]
@@ -50,7 +51,7 @@ pub struct UpdateAgentParams {
     pub force_secrets: bool,
 }
 
-/// Output of [`UpdateAgent`].
+/// Output of `task.update_agent`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateAgentOutput {
     /// Task id.

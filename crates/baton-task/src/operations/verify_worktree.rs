@@ -15,7 +15,7 @@ use crate::worktree::verify_reading;
 #[derive(Debug)]
 pub struct VerifyWorktree;
 
-/// Parameters of [`VerifyWorktree`].
+/// Parameters of `task.verify_worktree`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyWorktreeParams {
@@ -32,7 +32,7 @@ pub struct VerifyWorktreeParams {
     pub actor: Option<String>,
 }
 
-/// Output of [`VerifyWorktree`] if the tree matches; otherwise the call fails with `drift_detected`.
+/// Output of `task.verify_worktree` if the tree matches; otherwise the call fails with `drift_detected`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyWorktreeOutput {
     /// Task id.
