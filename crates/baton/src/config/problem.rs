@@ -158,7 +158,7 @@ impl ConfigError {
                 "set BATON_COMPRESSOR_MODEL, or compressor.model in the user file, to a model that the endpoint has".into()
             }
             Self::Unset { env, .. } => format!("set {env}, or HOME"),
-            Self::UnknownKey { .. } => "this is a mistake in baton: please report it".into(),
+            Self::UnknownKey { .. } => "report this bug in baton".into(),
         }
     }
 }

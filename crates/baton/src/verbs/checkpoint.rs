@@ -271,7 +271,7 @@ fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
 fn repository() -> Option<String> {
     repository_here()
         .unwrap_or_else(|fault| {
-            warn(&format!("saved without the name of the repository: {}", fault.message));
+            warn(&format!("saving without a repository: {}", fault.message));
             None
         })
         .map(|repo| repo.as_str().to_owned())
@@ -281,8 +281,8 @@ fn repository() -> Option<String> {
 fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
     let failed = |error: std::io::Error| {
         let place = file.map_or_else(|| "standard input".into(), |path| path.display().to_string());
-        Failure::new(Exit::Failure, "unreadable_input", format!("{place}: {error}"))
-            .hint("pipe the context in as JSON, or name its file with --file")
+        Failure::new(Exit::Failure, "unreadable_input", format!("cannot read {place}: {error}"))
+            .hint("pass the context as JSON on standard input, or its file with --file")
     };
     let mut bytes = Vec::new();
     // Canonical JSON can be shorter than the input; this allows for input four times as long, for example indented.
@@ -294,8 +294,9 @@ fn read_context(file: Option<&Path>) -> Result<SavedContext, Failure> {
     let size = read.map_err(failed)? as u64;
     if size == limit {
         let message = format!("the context is larger than {} bytes", limit - 1);
-        return Err(Failure::new(Exit::Validation, ErrorCode::PayloadTooLarge.as_str(), message)
-            .hint("leave out what can be made again (logs, file contents) and keep where to find it"));
+        return Err(Failure::new(Exit::Validation, ErrorCode::PayloadTooLarge.as_str(), message).hint(
+            "leave out what can be recreated, such as logs and file contents, and keep references to it",
+        ));
     }
     let invalid = |code: ErrorCode, problem: String| {
         Failure::new(Exit::Validation, code.as_str(), format!("the context: {problem}"))

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
             wrong.extend(logging::start(&config).err().map(|failure| failure.message));
             for message in &wrong {
                 warn(message);
-                Journal::of(&config.data_dir).record(&args.event, &format!("left out: {message}"));
+                Journal::of(&config.data_dir).record(&args.event, &format!("ignored: {message}"));
             }
             attend(args, &config);
         }
@@ -200,8 +200,8 @@ fn watch_the_clock(desk: Arc<Desk>) {
             }
         }
         let message = match desk.report.get() {
-            Some(report) => desk.keep(report, "it took too long").message,
-            None => "the agent did not send its report to the end; nothing of it was kept".to_owned(),
+            Some(report) => desk.keep(report, "the time limit was reached").message,
+            None => "the agent did not send a complete report, so nothing was stored".to_owned(),
         };
         desk.journal.record(&desk.args.event, &message);
         std::process::exit(Exit::Ok as i32);
@@ -268,7 +268,7 @@ impl Desk {
             Err(failure) => return Err(self.keep(report, &failure.message)),
         };
         if has_spooled && self.is_behind_others(&backend) {
-            return Err(self.keep(report, "earlier reports wait to be stored"));
+            return Err(self.keep(report, "earlier reports are spooled"));
         }
         match backend.report(report, self.key(config).as_deref(), &self.intake) {
             Ok(answer) => {
@@ -317,7 +317,7 @@ impl Desk {
         let agent = agent.as_ref().and_then(|agent| agent.parse::<Agent>().err());
         for (flag, problem) in [("--client", client), ("--agent", agent)] {
             if let Some(problem) = problem {
-                self.journal.record(event, &format!("left out: {flag} {problem}"));
+                self.journal.record(event, &format!("ignored: {flag} {problem}"));
             }
         }
     }
@@ -369,7 +369,7 @@ impl Desk {
                 message
             }
             Err(error) => {
-                let message = format!("{trouble}; it could not be kept as a file either: {error}");
+                let message = format!("{trouble}; the report could not be spooled: {error}");
                 self.failures.record(event, Outcome::Lost, &message);
                 message
             }

@@ -68,7 +68,7 @@ fn status(config: &Config) -> Result<Answer, Failure> {
 fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let keys = ConfiguredKeys::of(config);
     if keys.mode() == Mode::Off {
-        return Err(Failure::new(Exit::Usage, "usage", "encryption is off: there is no key to rotate")
+        return Err(Failure::new(Exit::Usage, "usage", "cannot rotate the keys: encryption is off")
             .hint("set BATON_ENCRYPTION=preferred or required first"));
     }
     refuse_server(config)?;

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         version: VERSION.to_owned(),
     };
     let no_runtime = |error: std::io::Error| {
-        Failure::new(Exit::Failure, "internal", format!("the async runtime: {error}"))
+        Failure::new(Exit::Failure, "internal", format!("cannot start the async runtime: {error}"))
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     let _announced = team.as_ref().and_then(|_| announce_server(&folder));
     let failed = |error: baton_server::ServeError| {
         Failure::new(Exit::Failure, "serve_failed", error.to_string())
-            .hint("choose another address with --listen, or stop what listens there")
+            .hint("choose another address with --listen, or stop the process that uses it")
     };
     let served = runtime.block_on(async {
         let server = Server::bind(app.clone(), server).await.map_err(failed)?;

@@ -191,7 +191,7 @@ impl HandoffArgs {
 fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
     let wrong = |problem: String| {
         Failure::new(Exit::Validation, "invalid_json", format!("{flag}: {problem}"))
-            .hint(format!("give a JSON object, like {flag} '{{\"key\": \"value\"}}'"))
+            .hint(format!("pass a JSON object, for example {flag} '{{\"key\": \"value\"}}'"))
     };
     match baton_core::read_strict(text.as_bytes()) {
         Ok(Value::Object(map)) => Ok(map),
@@ -260,7 +260,7 @@ fn start(args: &StartArgs, config: &Config, backend: &Backend) -> Result<Answer,
                     "usage",
                     "cannot start a session: no repository given, and the working folder is not in a checkout",
                 )
-                .hint("add --repo OWNER/NAME, or go to a checkout")
+                .hint("add --repo OWNER/NAME, or run the command in a checkout")
             })?
         }
     };

@@ -22,7 +22,7 @@ impl Checkout {
     /// Finds the checkout that contains the working folder.
     pub(super) fn open(config: &Config) -> Result<Self, Failure> {
         let cwd = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::Failure, "internal", format!("the working folder: {error}"))
+            Failure::new(Exit::Failure, "internal", format!("cannot determine the working folder: {error}"))
         })?;
         let root = find_root(&cwd).ok_or_else(|| {
             Failure::new(
@@ -30,7 +30,7 @@ impl Checkout {
                 ErrorCode::NotFound.as_str(),
                 format!("{} is in no checkout of a git repository", cwd.display()),
             )
-            .hint("go to the checkout of the task, then try again")
+            .hint("run the command in the checkout of the task")
         })?;
         Ok(Self { place: place(&root, &actor(config)), cwd })
     }

@@ -115,7 +115,7 @@ fn done<O: TaskOperation>(
 ) -> Result<Step, Failure> {
     let output = call::<O>(place, params)?;
     let typed: O::Output = serde_json::from_value(output.clone()).map_err(|error| {
-        Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
+        Failure::new(Exit::Failure, "internal", format!("cannot parse the result: {error}"))
     })?;
     Ok(Step { operation: O::NAME, command: format!("baton task {command}"), told: describe(&typed), output })
 }
@@ -123,7 +123,9 @@ fn done<O: TaskOperation>(
 /// Runs a step that is expected to fail.
 fn refused<O: TaskOperation>(place: &TaskPlace, command: &str, params: Value) -> Result<Step, Failure> {
     match call::<O>(place, params) {
-        Ok(answer) => Err(Failure::new(Exit::Failure, "internal", format!("this was not refused: {answer}"))),
+        Ok(answer) => {
+            Err(Failure::new(Exit::Failure, "internal", format!("expected an error, got: {answer}")))
+        }
         Err(fault) => Ok(Step {
             operation: O::NAME,
             command: format!("baton task {command}"),

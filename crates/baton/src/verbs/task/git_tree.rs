@@ -41,7 +41,7 @@ impl GitTree {
         if !same(repository.root(), &self.root) {
             let message =
                 format!("the working tree of {} is {}", self.root.display(), repository.root().display());
-            return Err(Fault::new(ErrorCode::NotFound, message).hint("go there, then try again"));
+            return Err(Fault::new(ErrorCode::NotFound, message).hint("run the command there"));
         }
         Ok(self.found.get_or_init(|| repository))
     }
@@ -87,7 +87,7 @@ impl WorkingTree for GitTree {
         let found = self.repository()?.resolve_commit(revision).map_err(fault)?;
         found.map(|id| id.to_string()).ok_or_else(|| {
             Fault::invalid("base_commit", format!("there is no commit {revision}"))
-                .hint("git log --oneline shows what there is")
+                .hint("run git log --oneline to list the commits")
         })
     }
 

@@ -190,7 +190,7 @@ impl Verb<'_> {
             warn(warning);
         }
         let output: O::Output = serde_json::from_value(data.clone()).map_err(|error| {
-            Failure::new(Exit::Failure, "internal", format!("the answer could not be read: {error}"))
+            Failure::new(Exit::Failure, "internal", format!("cannot parse the result: {error}"))
         })?;
         Ok(Answer::new(data, describe(&output)))
     }
@@ -199,11 +199,13 @@ impl Verb<'_> {
 fn standard_input() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::new(Exit::Failure, "internal", format!("standard input: {error}")))?;
+    read.map_err(|error| {
+        Failure::new(Exit::Failure, "internal", format!("cannot read standard input: {error}"))
+    })?;
     if bytes.len() as u64 > MAX_INPUT_BYTES {
         let message = format!("standard input is longer than {MAX_INPUT_BYTES} bytes");
         return Err(Failure::new(Exit::Validation, "payload_too_large", message)
-            .hint("keep the end of it, which has what the tools came to: tail -c 60M"));
+            .hint("pass only the end of the log, which has the results: tail -c 60M"));
     }
     // Colours and control characters are removed; the parameters of a call reject control characters.
     let text = without_colours(&String::from_utf8_lossy(&bytes));

@@ -53,7 +53,7 @@ fn tool(
             let (place, params) = (place(&root, &actor), Value::Object(arguments));
             let result = operation.call(&place, params.clone());
             if let Err(failure) = record(&config, &place, operation, &params, &result) {
-                tracing::warn!(error = %failure.message, "the store does not know of a task");
+                tracing::warn!(error = %failure.message, "cannot record the task in the store");
             }
             result.map_err(|fault| Fault { hint: fault.hint.as_deref().map(for_tools), ..fault })
         }),

@@ -18,6 +18,6 @@ pub(crate) fn health(socket: &Path) -> io::Result<Value> {
     let mut answer = String::new();
     stream.take(64 * 1024).read_to_string(&mut answer)?;
     let body = answer.split_once("\r\n\r\n").filter(|(head, _)| head.starts_with("HTTP/1.1 200"));
-    let (_, body) = body.ok_or_else(|| io::Error::other("it answered something else"))?;
+    let (_, body) = body.ok_or_else(|| io::Error::other("unexpected response"))?;
     serde_json::from_str(body).map_err(io::Error::other)
 }

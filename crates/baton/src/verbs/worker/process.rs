@@ -89,7 +89,8 @@ pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Starte
     let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
     let begun_at = output.metadata().map_err(unwritable)?.len();
-    let program = std::env::current_exe().map_err(|error| failed(format!("this program: {error}")))?;
+    let program = std::env::current_exe()
+        .map_err(|error| failed(format!("cannot find the path of this program: {error}")))?;
     let child = Command::new(program)
         .args(["worker", "run", "--detached", "--data-dir"])
         .arg(&config.data_dir)
@@ -238,7 +239,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         // A new session detaches the process from the terminal. An error means that it is a session leader already.
         let _ = setsid();
     }
-    let no_runtime = |error: std::io::Error| failed(format!("the async runtime: {error}"));
+    let no_runtime = |error: std::io::Error| failed(format!("cannot start the async runtime: {error}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -270,9 +271,9 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         let watching = app.clone();
         let leave = async move {
             tokio::select! {
-                () = stop.heard() => tracing::info!("worker exits: it was told to stop"),
+                () = stop.heard() => tracing::info!("worker exits: received a stop signal"),
                 () = until_idle(&watching, &handle, idle) => {
-                    tracing::info!(idle_minutes = idle.as_secs() / 60, "worker exits: it was idle");
+                    tracing::info!(idle_minutes = idle.as_secs() / 60, "worker exits: idle");
                 }
             }
         };
@@ -300,7 +301,7 @@ impl Team {
     pub(crate) fn stop(self) {
         self.handle.stop();
         if self.thread.join().is_err() {
-            tracing::error!("the worker broke off");
+            tracing::error!("the worker thread panicked");
         }
         drop(self.watch);
     }
@@ -315,13 +316,13 @@ pub(crate) fn spawn_beside(app: &App, config: &Config) -> Result<Team, Failure> 
         .map_err(|error| failed(error.to_string()))?;
     let run = move || {
         if let Err(error) = worker.run() {
-            tracing::error!(%error, "the worker broke off");
+            tracing::error!(%error, "the worker failed");
         }
     };
     let thread = Builder::new()
         .name("baton-dispatch".into())
         .spawn(run)
-        .map_err(|error| failed(format!("a thread of the worker: {error}")))?;
+        .map_err(|error| failed(format!("cannot start a thread of the worker: {error}")))?;
     Ok(Team { handle, thread, watch })
 }
 

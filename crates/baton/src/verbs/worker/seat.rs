@@ -76,7 +76,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         for (path, removed) in [(&self.socket, remove_socket(&self.socket)), (&self.pid, remove(&self.pid))] {
             if let Err(error) = removed {
-                tracing::warn!(%error, path = %path.display(), "a file of the worker stays behind");
+                tracing::warn!(%error, path = %path.display(), "cannot remove a file of the worker");
             }
         }
     }
@@ -88,10 +88,8 @@ pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
         return Ok(socket);
     }
-    let message = format!(
-        "{} is longer than the {MAX_SOCKET_PATH} bytes that the path of a socket may have",
-        socket.display()
-    );
+    let message =
+        format!("{} is too long for a socket path, which can have {MAX_SOCKET_PATH} bytes", socket.display());
     Err(Failure::new(Exit::Usage, "invalid_config", message)
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
@@ -127,5 +125,5 @@ fn remove(path: &Path) -> io::Result<()> {
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Failure, "worker_failed", format!("{}: {error}", path.display()))
-        .hint("check that the file belongs to you; baton doctor says what is wrong")
+        .hint("check that you own the file, and run baton doctor")
 }
