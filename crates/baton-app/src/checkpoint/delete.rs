@@ -18,7 +18,7 @@ pub struct DeleteCheckpoint;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteCheckpointParams {
-    /// Checkpoint id, for example `ckpt_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
+    /// Checkpoint id (`ckpt_…`).
     pub checkpoint_id: CheckpointRef,
 }
 

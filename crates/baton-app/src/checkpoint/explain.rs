@@ -43,7 +43,7 @@ pub struct ExplainContextOutput {
     pub checkpoint_id: CheckpointId,
     /// Workflow id.
     pub session_id: WorkflowId,
-    /// Number of bytes in each layer.
+    /// Number of bytes in each layer of the full context.
     pub layers: LayerBytes,
     /// Layer, rule and reason for each key.
     pub keys: Vec<Explanation>,

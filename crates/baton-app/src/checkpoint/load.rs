@@ -59,7 +59,7 @@ pub struct LoadCheckpointOutput {
     pub context: ContextText,
     /// Metadata of the checkpoint.
     pub metadata: CheckpointMetadata,
-    /// Sizes and omissions if a budget was given; null if the context is complete.
+    /// Sizes and omissions; null if no budget was given.
     pub view: Option<ViewReport>,
     /// True if the checkpoint was read from the spool because the database was unavailable.
     pub degraded: bool,
@@ -84,7 +84,7 @@ pub struct ViewReport {
     pub unlisted: Option<Unlisted>,
     /// Set if the critical values alone exceed the budget. They are returned in full.
     pub overflow: Option<Overflow>,
-    /// How to load the omitted values.
+    /// How to load the omitted values, or null.
     pub more: Option<String>,
 }
 

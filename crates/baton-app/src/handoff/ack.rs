@@ -18,7 +18,7 @@ pub struct AckHandoffParams {
     /// Request schema version. Defaults to `1.0`.
     #[serde(default)]
     pub schema_version: Option<String>,
-    /// Handoff id, for example `ho_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
+    /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,
     /// Agent that takes over the work, for example `codex-2`.
     pub agent: Agent,

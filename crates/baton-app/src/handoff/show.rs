@@ -15,7 +15,7 @@ pub struct ShowHandoff;
 /// The handoff to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowHandoffParams {
-    /// Handoff id, for example `ho_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
+    /// Handoff id (`ho_…`).
     pub handoff_id: HandoffId,
 }
 

@@ -17,7 +17,7 @@ pub struct ShowObservation;
 /// The observation to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowObservationParams {
-    /// Observation id, for example `obs_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
+    /// Observation id (`obs_…`).
     pub observation_id: ObservationId,
     /// Include the raw tool input and output. Defaults to false.
     #[serde(default)]

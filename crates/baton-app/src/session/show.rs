@@ -17,7 +17,7 @@ pub struct ShowSession;
 /// The session to show.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ShowSessionParams {
-    /// Session id, for example `sess_01HQXV3NK8J4M8Q2W6Z0T5R9YB`.
+    /// Session id (`sess_…`).
     pub session_id: SessionId,
 }
 

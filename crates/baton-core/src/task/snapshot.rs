@@ -67,7 +67,7 @@ pub struct FileMetadata {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotKind {
-    /// A role finished its work.
+    /// A role recorded its work.
     Work,
     /// A drift was resolved.
     Resolution,

@@ -29,7 +29,7 @@ pub struct AttachEvidenceParams {
     /// Lines to store as an excerpt, for example `10-24`. Defaults to the whole file.
     #[serde(default)]
     pub lines: Option<String>,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it looks like it holds a secret (recorded in the audit).

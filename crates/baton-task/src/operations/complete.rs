@@ -25,7 +25,7 @@ pub struct CompleteTaskParams {
     /// snapshot.
     #[serde(default)]
     pub force: bool,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
 }

@@ -36,8 +36,8 @@ pub struct GetDiffParams {
     /// Role whose last snapshot is used. Defaults to the role of the newest snapshot. Ignored for `drift`.
     #[serde(default)]
     pub agent: Option<Role>,
-    /// `from_base` for all changes so far, `incremental` for the changes of the role, `drift` for changes outside the
-    /// workflow.
+    /// `from_base` for all changes so far, `incremental` for the changes of the role, `drift` for changes made outside
+    /// the roles.
     #[serde(default, rename = "type")]
     pub kind: DiffType,
     /// Return the diff itself, not only its path. Defaults to false.

@@ -31,7 +31,7 @@ pub struct InitContextParams {
     /// Commit that changes are compared with. Defaults to HEAD.
     #[serde(default)]
     pub base_commit: Option<String>,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Truncate text above 2 KiB and refer to the task file. Defaults to false.

@@ -27,7 +27,7 @@ pub struct MarkBlockedParams {
     pub agent: Role,
     /// What must be fixed first, at most 4096 bytes.
     pub finding: String,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it looks like it holds a secret (recorded in the audit).

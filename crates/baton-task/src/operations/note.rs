@@ -29,7 +29,7 @@ pub struct WriteNoteParams {
     /// that does not block the work. Use `task_mark_blocked` for problems that must be fixed.
     #[serde(default)]
     pub kind: NoteKind,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it looks like it holds a secret (recorded in the audit).
@@ -53,7 +53,7 @@ pub struct WriteNoteOutput {
 impl TaskOperation for WriteNote {
     const NAME: &'static str = "task.note";
     const SUMMARY: &'static str =
-        "Leave a handover note for the next role, or a review note that does not block the work";
+        "Write a handover note for the next role, or a review note that does not block the work.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = true;
     type Params = WriteNoteParams;

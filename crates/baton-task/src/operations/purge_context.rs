@@ -20,7 +20,7 @@ pub struct PurgeContext;
 pub struct PurgeContextParams {
     /// Task id, for example `TASK-0824`.
     pub task_id: TaskId,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
 }

@@ -38,7 +38,7 @@ pub struct RecordQaParams {
     /// Defaults to false.
     #[serde(default)]
     pub baseline: bool,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the log even if it looks like it holds a secret (recorded in the audit).

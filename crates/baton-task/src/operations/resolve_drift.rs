@@ -32,7 +32,7 @@ pub struct ResolveDriftParams {
     /// Restore every file that differs from the last snapshot. Defaults to false.
     #[serde(default)]
     pub restore_all: bool,
-    /// Actor to record for the resulting snapshot. Defaults to the configured agent, else the user name.
+    /// Actor to record for the resulting snapshot. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the content even if it looks like it holds a secret (recorded in the audit).
@@ -67,8 +67,8 @@ pub struct ResolveDriftOutput {
 
 impl TaskOperation for ResolveDrift {
     const NAME: &'static str = "task.resolve_drift";
-    const SUMMARY: &'static str = "Resolve changes made outside the workflow: keep them or restore files to \
-        the last snapshot. Requires a note with the reason.";
+    const SUMMARY: &'static str = "Resolve a drift: keep the changes made outside the roles, or restore \
+        files to the last snapshot. Requires a note with the reason.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = ResolveDriftParams;

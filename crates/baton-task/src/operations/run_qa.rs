@@ -33,7 +33,7 @@ pub struct RunQaParams {
     /// Defaults to false.
     #[serde(default)]
     pub baseline: bool,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the logs even if they look like they hold a secret (recorded in the audit).

@@ -22,7 +22,7 @@ pub struct SnapshotWorktreeParams {
     pub task_id: TaskId,
     /// Role whose work is recorded, for example `implementer`.
     pub agent: Role,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Record a snapshot even if nothing differs from the base commit. Defaults to false.

@@ -29,7 +29,7 @@ pub struct SweepContextsParams {
     /// Include contexts whose task is still in progress. Defaults to false.
     #[serde(default)]
     pub all: bool,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct SweepContextsOutput {
     pub expired: Vec<TaskId>,
     /// Errors of contexts that cannot be read. They are left unchanged.
     pub unreadable: Vec<String>,
-    /// True if nothing was changed.
+    /// True if this was a dry run.
     pub dry_run: bool,
     /// Command that lists the remaining tasks.
     pub next: String,

@@ -43,7 +43,7 @@ pub struct UpdateAgentParams {
     /// With `done`: finish the validator without a QA result.
     #[serde(default)]
     pub without_qa: bool,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
     /// Store the text even if it looks like it holds a secret (recorded in the audit).

@@ -27,7 +27,7 @@ pub struct VerifyWorktreeParams {
     /// to false.
     #[serde(default)]
     pub full: bool,
-    /// Actor to record. Defaults to the configured agent, else the user name.
+    /// Actor to record. Defaults to the agent or user name.
     #[serde(default)]
     pub actor: Option<String>,
 }
