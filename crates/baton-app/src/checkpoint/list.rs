@@ -60,8 +60,8 @@ pub(crate) fn window(limit: Option<i64>, offset: Option<i64>) -> Result<(u32, u3
 
 impl Operation for ListCheckpoints {
     const NAME: &'static str = "checkpoint.list";
-    const SUMMARY: &'static str = "List the checkpoints of a workflow without their context, newest first. \
-        Call it to find a checkpoint to resume from.";
+    const SUMMARY: &'static str = "List metadata of the available checkpoints of a workflow, most recent \
+        first. Call it to find a checkpoint to resume from.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = ListCheckpointsParams;

@@ -109,9 +109,9 @@ impl LoadCheckpointParams {
 
 impl Operation for LoadCheckpoint {
     const NAME: &'static str = "checkpoint.load";
-    const SUMMARY: &'static str = "Load the context of a workflow, by checkpoint id or the latest of a \
-        workflow. Returns the full context, or the most important part of it if maxBytes or maxTokens is \
-        given. Call it to resume a workflow.";
+    const SUMMARY: &'static str = "Load a workflow's state and context from persistent storage, by \
+        checkpoint ID or the latest of a workflow (sessionId). Returns the full context, or the most \
+        important part of it if maxBytes or maxTokens is given. Call it to resume a workflow.";
     const EFFECT: Effect = Effect::Read;
     const MEETS_WAITING: bool = true;
     type Params = LoadCheckpointParams;

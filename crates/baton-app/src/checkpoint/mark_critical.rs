@@ -58,9 +58,9 @@ pub struct MarkCriticalOutput {
 
 impl Operation for MarkCritical {
     const NAME: &'static str = "checkpoint.mark_critical";
-    const SUMMARY: &'static str = "Mark a key of the context as CRITICAL. It is then returned in full \
-        whenever a checkpoint of the workflow is loaded. Use it for essential values such as user goals or \
-        final answers.";
+    const SUMMARY: &'static str = "Mark a key of the context as CRITICAL, so that it is never shortened or \
+        dropped when a checkpoint of this workflow is loaded. Use it for essential information like user \
+        goals or final answers.";
     const EFFECT: Effect = Effect::Write;
     const MEETS_WAITING: bool = true;
     type Params = MarkCriticalParams;

@@ -107,9 +107,9 @@ pub struct SaveCheckpointOutput {
 
 impl Operation for SaveCheckpoint {
     const NAME: &'static str = "checkpoint.save";
-    const SUMMARY: &'static str = "Save the complete context of a workflow as a checkpoint. Returns the \
-        checkpoint id. Skipped if nothing changed since the latest checkpoint. Call it after important steps \
-        and before your context is compacted.";
+    const SUMMARY: &'static str = "Save the current workflow state and context to persistent storage. \
+        Returns a unique checkpoint ID for future resumption. Atomic; skipped if the context is identical to \
+        the most recent checkpoint. Call it after important steps and before your context is compacted.";
     const EFFECT: Effect = Effect::Write;
     const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
     const MEETS_WAITING: bool = true;
