@@ -51,8 +51,8 @@ pub struct CleanupOutput {
 
 impl Operation for Cleanup {
     const NAME: &'static str = "maintenance.cleanup";
-    const SUMMARY: &'static str = "Give up sessions that fell silent, drop old request logs, expired keys, \
-        old raw output and unused checkpoints.";
+    const SUMMARY: &'static str =
+        "Remove stale sessions, old request logs, expired keys, old raw output and unused checkpoints.";
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
     type Params = CleanupParams;

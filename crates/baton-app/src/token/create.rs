@@ -42,7 +42,7 @@ pub struct CreateTokenOutput {
 
 impl Operation for CreateToken {
     const NAME: &'static str = "token.create";
-    const SUMMARY: &'static str = "Make a credential for one agent.";
+    const SUMMARY: &'static str = "Create a token for one agent.";
     const EFFECT: Effect = Effect::Write;
     const IDEMPOTENT: bool = false;
     type Params = CreateTokenParams;

@@ -25,7 +25,7 @@ pub struct ListTokensOutput {
 
 impl Operation for ListTokens {
     const NAME: &'static str = "token.list";
-    const SUMMARY: &'static str = "List the credentials of agents.";
+    const SUMMARY: &'static str = "List tokens.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTokensParams;
     type Output = ListTokensOutput;

@@ -28,7 +28,7 @@ pub struct RevokeTokenOutput {
 
 impl Operation for RevokeToken {
     const NAME: &'static str = "token.revoke";
-    const SUMMARY: &'static str = "Make a credential stop working.";
+    const SUMMARY: &'static str = "Revoke a token.";
     const EFFECT: Effect = Effect::Write;
     type Params = RevokeTokenParams;
     type Output = RevokeTokenOutput;
