@@ -8,12 +8,16 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
 /// The longest context that a frame may hold, in bytes: what decompression may take up at the most.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
-/// The longest context that is stored as a difference. Longer ones would keep other writers waiting for too long.
-const MAX_DELTA_BYTES: usize = 4 * 1024 * 1024;
 /// From this size on a context is compressed quickly rather than well.
 const LARGE_BYTES: usize = 1024 * 1024;
-/// The window that holds a context and the one that it is the difference to.
-const WINDOW_LOG: u32 = 23;
+/// From this size on a difference is made at the lowest level that finds long matches. Unchanged text is found by
+/// long-distance matching at every level, so a higher one takes time and saves almost nothing.
+const LARGE_DELTA_BYTES: usize = 4 * 1024 * 1024;
+/// Base-2 logarithm of the smallest and the largest compression window of a difference. A match can only refer to bytes
+/// inside the window, so the window must hold the context and its base; the largest holds two contexts of
+/// `MAX_FRAME_BYTES`.
+const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 23..=25;
+const _: () = assert!(2 * MAX_FRAME_BYTES <= 1 << *WINDOW_LOGS.end());
 
 /// How bytes became a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,21 +115,22 @@ impl Packing {
         Ok(Packed { encoding: Encoding::Zstd, bytes: compress(context, None, level)? })
     }
 
-    /// Tells whether a context of so many bytes may be stored as a difference.
+    /// Returns true when a context of this size may be stored as a difference.
     pub const fn takes_delta(self, bytes: usize) -> bool {
-        !matches!(self.effort, Effort::Off) && self.min_bytes <= bytes && bytes <= MAX_DELTA_BYTES
+        !matches!(self.effort, Effort::Off) && self.min_bytes <= bytes
     }
 
     /// Makes a frame of a context as the difference to another one; none for contexts that take no difference.
     pub fn delta(self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
         require_fitting(context)?;
+        require_fitting(base)?;
         let level = match self.effort {
             Effort::Off => return Ok(None),
             Effort::Basic => 1,
-            Effort::Standard => 3,
-            Effort::Aggressive => 9,
+            Effort::Aggressive if context.len() <= LARGE_DELTA_BYTES => 9,
+            Effort::Standard | Effort::Aggressive => 3,
         };
-        if !self.takes_delta(context.len()) || base.len() > MAX_DELTA_BYTES {
+        if !self.takes_delta(context.len()) {
             return Ok(None);
         }
         Ok(Some(Packed { encoding: Encoding::Delta, bytes: compress(context, Some(base), level)? }))
@@ -161,6 +166,11 @@ const fn require_fitting(context: &[u8]) -> Result<(), FrameError> {
     Ok(())
 }
 
+/// Returns the base-2 logarithm of the window that holds this many bytes.
+fn window_log(bytes: usize) -> u32 {
+    bytes.next_power_of_two().ilog2().clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end())
+}
+
 fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, FrameError> {
     let failed = |code: usize| damaged(get_error_name(code));
     let mut compressor = CCtx::try_create().ok_or_else(|| damaged("there is no memory to compress it"))?;
@@ -170,7 +180,7 @@ fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, 
     if let Some(base) = base {
         let both = context.len() + base.len();
         if both > 256 * 1024 {
-            compressor.set_parameter(CParameter::WindowLog(WINDOW_LOG)).map_err(failed)?;
+            compressor.set_parameter(CParameter::WindowLog(window_log(both))).map_err(failed)?;
             compressor.set_parameter(CParameter::EnableLongDistanceMatching(true)).map_err(failed)?;
         }
         compressor.ref_prefix(base).map_err(failed)?;
@@ -184,7 +194,7 @@ fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, 
 fn decompress(frame: &[u8], base: Option<&[u8]>, size: usize) -> Result<Vec<u8>, FrameError> {
     let failed = |code: usize| damaged(get_error_name(code));
     let mut decompressor = DCtx::try_create().ok_or_else(|| damaged("there is no memory to read it"))?;
-    decompressor.set_parameter(DParameter::WindowLogMax(WINDOW_LOG + 2)).map_err(failed)?;
+    decompressor.set_parameter(DParameter::WindowLogMax(*WINDOW_LOGS.end())).map_err(failed)?;
     if let Some(base) = base {
         decompressor.ref_prefix(base).map_err(failed)?;
     }

@@ -76,7 +76,7 @@ impl Keys for ConfiguredKeys {
                     ));
                     note(&format!("next: {hint}"));
                 }
-                Sealing::Plain(None)
+                Sealing::Fallback { reason, hint }
             }
             Decision::Refuse { reason, hint } => Sealing::Refused { reason, hint },
             // `obtain` mints by itself.

@@ -96,6 +96,18 @@ pub(super) fn find(
     }
 }
 
+/// Lists the damaged checkpoints of the workflow that are newer than this one, newest first.
+pub(super) fn newer_damaged(tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<Vec<CheckpointId>, Fault> {
+    let mut listed =
+        |limit| tx.checkpoints(&checkpoint.venture, &checkpoint.workflow_id, 0, limit).map_err(store_fault);
+    // Usually the newest checkpoint is the one that was loaded.
+    if listed(1)?.first().is_none_or(|newest| newest.place <= checkpoint.place) {
+        return Ok(Vec::new());
+    }
+    let newer = listed(MAX_TRIED)?.into_iter().take_while(|listed| listed.place > checkpoint.place);
+    Ok(newer.filter(|newer| newer.status == CheckpointStatus::Corrupt).map(|newer| newer.id).collect())
+}
+
 /// Finds a checkpoint that the caller reaches, whatever became of it.
 pub(super) fn checkpoint(
     context: &Context<'_>,

@@ -7,7 +7,7 @@ use baton_store::{FrameBody, Tx};
 use super::find::sealed_fault;
 use super::room;
 use super::series::{Broken, Next, pack_next, read_context};
-use super::vault::{Owner, Unkept};
+use super::vault::{Owner, Stowed, Unkept};
 use crate::operation::{Context, store_fault};
 
 /// A context to be kept, and what is known of it.
@@ -36,9 +36,13 @@ pub(super) enum Unchanged {
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) enum Kept {
-    Saved(Checkpoint),
-    Unchanged(Checkpoint),
+pub(super) struct Kept {
+    /// The new checkpoint, or the latest when nothing was stored.
+    pub(super) checkpoint: Checkpoint,
+    /// False when the latest checkpoint already holds the context.
+    pub(super) is_new: bool,
+    /// Set when the context is unencrypted although encryption is preferred.
+    pub(super) warning: Option<String>,
 }
 
 impl NewCheckpoint<'_> {
@@ -94,7 +98,8 @@ pub(super) fn keep(
         // What cannot be read any more is saved once more.
         && read_context(&context.settings.checkpoints.vault, tx, &latest).is_ok()
     {
-        return Ok(Kept::Unchanged(latest));
+        let warning = context.settings.checkpoints.vault.fallback_warning(tx).map_err(store_fault)?;
+        return Ok(Kept { checkpoint: latest, is_new: false, warning });
     }
     let is_new = existing.is_none();
     let mut workflow = existing.unwrap_or_else(|| new.workflow());
@@ -109,7 +114,7 @@ pub(super) fn keep(
     if context.must_free_space() {
         room::free_disk(context, tx, &mut workflow, &checkpoint, packed.bytes.len())?;
     }
-    let frame = vault.stow(tx, Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+    let Stowed { frame, warning } = vault.stow(tx, Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
     if let FrameBody::Blob(name) = &frame.body {
         context.after.wrote_blob(name);
     }
@@ -123,7 +128,7 @@ pub(super) fn keep(
     workflow.stored_bytes += checkpoint.stored_bytes;
     if is_new { tx.insert_workflow(&workflow) } else { tx.update_workflow(&workflow) }
         .map_err(store_fault)?;
-    Ok(Kept::Saved(checkpoint))
+    Ok(Kept { checkpoint, is_new: true, warning })
 }
 
 fn unpackable(broken: Broken) -> Fault {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::find::{Wanted, corrupt_without_store, find, read, venture_of, workflow};
+use super::find::{Wanted, corrupt_without_store, find, newer_damaged, read, venture_of, workflow};
 use super::view::CheckpointMetadata;
 use super::waiting::{Waiting, read_waiting};
 use crate::operation::{Context, Effect, Operation};
@@ -63,6 +63,13 @@ pub struct LoadCheckpointOutput {
     pub view: Option<ViewReport>,
     /// True if the checkpoint was read from the spool because the database was unavailable.
     pub degraded: bool,
+    /// Damaged checkpoints of the workflow that are newer than the returned one, newest first. Empty when the checkpoint was
+    /// loaded by its id.
+    #[serde(default)]
+    pub newer_damaged: Vec<CheckpointId>,
+    /// What is wrong with the answer and what to do about it; null when nothing is.
+    #[serde(default)]
+    pub warning: Option<String>,
 }
 
 /// Sizes and omissions of a shortened context.
@@ -133,7 +140,13 @@ impl Operation for LoadCheckpoint {
             None => Vec::new(),
             Some(_) => workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys,
         };
-        shown(context, params, checkpoint, stored, &marked)
+        let newer_damaged = match wanted {
+            Wanted::Latest(_) => newer_damaged(tx, &checkpoint)?,
+            Wanted::Checkpoint(_) => Vec::new(),
+        };
+        let warning = older_warning(&checkpoint, &newer_damaged);
+        let found = shown(context, params, checkpoint, stored, &marked)?;
+        Ok(LoadCheckpointOutput { newer_damaged, warning, ..found })
     }
 
     fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
@@ -143,6 +156,20 @@ impl Operation for LoadCheckpoint {
     fn compact(output: &Self::Output) -> Value {
         json!({ "checkpointId": output.checkpoint_id, "sessionId": output.session_id })
     }
+}
+
+/// Says that a loaded checkpoint is not the last one that was saved.
+fn older_warning(loaded: &Checkpoint, newer_damaged: &[CheckpointId]) -> Option<String> {
+    let newest = newer_damaged.first()?;
+    let others = match newer_damaged.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} more)"),
+    };
+    Some(format!(
+        "this is an older checkpoint, saved at {}: the newer {newest}{others} cannot be loaded because the stored data is \
+         damaged. Save the current context, restore a backup, or delete the damaged checkpoint",
+        loaded.created_at
+    ))
 }
 
 /// A spooled checkpoint is newer than every checkpoint in the database.
@@ -211,5 +238,7 @@ fn shown(
         metadata: checkpoint.into(),
         view,
         degraded: false,
+        newer_damaged: Vec::new(),
+        warning: None,
     })
 }

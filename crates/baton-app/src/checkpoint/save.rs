@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::checkpoint::{Checkpoint, Labels, SavedContext, WorkflowId};
+use baton_core::checkpoint::{Labels, SavedContext, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Venture};
 use baton_store::{MAX_FRAME_BYTES, Tx};
 use schemars::JsonSchema;
@@ -103,6 +103,10 @@ pub struct SaveCheckpointOutput {
     pub stored_bytes: u64,
     /// True if the database was unavailable and the checkpoint was spooled; it is replayed later.
     pub degraded: bool,
+    /// What is wrong with how the context is stored, for example that it is unencrypted although encryption is preferred;
+    /// null when nothing is.
+    #[serde(default)]
+    pub warning: Option<String>,
 }
 
 impl Operation for SaveCheckpoint {
@@ -164,17 +168,11 @@ impl Operation for SaveCheckpoint {
             &new,
             if params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip },
         )?;
-        Ok(match kept {
-            Kept::Saved(checkpoint) => output(&checkpoint, SaveStatus::Saved),
-            Kept::Unchanged(latest) => output(&latest, SaveStatus::SkippedUnchanged),
-        })
+        Ok(output(kept))
     }
 
     fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
-        Some(spill(context, params).map(|checkpoint| SaveCheckpointOutput {
-            degraded: true,
-            ..output(&checkpoint, SaveStatus::Saved)
-        }))
+        Some(spill(context, params).map(|kept| SaveCheckpointOutput { degraded: true, ..output(kept) }))
     }
 
     fn compact(output: &Self::Output) -> Value {
@@ -182,14 +180,16 @@ impl Operation for SaveCheckpoint {
     }
 }
 
-fn output(checkpoint: &Checkpoint, status: SaveStatus) -> SaveCheckpointOutput {
+fn output(kept: Kept) -> SaveCheckpointOutput {
+    let Kept { checkpoint, is_new, warning } = kept;
     SaveCheckpointOutput {
         checkpoint_id: checkpoint.id,
-        session_id: checkpoint.workflow_id.clone(),
-        status,
+        session_id: checkpoint.workflow_id,
+        status: if is_new { SaveStatus::Saved } else { SaveStatus::SkippedUnchanged },
         size_bytes: checkpoint.context_bytes,
         stored_bytes: checkpoint.stored_bytes,
         degraded: false,
+        warning,
     }
 }
 
@@ -236,7 +236,7 @@ fn workflow_name<'a>(saved: &'a SavedContext, params: &'a SaveCheckpointParams) 
 }
 
 /// Keeps a context beside the database, which cannot be written.
-fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Checkpoint, Fault> {
+fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Kept, Fault> {
     let venture = venture_of(context, params.venture.as_ref())?;
     let saved = params.context()?;
     let name = workflow_name(saved, params);

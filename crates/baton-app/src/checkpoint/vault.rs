@@ -54,6 +54,13 @@ pub trait Keys: Send + Sync {
 pub enum Sealing {
     /// Write in plain; these keys open what was sealed before.
     Plain(Option<KeyRing>),
+    /// Write in plain because no key is available, although encryption is preferred.
+    Fallback {
+        /// Why no key is available.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// Seal with the first of these keys.
     Sealed(KeyRing),
     /// Write nothing.
@@ -63,6 +70,25 @@ pub enum Sealing {
         /// What to do about it.
         hint: String,
     },
+}
+
+impl Sealing {
+    /// Says that contexts are stored unencrypted although encryption is preferred, and why.
+    fn fallback_warning(&self) -> Option<String> {
+        match self {
+            Self::Fallback { reason, hint } => Some(format!(
+                "the context is stored unencrypted although encryption is preferred: {reason}; {hint}"
+            )),
+            Self::Plain(_) | Self::Sealed(_) | Self::Refused { .. } => None,
+        }
+    }
+}
+
+/// A frame that is ready for its row.
+pub(super) struct Stowed {
+    pub(super) frame: Frame,
+    /// Set when the frame is unencrypted although encryption is preferred.
+    pub(super) warning: Option<String>,
 }
 
 /// Nothing is sealed.
@@ -230,18 +256,24 @@ impl Vault {
     }
 
     /// Seals the packed context of a checkpoint, if it is to be, and puts it away.
-    pub(super) fn stow(&self, tx: &mut dyn Tx, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
+    pub(super) fn stow(&self, tx: &mut dyn Tx, owner: Owner<'_>, packed: Packed) -> Result<Stowed, Unkept> {
         let sealing = self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))?;
-        let frame = seal(&sealing, owner, packed)?;
-        self.put_away(owner, frame)
+        let frame = self.put_away(owner, seal(&sealing, owner, packed)?)?;
+        Ok(Stowed { frame, warning: sealing.fallback_warning() })
+    }
+
+    /// Says that a checkpoint that could be read is stored unencrypted although encryption is preferred: without a key
+    /// nothing else can be read.
+    pub(super) fn fallback_warning(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
+        Ok(self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))?.fallback_warning())
     }
 
     /// Seals a packed context without asking the database whether there are others.
-    pub(super) fn seal_alone(&self, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
+    pub(super) fn seal_alone(&self, owner: Owner<'_>, packed: Packed) -> Result<Stowed, Unkept> {
         // That something may be sealed already is the careful answer: no first key is made then. It is only a guess, so
         // what comes of it is not remembered.
         let sealing = self.remembered().unwrap_or_else(|| self.keys.obtain(true));
-        seal(&sealing, owner, packed)
+        Ok(Stowed { frame: seal(&sealing, owner, packed)?, warning: sealing.fallback_warning() })
     }
 
     /// Puts a frame into a blob if it is too large for a row.
@@ -279,17 +311,18 @@ impl Vault {
         frame: &Frame,
     ) -> Result<Frame, Unreadable> {
         let packed = Packed { encoding: frame.encoding, bytes: self.opened(owner, frame)? };
-        self.stow(tx, owner, packed).map_err(|unkept| match unkept {
+        let stowed = self.stow(tx, owner, packed).map_err(|unkept| match unkept {
             Unkept::Store(error) => error.into(),
             Unkept::Refused { .. } => Unreadable::Sealed { key_id: frame.key_id.clone().unwrap_or_default() },
-        })
+        })?;
+        Ok(stowed.frame)
     }
 
     /// The key that new frames are sealed with; none when they are not.
     pub(super) fn current_key(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
         Ok(match self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))? {
             Sealing::Sealed(ring) => Some(ring.current_id().to_string()),
-            Sealing::Plain(_) | Sealing::Refused { .. } => None,
+            Sealing::Plain(_) | Sealing::Fallback { .. } | Sealing::Refused { .. } => None,
         })
     }
 
@@ -323,7 +356,7 @@ impl Vault {
 fn open(sealing: &Sealing, owner: Owner<'_>, sealed: &[u8], key_id: &str) -> Result<Vec<u8>, Unreadable> {
     let ring = match sealing {
         Sealing::Sealed(ring) | Sealing::Plain(Some(ring)) => ring,
-        Sealing::Plain(None) | Sealing::Refused { .. } => {
+        Sealing::Plain(None) | Sealing::Fallback { .. } | Sealing::Refused { .. } => {
             return Err(Unreadable::Sealed { key_id: key_id.to_owned() });
         }
     };
@@ -335,7 +368,7 @@ fn open(sealing: &Sealing, owner: Owner<'_>, sealed: &[u8], key_id: &str) -> Res
 
 fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
     let (key_id, bytes) = match sealing {
-        Sealing::Plain(_) => (None, packed.bytes),
+        Sealing::Plain(_) | Sealing::Fallback { .. } => (None, packed.bytes),
         Sealing::Sealed(ring) => {
             let nonce = random_nonce().map_err(|error| {
                 Unkept::Store(StoreError::Unavailable {

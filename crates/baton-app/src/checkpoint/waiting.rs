@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
-use super::keep::{NewCheckpoint, Unchanged, keep, unkept_fault};
-use super::vault::{Owner, Unreadable, Vault};
+use super::keep::{Kept, NewCheckpoint, Unchanged, keep, unkept_fault};
+use super::vault::{Owner, Stowed, Unreadable, Vault};
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// What waits, oldest first.
@@ -29,13 +29,14 @@ impl<'a> Waiting<'a> {
     }
 
     /// Adds a context, and gives what is known of it.
-    pub(super) fn add(&self, context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Checkpoint, Fault> {
+    pub(super) fn add(&self, context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Kept, Fault> {
         let vault = &context.settings.checkpoints.vault;
         let mut checkpoint = new.checkpoint();
         let packed = vault.pack_whole(new.context).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the context could not be packed").caused_by(error)
         })?;
-        let frame = vault.seal_alone(Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+        let Stowed { frame, warning } =
+            vault.seal_alone(Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
         checkpoint.stored_bytes = frame.size_bytes;
         let spilled = Spilled {
             checkpoint: checkpoint.clone(),
@@ -48,7 +49,7 @@ impl<'a> Waiting<'a> {
             checkpoint = %checkpoint.id, workflow = %checkpoint.workflow_id,
             "the database could not be written; a checkpoint was kept beside it"
         );
-        Ok(checkpoint)
+        Ok(Kept { checkpoint, is_new: true, warning })
     }
 
     /// The workflow of a name that was saved to last, if that was since then.

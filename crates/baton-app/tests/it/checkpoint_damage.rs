@@ -127,6 +127,51 @@ fn a_damaged_frame_is_said_and_nothing_else_is_harmed() {
     }
 }
 
+/// The warning and the damaged ids of a load of the latest checkpoint, whole and within a budget.
+#[track_caller]
+fn warnings(stage: &Stage) -> [(Value, Value); 2] {
+    [json!({ "sessionId": "w" }), json!({ "sessionId": "w", "maxBytes": 500 })].map(|params| {
+        let loaded = ok(&stage.call("checkpoint.load", params));
+        (loaded["warning"].clone(), loaded["newerDamaged"].clone())
+    })
+}
+
+#[test]
+fn every_load_of_the_latest_names_newer_damaged_checkpoints_until_they_are_resolved() {
+    for stage in Stage::each_with(as_usual) {
+        let Scene { late, .. } = scene(&stage);
+        let sound = (Value::Null, json!([]));
+        assert_eq!(warnings(&stage), [sound.clone(), sound.clone()]);
+        // Position 4 of the second series: 5 is the difference to it.
+        let good = frame(&stage, &late[4].0);
+        change(&stage, &late[4].0, |bytes| bytes[3] ^= 1);
+        refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "checkpoint_corrupt");
+        for _ in 0..3 {
+            for (warning, damaged) in warnings(&stage) {
+                assert_eq!(damaged, json!([late[5].0, late[4].0]));
+                let warning = warning.as_str().unwrap();
+                assert!(warning.contains(&late[5].0) && warning.contains("older checkpoint"), "{warning}");
+            }
+        }
+        assert_eq!(
+            ok(&load(&stage, &late[0].0))["warning"],
+            Value::Null,
+            "an old one was asked for by its id"
+        );
+        // One that loads again is no longer damaged.
+        put(&stage, &late[4].0, good);
+        ok(&load(&stage, &late[4].0));
+        assert_eq!(stage.latest("w")["newerDamaged"], json!([late[5].0]));
+        ok(&stage.call("checkpoint.delete", json!({ "checkpointId": late[5].0 })));
+        assert_eq!(warnings(&stage), [sound.clone(), sound.clone()], "the damaged one was deleted");
+        change(&stage, &late[4].0, |bytes| bytes[3] ^= 1);
+        is_damaged(&stage, &late[4].0, Some(&late[3].0));
+        assert_ne!(warnings(&stage), [sound.clone(), sound.clone()]);
+        stage.save("w", &json!({ "saved": "again" }));
+        assert_eq!(warnings(&stage), [sound.clone(), sound], "a newer one was saved");
+    }
+}
+
 #[test]
 fn a_damaged_beginning_takes_its_series_and_saving_goes_on_in_a_new_one() {
     for stage in Stage::each_with(as_usual) {

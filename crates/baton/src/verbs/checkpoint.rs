@@ -324,6 +324,9 @@ fn load(args: &LoadArgs, backend: &Backend) -> Result<Answer, Failure> {
     });
     backend.answer_with_context::<LoadCheckpoint>(&params, None, None, |output| {
         // Standard output is the context alone; notes go to standard error.
+        if let Some(warning) = &output.warning {
+            warn(warning);
+        }
         if let Some(view) = &output.view
             && let Some(more) = &view.more
         {
@@ -349,8 +352,9 @@ pub(crate) fn describe_save(output: &SaveCheckpointOutput) -> String {
         SaveStatus::SkippedUnchanged => "unchanged since",
     };
     let kept = if output.degraded { ", spooled because the database could not be written" } else { "" };
+    let warning = output.warning.as_ref().map(|warning| format!("\nwarning: {warning}")).unwrap_or_default();
     format!(
-        "{verb} {} of workflow {}: {} bytes, {} stored{kept}",
+        "{verb} {} of workflow {}: {} bytes, {} stored{kept}{warning}",
         output.checkpoint_id, output.session_id, output.size_bytes, output.stored_bytes
     )
 }

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use baton_testkit::binary::tool_answer;
 use serde_json::{Value, json};
 
 use crate::served::{Served, expect, id, names, refusal, time, with};
@@ -32,7 +33,7 @@ fn saved_loaded_listed_marked_compared_explained_and_deleted() {
     for served in Served::each() {
         let contexts = [json!({ "goal": "接力棒 ☕", "n": 1 }), json!({ "goal": "接力棒 ☕", "n": 2 })];
         let saved = contexts.each_ref().map(|context| save(&served, "w", context));
-        let keys = ["checkpointId", "degraded", "sessionId", "sizeBytes", "status", "storedBytes"];
+        let keys = ["checkpointId", "degraded", "sessionId", "sizeBytes", "status", "storedBytes", "warning"];
         assert_eq!(names(&saved[0]), keys.into());
         let [first, second] = saved.each_ref().map(|saved| id(&saved["checkpointId"]));
         assert!(first.starts_with("ckpt_"));
@@ -193,4 +194,36 @@ fn a_large_context_lies_beside_the_database_for_its_owner_alone() {
     assert_eq!(lost["details"]["newestReadable"], Value::Null);
     assert!(!lost.to_string().contains(served.home.path().to_str().unwrap()), "paths stay inside: {lost}");
     assert_eq!(save(&served, "w", &json!({ "a": 1 }))["status"], "SAVED");
+}
+
+#[test]
+fn every_interface_warns_that_the_latest_loadable_checkpoint_is_older_than_a_damaged_one() {
+    let served = Served::sqlite();
+    let older = save(&served, "w", &json!({ "step": 1 }));
+    let newer = save(&served, "w", &json!({ "s": noise(1024 * 1024) }));
+    let blobs = served.home.data_dir().join("blobs");
+    let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&blob, b"damaged").unwrap();
+    refusal(&served.get("/api/checkpoints/load?sessionId=w"), 410, "checkpoint_corrupt");
+    let says_so = |loaded: &Value| {
+        assert_eq!(loaded["checkpointId"], older["checkpointId"]);
+        assert_eq!(loaded["newerDamaged"], json!([newer["checkpointId"]]), "{loaded}");
+        assert!(loaded["warning"].as_str().unwrap().contains("older checkpoint"), "{loaded}");
+    };
+    let mut mcp = served.home.mcp();
+    for budget in [Value::Null, json!(10_000)] {
+        let query = if budget.is_null() { "" } else { "&maxTokens=10000" };
+        says_so(&served.found(&format!("/api/checkpoints/load?sessionId=w{query}")));
+        let arguments = json!({ "sessionId": "w", "maxTokens": budget });
+        says_so(&tool_answer(&mcp.call("workflow_checkpoint_load", &arguments)));
+        let mut arguments = vec!["checkpoint", "load", "--session", "w"];
+        if !budget.is_null() {
+            arguments.extend(["--max-tokens", "10000"]);
+        }
+        let shown = served.home.run(&arguments);
+        assert!(shown.stderr.contains("older checkpoint"), "{shown:?}");
+        assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap(), json!({ "step": 1 }));
+        arguments.extend(["--format", "json"]);
+        says_so(&served.home.run(&arguments).json()["data"]);
+    }
 }

@@ -163,6 +163,23 @@ fn preferred_goes_on_in_plain_and_says_so() {
     let saved = preferred.save(&context(10, 1));
     assert_eq!(saved.code, 0, "{saved:?}");
     assert!(saved.stderr.contains("stored in plain"), "{saved:?}");
+    let again = preferred.save(&context(10, 1));
+    for (save, status) in [(&saved, "SAVED"), (&again, "SKIPPED_UNCHANGED")] {
+        let data = &save.json()["data"];
+        assert_eq!(data["status"], status);
+        assert!(data["warning"].as_str().unwrap().contains("stored unencrypted"), "{data}");
+    }
+    let file = preferred.home.path().join("shown.json");
+    std::fs::write(&file, "{}").unwrap();
+    let shown = finished(
+        preferred
+            .home
+            .command()
+            .env("BATON_ENCRYPTION", "preferred")
+            .env("BATON_ENCRYPTION_KEY_FILE", "/nowhere/at/all/keys")
+            .args(["checkpoint", "save", "--file", file.to_str().unwrap()]),
+    );
+    assert!(shown.stdout.contains("warning: the context is stored unencrypted"), "{shown:?}");
     let required = Encrypted { mode: "required", ..preferred };
     let refused = required.save(&context(10, 2));
     assert_eq!(refused.json()["error"]["code"], "store_unavailable", "{refused:?}");
