@@ -1,5 +1,6 @@
 //! The accept loop: one task per connection, timeouts, an orderly shutdown.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -19,9 +21,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tower::Service;
 
+use crate::http::body::waits_to_send;
 use crate::http::connections::{Connection, Connections};
 use crate::http::metrics::Metrics;
 use crate::http::peer::Peer;
+use crate::http::wire::{CorrelationIds, HasTwoLengths, RequestNumbers, Wire};
 
 /// How long a client may take to send the head of a request, and how long a connection may stay open between requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,6 +74,7 @@ pub(super) struct Accepting<L> {
     pub(super) router: Router,
     pub(super) connections: Arc<Connections>,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) correlation_ids: CorrelationIds,
     /// How long requests in progress may take to finish once the server stops.
     pub(super) drain_timeout: Duration,
 }
@@ -77,7 +82,7 @@ pub(super) struct Accepting<L> {
 impl<L: Listener> Accepting<L> {
     /// Serves until `stop` completes, then finishes the requests in progress.
     pub(super) async fn serve(self, stop: impl Future<Output = ()>) {
-        let Self { listener, router, connections, metrics, drain_timeout } = self;
+        let Self { listener, router, connections, metrics, correlation_ids, drain_timeout } = self;
         let (stopping, stopped) = watch::channel(false);
         let mut stop = pin!(stop);
         let mut idle_check = interval(IDLE_CHECK_INTERVAL);
@@ -95,8 +100,10 @@ impl<L: Listener> Accepting<L> {
             match accepted {
                 Ok((stream, peer)) => {
                     let connection = connections.open(peer);
+                    let numbers = Arc::new(RequestNumbers::default());
                     tokio::spawn(serve_connection(
-                        stream,
+                        Wire::new(stream, numbers.clone(), correlation_ids.clone()),
+                        numbers,
                         connection,
                         router.clone(),
                         stopped.clone(),
@@ -160,7 +167,8 @@ async fn drain(connections: &Connections, drain_timeout: Duration) {
 }
 
 async fn serve_connection<S>(
-    stream: S,
+    stream: Wire<S>,
+    numbers: Arc<RequestNumbers>,
     connection: Arc<Connection>,
     router: Router,
     mut stopped: watch::Receiver<bool>,
@@ -174,8 +182,20 @@ async fn serve_connection<S>(
             connection.received_head();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(connection.clone());
+            if numbers.count() {
+                request.extensions_mut().insert(HasTwoLengths);
+            }
+            let waits_to_send = waits_to_send(request.headers());
             // A router is always ready.
-            router.clone().call(request)
+            let answering = router.clone().call(request);
+            async move {
+                let mut response = answering.await?;
+                if waits_to_send && !response.status().is_success() {
+                    // Its body was not read, and the client need not send it.
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
+            }
         }
     });
     let mut builder = http1::Builder::new();

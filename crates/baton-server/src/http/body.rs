@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_LENGTH;
+use axum::http::header::{CONTENT_LENGTH, EXPECT};
+use axum::http::request::Parts;
 use baton_core::{ErrorCode, Fault};
 use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
+use crate::http::wire::HasTwoLengths;
 
 /// How much of a rejected body is read, so that the client gets to read the answer.
 pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
@@ -25,15 +27,18 @@ pub(super) struct Incoming {
     body: Body,
     /// How much longer to wait for the client. The time that the server takes for a part does not count.
     time_left: Duration,
+    /// True until the body is read for the first time, which makes the HTTP library ask the client for it.
+    waits_to_send: bool,
 }
 
 impl Incoming {
-    pub(super) fn new(body: Body) -> Self {
-        Self { body, time_left: BODY_TIMEOUT }
+    pub(super) fn new(headers: &HeaderMap, body: Body) -> Self {
+        Self { body, time_left: BODY_TIMEOUT, waits_to_send: waits_to_send(headers) }
     }
 
     /// Waits for the next part. `None` is the end of the body.
     pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        self.waits_to_send = false;
         loop {
             let started = Instant::now();
             let arrived = timeout(self.time_left.min(BODY_IDLE_TIMEOUT), self.body.frame()).await;
@@ -66,8 +71,11 @@ impl Incoming {
     }
 
     /// Reads the rest of a body that is not wanted. A client that is still sending then gets to read the answer, and can
-    /// use the connection again.
+    /// use the connection again. A client that waits to send is not asked for the body.
     async fn discard(&mut self) {
+        if self.waits_to_send {
+            return;
+        }
         let mut size = 0;
         while size <= MAX_DISCARDED_BYTES
             && let Ok(Some(part)) = self.next().await
@@ -77,9 +85,16 @@ impl Incoming {
     }
 }
 
-/// Reads and drops a body that is not wanted.
-pub(super) async fn discard(body: Body) {
-    Incoming::new(body).discard().await;
+/// Reads and drops a body that is not wanted. The end of a body with two lengths is unknown, so it is not read.
+pub(super) async fn discard(parts: &Parts, body: Body) {
+    if parts.extensions.get::<HasTwoLengths>().is_none() {
+        Incoming::new(&parts.headers, body).discard().await;
+    }
+}
+
+/// Returns true when the client sends the body only after it was asked for.
+pub(super) fn waits_to_send(headers: &HeaderMap) -> bool {
+    headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// A body that was read.
@@ -110,8 +125,11 @@ pub(super) async fn receive_body(
     limit: usize,
     budget: &BodyBudget,
 ) -> Result<Received, Fault> {
-    let mut incoming = Incoming::new(body);
     let announced = announced(headers);
+    if waits_to_send(headers) && announced.is_some_and(|size| size > limit) {
+        return Ok(Received { bytes: Vec::new(), is_whole: false, reservation: None });
+    }
+    let mut incoming = Incoming::new(headers, body);
     // How many bytes may be kept. A body of unknown size is small until more of it arrives; of one that is too large, the
     // beginning is enough.
     let mut allowed = announced.filter(|size| *size <= limit).unwrap_or(SMALL_BODY_BYTES.min(limit));

@@ -25,6 +25,7 @@ use crate::http::metrics::Metrics;
 use crate::http::peer::Peer;
 use crate::http::report::{ReceivedReport, receive_report};
 use crate::http::respond::{allow, respond};
+use crate::http::wire::{CorrelationIds, HasTwoLengths};
 use crate::params::{Literal, add_path, from_body, from_query, literal_params};
 use crate::routes::{Route, Verb};
 
@@ -37,6 +38,12 @@ pub(super) struct Shared {
     pub(super) budget: BodyBudget,
     pub(super) metrics: Arc<Metrics>,
     pub(super) hosts: BTreeSet<String>,
+}
+
+/// Makes the correlation ids of answers that no route gives.
+pub(super) fn correlation_ids(shared: &Arc<Shared>) -> CorrelationIds {
+    let app = shared.app.clone();
+    Arc::new(move || app.correlation_id().ok())
 }
 
 /// Who is let in.
@@ -65,7 +72,7 @@ impl Endpoint {
         let Admitted { correlation_id, face } = match self.shared.admit(&parts) {
             Ok(admitted) => admitted,
             Err(response) => {
-                discard(body).await;
+                discard(&parts, body).await;
                 return *response;
             }
         };
@@ -77,7 +84,7 @@ impl Endpoint {
                 self.accept(&mut parts, body).await.map(|accepted| (actor, busy, accepted))
             }
             Err(fault) => {
-                discard(body).await;
+                discard(&parts, body).await;
                 Err(fault)
             }
         };
@@ -127,7 +134,7 @@ impl Endpoint {
         let (mut attachment, mut reservation) = (None, None);
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
-                discard(body).await;
+                discard(parts, body).await;
                 from_query(parts.uri.query().unwrap_or_default(), &self.literals)
             }
             Verb::Post if lenient => {
@@ -190,7 +197,7 @@ impl Shared {
     pub(super) fn admit(&self, parts: &Parts) -> Result<Admitted, Box<Response<Body>>> {
         let face = Face::Http { method: parts.method.as_str().to_owned(), path: parts.uri.path().to_owned() };
         let correlation_id = self.correlation_id(&parts.headers)?;
-        match self.check_origin(parts) {
+        match require_one_length(parts).and_then(|()| self.check_origin(parts)) {
             Ok(()) => Ok(Admitted { correlation_id, face }),
             Err(fault) => {
                 let refused = RefusedCall { face, correlation_id, actor_key_id: None, peer: peer(parts).0 };
@@ -293,7 +300,7 @@ impl Shared {
         methods: &str,
     ) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        discard(body).await;
+        discard(&parts, body).await;
         let Admitted { correlation_id, face } = match self.admit(&parts) {
             Ok(admitted) => admitted,
             Err(response) => return *response,
@@ -315,6 +322,15 @@ impl Shared {
         let response = respond(reply);
         if method_matters { allow(response, methods) } else { response }
     }
+}
+
+/// Rejects a request with two lengths: a proxy in front may have used the other one.
+fn require_one_length(parts: &Parts) -> Result<(), Fault> {
+    if parts.extensions.get::<HasTwoLengths>().is_none() {
+        return Ok(());
+    }
+    let message = "cannot read the request: it has both Content-Length and Transfer-Encoding";
+    Err(Fault::new(ErrorCode::InvalidRequest, message).hint("send one of the two headers"))
 }
 
 /// The address that a request came from.

@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixSocket};
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
-use crate::http::exchange::{Doorkeeper, Shared};
+use crate::http::exchange::{Doorkeeper, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
@@ -67,6 +67,7 @@ impl LocalServer {
             router: router(&shared, version),
             connections: Arc::new(Connections::new(MAX_CONNECTIONS, metrics.clone())),
             metrics,
+            correlation_ids: correlation_ids(&shared),
             drain_timeout: DRAIN_TIMEOUT,
         };
         Ok(Self { accepting })

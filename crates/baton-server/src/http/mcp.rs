@@ -8,7 +8,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Request, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use baton_app::RefusedCall;
 use baton_core::{ActorKeyId, ErrorCode, Fault};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -63,7 +63,7 @@ impl McpEndpoint {
         let admitted = match self.shared.admit(&parts) {
             Ok(admitted) => admitted,
             Err(response) => {
-                discard(body).await;
+                discard(&parts, body).await;
                 return *response;
             }
         };
@@ -115,11 +115,17 @@ impl McpEndpoint {
         let (actor, busy) = match self.shared.enter(&parts).await {
             Ok(entered) => entered,
             Err(fault) => {
-                discard(body).await;
+                discard(&parts, body).await;
                 return Err(Stopped::Door(fault));
             }
         };
         *actor_key_id = Some(actor.key_id.clone());
+        if parts.method == Method::POST && !is_json(&parts.headers) {
+            // The protocol answers this from the head alone.
+            discard(&parts, body).await;
+            let request = Request::from_parts(parts, Body::empty());
+            return Ok(Entered { request, busy, reservation: None });
+        }
         let received = receive_body(&parts.headers, body, MAX_MESSAGE_BYTES, &self.shared.budget)
             .await
             .map_err(Stopped::Door)?;
@@ -151,6 +157,11 @@ impl McpEndpoint {
             }
         }
     }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
 /// Puts on what every answer carries.

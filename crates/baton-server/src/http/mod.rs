@@ -6,6 +6,7 @@ mod budget;
 mod connections;
 mod exchange;
 mod failures;
+mod framing;
 mod limit;
 mod local;
 mod mcp;
@@ -15,6 +16,7 @@ mod report;
 mod respond;
 mod server;
 mod service;
+mod wire;
 
 pub use local::LocalServer;
 pub use server::{ServeError, Server, ServerConfig};

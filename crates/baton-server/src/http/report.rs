@@ -27,7 +27,7 @@ pub(super) async fn receive_report(
     body: Body,
     budget: &BodyBudget,
 ) -> Result<ReceivedReport, Fault> {
-    let mut incoming = Incoming::new(body);
+    let mut incoming = Incoming::new(headers, body);
     // A report that is larger than this is streamed, so that no more of it is in memory.
     let announced = announced(headers).map(|size| size.min(MAX_WHOLE_BYTES));
     let mut allowed = announced.unwrap_or(SMALL_BODY_BYTES);

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
-use crate::http::exchange::{Doorkeeper, Endpoint, Shared};
+use crate::http::exchange::{Doorkeeper, Endpoint, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
@@ -98,6 +98,7 @@ impl Server {
             router: router(&shared, &config.version),
             connections: Arc::new(Connections::new(config.max_connections, metrics.clone())),
             metrics,
+            correlation_ids: correlation_ids(&shared),
             drain_timeout: DRAIN_TIMEOUT,
         };
         Ok(Self { address, accepting })

@@ -32,7 +32,7 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
             let shared = shared.clone();
             async move {
                 let (parts, body) = request.into_parts();
-                discard(body).await;
+                discard(&parts, body).await;
                 match shared.admit(&parts) {
                     Ok(admitted) => {
                         let peer = peer(&parts);

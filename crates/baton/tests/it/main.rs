@@ -51,6 +51,7 @@ mod task_refusals;
 mod task_relay;
 mod text_http;
 mod tokens_http;
+mod wire_http;
 mod worker_api;
 mod worker_autostart;
 mod worker_crash;
