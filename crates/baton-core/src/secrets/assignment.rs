@@ -347,6 +347,9 @@ fn is_placeholder(name: &[u8], value: &[u8]) -> bool {
     matches!(value.first(), None | Some(b'$' | b'%' | b'<' | b'{' | b'[' | b'(' | b'*' | b'#'))
         || is_mask(value)
         || WORDS.iter().any(starts)
+        // How AWS ends the keys in its documentation.
+        || value.ends_with(b"EXAMPLE")
+        || value.ends_with(b"EXAMPLEKEY")
         || value.eq_ignore_ascii_case(name)
         || value.windows(2).any(|pair| matches!(pair, b"${" | b"{{" | b"$("))
         || value.windows(MARKER_OPEN.len()).any(|part| part == MARKER_OPEN.as_bytes())

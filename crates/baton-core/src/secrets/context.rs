@@ -95,7 +95,17 @@ pub(super) fn url_password(text: &[u8], before: &[u8], after: usize) -> Option<M
     let password = text.get(start..end).filter(|password| !password.is_empty() && !is_placeholder(password));
     // An image pinned by its digest, `docker://name:tag@sha256:…`, has no password.
     let is_digest = text.get(end..)?.starts_with(b"@sha256:");
-    if is_digest { None } else { password.map(|_| Match::of(Rule::UrlPassword, start, end)) }
+    // `postgres:postgres@localhost` and its like are the defaults of local development.
+    let is_default = password == text.get(after..after + user) && is_loopback(text.get(end + 1..)?);
+    if is_digest || is_default { None } else { password.map(|_| Match::of(Rule::UrlPassword, start, end)) }
+}
+
+/// Tells whether text begins with a host that is this machine.
+fn is_loopback(text: &[u8]) -> bool {
+    const HOSTS: [&str; 4] = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"];
+    let plain = text.iter().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
+    let host = if text.starts_with(b"[") { text.get(..5) } else { text.get(..plain) };
+    host.is_some_and(|host| HOSTS.iter().any(|known| host.eq_ignore_ascii_case(known.as_bytes())))
 }
 
 /// Matches a value that only the name of its object entry gives away.
@@ -175,7 +185,19 @@ fn is_instruction(value: &[u8]) -> bool {
 }
 
 fn is_placeholder(password: &[u8]) -> bool {
-    const WORDS: [&str; 7] = ["password", "passwd", "pass", "pwd", "pw", "token", "x-oauth-basic"];
+    // The last two are those of the documentation of the PostgreSQL and MySQL images.
+    const WORDS: [&str; 10] = [
+        "password",
+        "passwd",
+        "pass",
+        "pwd",
+        "pw",
+        "token",
+        "x-oauth-basic",
+        "changeme",
+        "mysecretpassword",
+        "my-secret-pw",
+    ];
     let is_template = match password {
         [b'$', b'{' | b'(', ..] | [b'{', .., b'}'] | [b'[', .., b']'] | [b'%', .., b'%'] => true,
         [b'%', b's' | b'd' | b'v' | b'(' | b'{', ..] => true,

@@ -7,6 +7,10 @@
 
 use super::rules::{Class, Rule, Run};
 
+/// The example of jwt.io and many manuals, signed with `your-256-bit-secret`.
+const JWT_EXAMPLE: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNT\
+                           E2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c";
+
 /// How far behind its opening line the closing line of a private key is looked for.
 pub(super) const KEY_MAX: usize = 64 * 1024;
 
@@ -29,10 +33,22 @@ pub(super) fn token(text: &[u8], at: usize, after: usize, run: Run) -> Option<Ma
     pattern(text, at, after, run).filter(|found| !text.get(after..found.end).is_some_and(is_mask))
 }
 
-/// Matches a literal and a run.
+/// Matches a literal and a run, unless the run is an example from documentation.
 pub(super) fn pattern(text: &[u8], at: usize, after: usize, run: Run) -> Option<Match> {
     let end = run_end(text, after, run.class);
-    (end - after >= run.min).then_some(Match::of(run.rule, at, end))
+    let is_match = end - after >= run.min && !is_aws_example(run, text.get(after..end)?);
+    is_match.then_some(Match::of(run.rule, at, end))
+}
+
+/// Tells whether a run is an example from the documentation of AWS, whose keys end in `EXAMPLE` or `EXAMPLEKEY`. It has the
+/// shortest length that matches, so what is left when a marker cuts it does not match either.
+fn is_aws_example(run: Run, value: &[u8]) -> bool {
+    let ending: &[u8] = match run.rule {
+        Rule::AwsAccessKey => b"EXAMPLE",
+        Rule::AwsSecretKey => b"EXAMPLEKEY",
+        _ => return false,
+    };
+    value.len() == run.min && value.ends_with(ending)
 }
 
 /// Tells whether a value is blotted out: `xxxx`, `****`, `....`, `••••`.
@@ -57,8 +73,9 @@ pub(super) fn jwt(text: &[u8], at: usize, after: usize) -> Result<Match, usize> 
         && text.get(header_end..payload) == Some(b".eyJ")
         && payload_end > payload
         && text.get(payload_end) == Some(&b'.');
-    if is_jwt {
-        Ok(Match::of(Rule::Jwt, at, run_end(text, payload_end + 1, Class::Slug)))
+    let end = run_end(text, payload_end + 1, Class::Slug);
+    if is_jwt && text.get(at..end) != Some(JWT_EXAMPLE.as_bytes()) {
+        Ok(Match::of(Rule::Jwt, at, end))
     } else {
         Err(header_end)
     }

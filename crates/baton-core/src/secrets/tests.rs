@@ -274,6 +274,37 @@ fn placeholders_are_clean() {
 }
 
 #[test]
+fn examples_from_documentation_are_clean() {
+    for text in [
+        "AKIAIOSFODNN7EXAMPLE",
+        "aws_access_key_id = ASIAIOSFODNN7EXAMPLE",
+        "AWS_ACCESS_KEY_ID=AKIAI44QH8DHBEXAMPLE\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "{\"SecretAccessKey\": \"je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY\"}",
+        "postgres://postgres:postgres@localhost:5432/app",
+        "postgres://postgres:postgres@localhost",
+        "amqp://guest:guest@127.0.0.1/",
+        "mysql://root:root@[::1]:3306/app",
+        "postgres://postgres:mysecretpassword@db/app",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ\
+         .SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
+    ] {
+        assert_eq!(scan(text), [], "{text}");
+        assert_eq!(redact(text), text);
+    }
+    let json = json!({ "aws_secret_access_key": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" });
+    assert_eq!(super::scan_json(&json), []);
+    for (text, rule) in [
+        (format!("AKIA{}", "IOSFODNN7EXAMPLEX"), Rule::AwsAccessKey),
+        (format!("AKIA{}", "IOSFODNN7EXAMPLQ"), Rule::AwsAccessKey),
+        ("postgres://postgres:postgres@db.example.com/app".to_owned(), Rule::UrlPassword),
+        ("postgres://postgres:postgres@localhost.example.com/app".to_owned(), Rule::UrlPassword),
+        ("postgres://app:postgres@localhost/app".to_owned(), Rule::UrlPassword),
+    ] {
+        assert_eq!(rules_in(&text), [rule], "{text}");
+    }
+}
+
+#[test]
 fn a_private_key_without_its_closing_line_ends_with_its_body() {
     let begin = format!("{} RSA PRIVATE KEY-----", ["-----BEG", "IN"].concat());
     let headers = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n";
