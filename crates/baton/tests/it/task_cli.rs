@@ -261,3 +261,20 @@ fn role_flags_and_words_may_be_spelled_either_way() {
     checkout.task(&["get-diff", TASK, "--role", "implementer", "--type", "from-base"]);
     checkout.task(&["verify-worktree", TASK, "--role", "implementer"]);
 }
+
+#[test]
+fn the_actor_is_the_user_of_the_machine_when_none_is_named() {
+    let user = Command::new("id").arg("-un").output().unwrap();
+    let user = String::from_utf8(user.stdout).unwrap().trim().to_owned();
+    let actor = |environment: &[(&str, &str)]| {
+        let checkout = Checkout::new();
+        let mut command = checkout.home.command();
+        command.envs(environment.iter().copied()).args(["task", "init-context", TASK]);
+        assert!(command.output().unwrap().status.success());
+        checkout.context()["audit"]["updated_by"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(actor(&[]), user, "without variables");
+    assert_eq!(actor(&[("USER", "  ")]), user);
+    assert_eq!(actor(&[("USER", "ada")]), "ada");
+    assert_eq!(actor(&[("USER", "ada"), ("BATON_AGENT", "claude-1")]), "claude-1");
+}

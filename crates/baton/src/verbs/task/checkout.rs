@@ -60,10 +60,37 @@ pub(super) fn place(root: &Path, actor: &str) -> TaskPlace {
 
 /// Returns the default actor: the configured agent, otherwise the user name.
 pub(super) fn actor(config: &Config) -> String {
-    let user = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    let named = config.agent.as_ref().map(|agent| agent.as_str().to_owned()).or_else(user);
-    named
-        .map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "unknown".into())
+    let agent = config.agent.as_ref().map(|agent| agent.as_str().to_owned());
+    agent.unwrap_or_else(user_name)
+}
+
+/// Returns the name of the user. Jobs and containers often run without the variables, so the user database is asked too.
+fn user_name() -> String {
+    let given = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let user_id = rustix::process::geteuid().as_raw();
+    let listed = || name_in(&std::fs::read_to_string("/etc/passwd").ok()?, user_id);
+    let named = given.map(|name| name.trim().to_owned()).find(|name| !name.is_empty());
+    named.or_else(listed).unwrap_or_else(|| format!("uid-{user_id}"))
+}
+
+/// Finds the name of a user in the lines of `/etc/passwd`: `name:password:user id:…`.
+fn name_in(passwd: &str, user_id: u32) -> Option<String> {
+    let id = user_id.to_string();
+    let fields = |line: &str| Some((line.split(':').next()?.to_owned(), line.split(':').nth(2)?.to_owned()));
+    let mut users = passwd.lines().filter_map(fields);
+    users.find(|(name, listed)| *listed == id && !name.is_empty()).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_database_names_a_user_by_id() {
+        let passwd =
+            "root:x:0:0:root:/root:/bin/sh\n# a comment\n:x:7::\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(name_in(passwd, 1000).as_deref(), Some("ada"));
+        assert_eq!(name_in(passwd, 0).as_deref(), Some("root"));
+        assert_eq!((name_in(passwd, 7), name_in(passwd, 100)), (None, None));
+    }
 }
