@@ -2,7 +2,8 @@
 
 use baton_core::checkpoint::SavedContext;
 use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use std::sync::Arc;
 
@@ -88,14 +89,24 @@ impl Reply {
     }
 }
 
+/// An error as every face answers it, in this order: what a reader needs comes first.
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    error: ErrorCode,
+    message: &'a str,
+    hint: Option<&'a str>,
+    details: Option<&'a Value>,
+    correlation_id: &'a CorrelationId,
+}
+
 /// Writes a fault as every face answers it.
 pub(crate) fn error_body(fault: &Fault, correlation_id: &CorrelationId) -> String {
-    json!({
-        "error": fault.code,
-        "message": fault.message,
-        "hint": fault.hint,
-        "details": fault.details,
-        "correlation_id": correlation_id,
-    })
-    .to_string()
+    let body = ErrorBody {
+        error: fault.code,
+        message: &fault.message,
+        hint: fault.hint.as_deref(),
+        details: fault.details.as_ref(),
+        correlation_id,
+    };
+    serde_json::to_string(&body).unwrap_or_default()
 }

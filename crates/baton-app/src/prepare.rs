@@ -1,6 +1,11 @@
 //! The first part of a call: everything that is checked before the store is asked.
 
-use baton_core::{Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, secrets};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use baton_core::{
+    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, params_schema, read_params, secrets,
+};
 use serde_json::{Value, json};
 
 use crate::call::{Attachment, Call};
@@ -9,7 +14,7 @@ use crate::operation::{Context, Effect, KeyUse, Operation, Privacy};
 /// The versions of the wire shapes that this version reads.
 const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
 
-/// How many characters of an error the request log keeps, and how many an answer repeats of what does not fit.
+/// How many characters of an error the request log keeps.
 pub(crate) const MAX_MESSAGE: usize = 1_000;
 
 /// How many places with a credential a message names; the details have them all.
@@ -54,11 +59,30 @@ pub(crate) fn prepare<O: Operation>(
         }
         _ => None,
     };
-    let mut params: O::Params =
-        serde_path_to_error::deserialize(params).map_err(|error| invalid_params(&error))?;
+    if let Some(venture) = call.actor.only_venture() {
+        add_venture::<O>(&mut params, venture);
+    }
+    let mut params: O::Params = read_params(params)?;
     O::validate(&params)?;
     O::ready(context, &mut params)?;
     Ok(Prepared { params, key })
+}
+
+/// Adds the venture of a token that reaches only one, where the operation takes a venture and the call names none.
+fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
+    static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
+    let Value::Object(members) = params else { return };
+    if members.get("venture").is_some_and(|named| !named.is_null()) {
+        return;
+    }
+    let mut known = TAKES_VENTURE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Schemas are slow to make.
+    let takes_venture = *known
+        .entry(O::NAME)
+        .or_insert_with(|| params_schema::<O::Params>()["properties"].get("venture").is_some());
+    if takes_venture {
+        members.insert("venture".to_owned(), venture.as_str().into());
+    }
 }
 
 /// Adds what came beside the parameters to their hash.
@@ -122,33 +146,11 @@ fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result
             named.join(", ")
         ),
     )
-    .hint("take it out there, then send it again; if it was real, revoke it")
+    .hint(
+        "replace it with a placeholder such as [redacted], then send the request again; revoke it if it is real. This check \
+         cannot be turned off here: only the task tools have force_secrets (--force-secrets), for text that is not a secret",
+    )
     .details(json!({ "findings": findings })))
-}
-
-/// Says which field does not fit and what it must be, in words of the wire and without repeating what was sent.
-fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
-    let (path, text) = (error.path().to_string(), error.inner().to_string());
-    if let Some(field) = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
-        let field = if path == "." { field.to_owned() } else { format!("{path}.{field}") };
-        return Fault::invalid(&field, "is missing");
-    }
-    let problem = match text.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected ")) {
-        Some((_, expected)) => format!("must be {}", wire_type(expected)),
-        None => clip(&text, MAX_MESSAGE),
-    };
-    if path == "." { Fault::new(ErrorCode::InvalidRequest, problem) } else { Fault::invalid(&path, problem) }
-}
-
-/// What a type of the code is called on the wire.
-fn wire_type(expected: &str) -> &str {
-    match expected {
-        "i64" | "u32" | "u64" => "a whole number",
-        "a map" => "an object",
-        "a sequence" => "an array",
-        other if other.starts_with("struct ") => "an object",
-        other => other,
-    }
 }
 
 /// Makes text from outside fit for the log: bounded, and without control characters, which not every database takes.

@@ -142,6 +142,14 @@ impl Actor {
         }
     }
 
+    /// Returns the venture of an actor that reaches only one: what a call means that names none.
+    pub fn only_venture(&self) -> Option<&Venture> {
+        match &self.ventures {
+            VentureScope::Only(ventures) if ventures.len() == 1 => ventures.first(),
+            VentureScope::All | VentureScope::Only(_) => None,
+        }
+    }
+
     /// Refuses a venture that this actor does not reach.
     pub fn require_venture(&self, venture: &Venture) -> Result<(), Fault> {
         if self.reaches(venture) {

@@ -239,6 +239,39 @@ impl Fault {
         self
     }
 
+    /// Reports every invalid field of these checks at once. A fault that is not about a field is reported alone.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the check that failed, or one for all of them.
+    pub fn all(checks: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let mut faults = checks.into_iter().filter_map(Result::err);
+        let Some(mut first) = faults.next() else { return Ok(()) };
+        for fault in faults {
+            let fields = |fault: &Self| Some(fault.details.as_ref()?.get("fields")?.as_array()?.clone());
+            match (fields(&first), fields(&fault)) {
+                (Some(known), Some(more)) => {
+                    first.message = format!("{}; {}", first.message, fault.message);
+                    first.hint = first.hint.or(fault.hint);
+                    let fields = [known, more].concat();
+                    first.details = Some(serde_json::json!({ "fields": fields }));
+                }
+                (Some(_), None) => return Err(fault),
+                (None, _) => break,
+            }
+        }
+        Err(first)
+    }
+
+    /// Checks a field.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_request` that names the field, when it does not fit.
+    pub fn require(fits: bool, field: &str, problem: impl fmt::Display) -> Result<(), Self> {
+        if fits { Ok(()) } else { Err(Self::invalid(field, problem)) }
+    }
+
     /// Makes the fault of a field that is missing, wrong or outside its limits.
     pub fn invalid(field: &str, problem: impl fmt::Display) -> Self {
         let problem = problem.to_string();
@@ -270,6 +303,22 @@ mod tests {
             assert!((400..=599).contains(&code.status()));
         }
         assert_eq!(ErrorCode::from_wire("nonsense"), None);
+    }
+
+    #[test]
+    fn every_invalid_field_is_reported_at_once() {
+        let invalid = |field: &str| Err(Fault::invalid(field, "is wrong"));
+        assert!(Fault::all([Ok(()), Ok(())]).is_ok());
+        let one = Fault::all([Ok(()), invalid("a")]).unwrap_err();
+        assert_eq!(
+            (one.message.as_str(), one.details),
+            ("a: is wrong", Fault::invalid("a", "is wrong").details)
+        );
+        let both = Fault::all([invalid("a"), Ok(()), invalid("b")]).unwrap_err();
+        assert_eq!(both.message, "a: is wrong; b: is wrong");
+        assert_eq!(both.details.unwrap()["fields"].as_array().unwrap().len(), 2);
+        let full = Fault::new(ErrorCode::PayloadTooLarge, "too large");
+        assert_eq!(Fault::all([invalid("a"), Err(full)]).unwrap_err().code, ErrorCode::PayloadTooLarge);
     }
 
     #[test]

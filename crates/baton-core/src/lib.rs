@@ -17,6 +17,7 @@ mod merge;
 mod meta;
 mod name;
 pub mod observation;
+mod params;
 mod request;
 mod schema;
 pub mod secrets;
@@ -40,6 +41,7 @@ pub use json::{
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_sound_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
+pub use params::{integral, read_params};
 pub use request::RequestRecord;
 pub use schema::{output_schema, params_schema};
 pub use session::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::{ErrorCode, Fault, JsonErrorKind, read_strict, read_with_canonical_member};
+use baton_core::{ErrorCode, Fault, JsonErrorKind, integral, read_strict, read_with_canonical_member};
 use serde_json::{Map, Value};
 
 /// What a query says in words and a parameter is not.
@@ -71,13 +71,14 @@ pub(crate) fn from_query(
     query: &str,
     literals: &BTreeMap<String, Literal>,
 ) -> Result<Map<String, Value>, Fault> {
-    let mut params = Map::new();
+    let (mut params, mut checks) = (Map::new(), Vec::new());
     // In a query `+` is a space; one that is meant comes as `%2B`.
     for pair in query.replace('+', " ").split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (decode(name)?, decode(value)?);
-        insert(&mut params, name, value, literals)?;
+        checks.push(insert(&mut params, name, value, literals));
     }
+    Fault::all(checks)?;
     Ok(params)
 }
 
@@ -99,8 +100,8 @@ fn insert(
     let value = match (literals.get(&name), value.as_str()) {
         (None, _) => Value::String(value),
         (Some(Literal::Integer), text) => {
-            let number = text.parse::<i64>();
-            Value::from(number.map_err(|_| Fault::invalid(&name, "must be a whole number"))?)
+            let number = text.parse().ok().or_else(|| text.parse().ok().and_then(integral));
+            Value::from(number.ok_or_else(|| Fault::invalid(&name, "must be a whole number"))?)
         }
         (Some(Literal::Boolean), "true" | "1" | "") => Value::Bool(true),
         (Some(Literal::Boolean), "false" | "0") => Value::Bool(false),
@@ -158,11 +159,24 @@ mod tests {
         assert_eq!(query("raw=true"), Ok(json!({"raw": true})));
         assert_eq!(query("raw"), Ok(json!({"raw": true})));
         assert_eq!(query("raw=0"), Ok(json!({"raw": false})));
+        assert_eq!(query("track=3.0"), Ok(json!({"track": 3})));
+        assert_eq!(query("track=1e2"), Ok(json!({"track": 100})));
+    }
+
+    #[test]
+    fn every_wrong_value_of_a_query_is_named() {
+        let literals =
+            BTreeMap::from([("track".to_owned(), Literal::Integer), ("raw".to_owned(), Literal::Boolean)]);
+        let fault = from_query("track=x&raw=maybe", &literals).unwrap_err();
+        let fields = fault.details.unwrap()["fields"].clone();
+        assert_eq!([&fields[0]["field"], &fields[1]["field"]], ["track", "raw"]);
     }
 
     #[test]
     fn broken_queries_are_refused() {
-        for bad in ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track=", "raw=maybe"] {
+        for bad in
+            ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track=", "track=1.5", "track=inf", "raw=maybe"]
+        {
             assert_eq!(query(bad), Err(ErrorCode::InvalidRequest), "{bad}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use baton_core::{ErrorCode, Fault, output_schema, params_schema, require_plain_text};
+use baton_core::{ErrorCode, Fault, output_schema, params_schema, read_params, require_plain_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -94,11 +94,7 @@ impl<O: TaskOperation> AnyTaskOperation for Erased<O> {
             Value::Object(members) => require_plain_text("", members)?,
             _ => return Err(Fault::invalid("params", "must be an object")),
         }
-        let params: O::Params = serde_path_to_error::deserialize(params).map_err(|error| {
-            let path = error.path().to_string();
-            let field = if path == "." { "params" } else { &path };
-            Fault::invalid(field, error.inner())
-        })?;
+        let params: O::Params = read_params(params)?;
         let output = O::run(place, &params)?;
         serde_json::to_value(output).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the answer could not be written").caused_by(error)

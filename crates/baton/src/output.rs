@@ -164,11 +164,11 @@ pub(crate) fn finish(format: Format, outcome: Result<Answer, Failure>) -> Exit {
 fn document(data: Option<&Data>, error: Option<&Failure>) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
+        success: bool,
         data: Option<&'a Data>,
         error: Option<&'a Failure>,
-        success: bool,
     }
-    let document = Document { data, error, success: error.is_none() };
+    let document = Document { success: error.is_none(), data, error };
     serde_json::to_string(&document).unwrap_or_default()
 }
 

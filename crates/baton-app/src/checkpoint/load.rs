@@ -125,8 +125,10 @@ impl Operation for LoadCheckpoint {
     type Output = LoadCheckpointOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
-        params.budget().map(|_| ())
+        Fault::all([
+            Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref()).map(|_| ()),
+            params.budget().map(|_| ()),
+        ])
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {

@@ -61,9 +61,10 @@ impl Operation for ListObservations {
     type Output = ListObservationsOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        limit_of(params.limit, DEFAULT_LIMIT)?;
-        cursor_of(params.cursor.as_deref(), LIST)?;
-        Ok(())
+        Fault::all([
+            limit_of(params.limit, DEFAULT_LIMIT).map(|_| ()),
+            cursor_of(params.cursor.as_deref(), LIST).map(|_| ()),
+        ])
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {

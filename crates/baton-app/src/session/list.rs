@@ -58,13 +58,13 @@ impl Operation for ListSessions {
     type Output = ListSessionsOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        if params.venture.is_none() && params.repo.is_none() && params.agent.is_none() {
-            return Err(Fault::invalid("venture", "at least one of venture, repo and agent is needed")
-                .hint("name what you want to see, for example venture=local"));
-        }
-        limit_of(params.limit, DEFAULT_LIMIT)?;
-        cursor_of(params.cursor.as_deref(), LIST)?;
-        Ok(())
+        let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();
+        Fault::all([
+            Fault::require(is_named, "venture", "at least one of venture, repo and agent is needed")
+                .map_err(|fault| fault.hint("name what you want to see, for example venture=local")),
+            limit_of(params.limit, DEFAULT_LIMIT).map(|_| ()),
+            cursor_of(params.cursor.as_deref(), LIST).map(|_| ()),
+        ])
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {

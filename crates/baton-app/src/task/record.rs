@@ -68,14 +68,12 @@ impl Operation for RecordTask {
     type Output = RecordTaskOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        for (field, text, least) in
-            [("host", &params.host, 1), ("checkout", &params.checkout, 1), ("title", &params.title, 0)]
-        {
-            if !(least..=MAX_NAME_BYTES).contains(&text.len()) {
-                return Err(Fault::invalid(field, format!("must have {least} to {MAX_NAME_BYTES} bytes")));
-            }
-        }
-        Ok(())
+        let names =
+            [("host", &params.host, 1), ("checkout", &params.checkout, 1), ("title", &params.title, 0)];
+        Fault::all(names.map(|(field, text, least)| {
+            let fits = (least..=MAX_NAME_BYTES).contains(&text.len());
+            Fault::require(fits, field, format!("must have {least} to {MAX_NAME_BYTES} bytes"))
+        }))
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {

@@ -49,13 +49,12 @@ impl Operation for CreateToken {
     type Output = CreateTokenOutput;
 
     fn validate(params: &Self::Params) -> Result<(), Fault> {
-        if params.ventures.as_ref().is_some_and(Vec::is_empty) {
-            return Err(Fault::invalid("ventures", "must name at least one venture, or be left out for all"));
-        }
-        if params.expires_in_days.is_some_and(|days| days == 0 || days > MAX_DAYS) {
-            return Err(Fault::invalid("expires_in_days", format!("must be from 1 to {MAX_DAYS}")));
-        }
-        Ok(())
+        let no_venture = params.ventures.as_ref().is_some_and(Vec::is_empty);
+        let wrong_days = params.expires_in_days.is_some_and(|days| days == 0 || days > MAX_DAYS);
+        Fault::all([
+            Fault::require(!no_venture, "ventures", "must name at least one venture, or be left out for all"),
+            Fault::require(!wrong_days, "expires_in_days", format!("must be from 1 to {MAX_DAYS}")),
+        ])
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {

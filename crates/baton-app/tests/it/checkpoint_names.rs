@@ -246,7 +246,6 @@ fn a_credential_reaches_the_checkpoints_of_its_ventures_alone() {
         }
         for (name, params) in [
             ("checkpoint.save", json!({ "sessionId": "w", "context": {}, "venture": "theirs" })),
-            ("checkpoint.save", json!({ "sessionId": "w", "context": {} })),
             ("checkpoint.load", json!({ "sessionId": "w", "venture": "theirs" })),
             ("checkpoint.list", json!({ "sessionId": "w", "venture": "theirs" })),
             ("checkpoint.mark_critical", json!({ "sessionId": "w", "contextKey": "a", "venture": "theirs" })),

@@ -88,7 +88,10 @@ impl Desk {
     pub(super) fn venture(&self) -> Result<Venture, Fault> {
         match self.given("venture")? {
             Some(text) => text.parse().map_err(|error| Fault::invalid("venture", error)),
-            None => Ok(self.app.settings().default_venture.clone()),
+            None => {
+                let usual = self.caller.actor.only_venture();
+                Ok(usual.unwrap_or(&self.app.settings().default_venture).clone())
+            }
         }
     }
 

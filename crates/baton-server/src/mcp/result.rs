@@ -4,6 +4,7 @@ use baton_app::Reply;
 use baton_core::ErrorCode;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Converts a reply to a tool result. `text_from` names the field that is shown as text in place of the whole answer.
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 /// error does not match, and would report that instead of the error.
 pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolResult {
     if let Some(error) = error_of(reply) {
-        return CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
+        let text = serde_json::to_string(&error).unwrap_or_default();
+        return CallToolResult::error(vec![ContentBlock::text(text)]);
     }
     let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let text = match text_from.and_then(|field| body.get(field)) {
@@ -25,7 +27,8 @@ pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolRes
 }
 
 /// Writes a reply to the reading of a resource that failed: what is not there, or cannot be, is not found.
-pub(super) fn resource_error(uri: &str, code: ErrorCode, mut error: Value) -> ErrorData {
+pub(super) fn resource_error(uri: &str, code: ErrorCode, error: &ErrorBody) -> ErrorData {
+    let mut error = serde_json::to_value(error).unwrap_or_default();
     let message = error["message"].as_str().unwrap_or_default().to_owned();
     error["uri"] = uri.into();
     match code.status() {
@@ -35,18 +38,30 @@ pub(super) fn resource_error(uri: &str, code: ErrorCode, mut error: Value) -> Er
     }
 }
 
+/// The body of an error, in this order: what a model needs comes first.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorBody {
+    code: String,
+    message: Value,
+    suggestion: Value,
+    retry: Value,
+    details: Value,
+    correlation_id: Value,
+}
+
 /// The body of an error, when the reply is one.
-pub(super) fn error_of(reply: &Reply) -> Option<Value> {
+pub(super) fn error_of(reply: &Reply) -> Option<ErrorBody> {
     let code = reply.error?;
-    let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
-    Some(json!({
-        "code": spelled(code),
-        "message": body["message"],
-        "suggestion": body["hint"],
-        "retry": if reply.must_not_retry() { never() } else { retry(code) },
-        "details": body["details"],
-        "correlation_id": body["correlation_id"],
-    }))
+    let mut body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+    let mut field = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();
+    Some(ErrorBody {
+        code: spelled(code),
+        message: field("message"),
+        suggestion: field("hint"),
+        retry: if reply.must_not_retry() { never() } else { retry(code) },
+        details: field("details"),
+        correlation_id: field("correlation_id"),
+    })
 }
 
 /// Spells a code the way of MCP servers, where the specification of checkpoints has the first names.
@@ -140,15 +155,16 @@ mod tests {
                 "correlation_id": "corr_1",
             });
             assert_eq!(text_of(&result), expected);
+            let content = serde_json::to_value(&result.content).unwrap();
+            let start = format!(r#"{{"code":"{spelling}","message":"no","#);
+            assert!(content[0]["text"].as_str().unwrap().starts_with(&start), "{content}");
         }
     }
 
     #[test]
     fn a_full_disk_is_not_worth_a_retry() {
         let unavailable = Fault::new(ErrorCode::StoreUnavailable, "no");
-        let retry = |fault: &Fault| {
-            error_of(&Reply::fault(fault, "corr_1".parse().unwrap())).unwrap()["retry"].clone()
-        };
+        let retry = |fault: &Fault| error_of(&Reply::fault(fault, "corr_1".parse().unwrap())).unwrap().retry;
         assert_eq!(retry(&unavailable), json!({ "kind": "after", "afterMs": 1_000 }));
         let full = unavailable.details(json!({ "reason": "disk_full", "retryable": false }));
         assert_eq!(retry(&full), json!({ "kind": "never", "afterMs": null }));
@@ -156,7 +172,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_there_is_not_found() {
-        let code = |code: ErrorCode| resource_error("baton://x", code, json!({ "message": "m" })).code.0;
+        let code = |code: ErrorCode| {
+            let error = error_of(&Reply::fault(&Fault::new(code, "m"), "corr_1".parse().unwrap())).unwrap();
+            resource_error("baton://x", code, &error).code.0
+        };
         assert_eq!([code(ErrorCode::HandoffNotFound), code(ErrorCode::InvalidRequest)], [-32002, -32002]);
         assert_eq!([code(ErrorCode::Forbidden), code(ErrorCode::StoreUnavailable)], [-32600, -32603]);
     }

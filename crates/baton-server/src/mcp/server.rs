@@ -229,12 +229,13 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        let reply = match find_resource(&request.uri, &self.app.settings().default_venture) {
+        let usual_venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
+        let reply = match find_resource(&request.uri, usual_venture) {
             Ok((binding, params)) => self.call(caller, binding.operation, params).await,
             Err(fault) => Reply::fault(&fault, caller.correlation_id),
         };
         if let (Some(code), Some(error)) = (reply.error, error_of(&reply)) {
-            return Err(resource_error(&request.uri, code, error));
+            return Err(resource_error(&request.uri, code, &error));
         }
         let contents = ResourceContents::text(reply.body, request.uri).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -261,7 +262,8 @@ impl ServerHandler for McpServer {
         let correlation_id = caller.correlation_id.clone();
         let desk = Desk { app: self.app.clone(), caller, given: request.arguments.unwrap_or_default() };
         let text = (binding.write)(&desk).await.map_err(|fault| {
-            let error = error_of(&Reply::fault(&fault, correlation_id));
+            let error = error_of(&Reply::fault(&fault, correlation_id))
+                .and_then(|error| serde_json::to_value(error).ok());
             match fault.code.status() {
                 status if status < 500 => ErrorData::invalid_params(fault.message, error),
                 _ => ErrorData::internal_error(fault.message, error),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod active_http;
+mod answers;
 mod archive;
 mod checkout;
 mod checkpoint_cli;

@@ -376,3 +376,27 @@ fn holds(folder: &Path, bytes: &[u8]) -> bool {
         }
     })
 }
+
+#[test]
+fn a_token_of_one_venture_means_it_when_a_request_names_none() {
+    for served in Served::each() {
+        let (mine, _) = token(&served.home, &["--name", "one", "--venture", "mine"]);
+        let (two, _) = token(&served.home, &["--name", "two", "--venture", "mine", "--venture", "other"]);
+        let start = json!({ "agent": "a", "repo": "o/r" });
+        let started = expect(&by(&served, &mine, "POST", "/sod", Some(&start)), 200);
+        assert_eq!(started["session"]["venture"], "mine");
+        let handoff = json!({ "session_id": started["session_id"], "summary": "s", "status_label": "done" });
+        expect(&by(&served, &mine, "POST", "/eod", Some(&handoff)), 200);
+        let listed = expect(&by(&served, &mine, "GET", "/handoffs", None), 200);
+        assert_eq!(listed["handoffs"].as_array().unwrap().len(), 1, "{listed}");
+        expect(&by(&served, &mine, "GET", "/active", None), 200);
+        let save = json!({ "sessionId": "w", "context": { "a": 1 } });
+        expect(&by(&served, &mine, "POST", "/api/checkpoints", Some(&save)), 200);
+        let loaded = expect(&by(&served, &mine, "GET", "/api/checkpoints/load?sessionId=w", None), 200);
+        assert_eq!(loaded["metadata"]["venture"], "mine");
+        let elsewhere = with(start.clone(), json!({ "venture": "local" }));
+        refusal(&by(&served, &mine, "POST", "/sod", Some(&elsewhere)), 403, "forbidden");
+        refusal(&by(&served, &two, "POST", "/sod", Some(&start)), 403, "forbidden");
+        refusal(&by(&served, &two, "GET", "/handoffs", None), 400, "invalid_request");
+    }
+}

@@ -1,0 +1,365 @@
+//! Reading the parameters of a call into their type.
+//!
+//! Owns what is accepted as an integer and how fields that do not fit are reported: all of them at once. Does not own
+//! the checks that need the typed parameters.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use serde_path_to_error::Segment;
+
+use crate::error::{ErrorCode, Fault};
+use crate::schema::params_schema;
+
+/// Numbers up to this are exact as floats.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+/// Number of values below one parameter that are searched for floats. Integer parameters are not deeper.
+const MAX_SEARCHED: usize = 256;
+/// Bytes of one parameter that are kept to look for further problems after the first one.
+const MAX_COPIED_BYTES: usize = 64 * 1024;
+/// Largest number of problems that are reported.
+const MAX_PROBLEMS: usize = 20;
+/// Largest number of characters of a problem.
+const MAX_MESSAGE: usize = 1_000;
+
+/// Returns the integer that a float stands for, as in `1.0` or `1e2`.
+pub fn integral(number: f64) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "the number is integral and within ±2^53")]
+    (number.fract() == 0.0 && number.abs() <= MAX_EXACT).then_some(number as i64)
+}
+
+/// Reads parameters into their type. Integral floats are accepted where the type has an integer.
+///
+/// # Errors
+///
+/// `invalid_request` that names every field that is missing, unknown or of the wrong type.
+pub fn read_params<T: DeserializeOwned + JsonSchema>(mut params: Value) -> Result<T, Fault> {
+    if has_integral_float(&params) {
+        normalize_integers(&params_schema::<T>(), &mut params);
+    }
+    let copied = copy_of(&params);
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let first = Problem::of(&error);
+        fault_of(&match copied {
+            Some(copied) => all_problems::<T>(first, copied),
+            None => vec![first],
+        })
+    })
+}
+
+fn has_integral_float(params: &Value) -> bool {
+    fn search(value: &Value, left: &mut usize) -> bool {
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        match value {
+            Value::Number(number) => number.is_f64(),
+            Value::Array(items) => items.iter().any(|item| search(item, left)),
+            Value::Object(members) => members.values().any(|member| search(member, left)),
+            Value::Null | Value::Bool(_) | Value::String(_) => false,
+        }
+    }
+    let members = params.as_object().into_iter().flat_map(Map::values);
+    members.into_iter().any(|member| search(member, &mut MAX_SEARCHED.clone()))
+}
+
+/// Replaces integral floats by integers where the schema has an integer, and nowhere else.
+fn normalize_integers(schema: &Value, value: &mut Value) {
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        for schema in schema[keyword].as_array().into_iter().flatten() {
+            normalize_integers(schema, value);
+        }
+    }
+    match value {
+        Value::Number(number) => {
+            let has = |kind: &str| match &schema["type"] {
+                Value::String(only) => only == kind,
+                Value::Array(kinds) => kinds.iter().any(|one| one == kind),
+                _ => false,
+            };
+            if let Some(integer) = number.as_f64().filter(|_| number.is_f64()).and_then(integral)
+                && has("integer")
+                && !has("number")
+            {
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| normalize_integers(&schema["items"], item)),
+        Value::Object(members) => {
+            for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+                if let Some(member) = members.get_mut(name) {
+                    normalize_integers(schema, member);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// A copy of parameters, to look for further problems in.
+struct Copied {
+    params: Value,
+    /// Parameters that were sent and are too large to be copied.
+    omitted: Vec<String>,
+}
+
+/// Copies parameters without those that are large; none when they are no object.
+fn copy_of(params: &Value) -> Option<Copied> {
+    fn copy(value: &Value, left: &mut usize) -> Option<Value> {
+        let size = match value {
+            Value::String(text) => text.len(),
+            _ => 8,
+        };
+        *left = left.checked_sub(size)?;
+        Some(match value {
+            Value::Array(items) => items.iter().map(|item| copy(item, left)).collect::<Option<_>>()?,
+            Value::Object(members) => {
+                let copied = members.iter().map(|(name, member)| {
+                    *left = left.checked_sub(name.len())?;
+                    Some((name.clone(), copy(member, left)?))
+                });
+                Value::Object(copied.collect::<Option<_>>()?)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        })
+    }
+    let (mut copied, mut omitted) = (Map::new(), Vec::new());
+    for (name, member) in params.as_object()? {
+        match copy(member, &mut MAX_COPIED_BYTES.clone()) {
+            Some(copy) => drop(copied.insert(name.clone(), copy)),
+            None => omitted.push(name.clone()),
+        }
+    }
+    Some(Copied { params: Value::Object(copied), omitted })
+}
+
+/// A field that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Problem {
+    /// Names of the object members that lead to the field. An element of an array is reported, the array is the field.
+    path: Vec<String>,
+    /// The field as it is shown; empty for the parameters as a whole.
+    field: String,
+    text: String,
+    is_missing: bool,
+}
+
+impl Problem {
+    fn of(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let (shown, text) = (error.path().to_string(), error.inner().to_string());
+        let mut path: Vec<String> = error
+            .path()
+            .iter()
+            .map_while(|segment| match segment {
+                Segment::Map { key } => Some(key.clone()),
+                Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+            })
+            .collect();
+        let mut field = if shown == "." { String::new() } else { shown };
+        let quoted = |start: &str| text.strip_prefix(start)?.split('`').next().map(str::to_owned);
+        if let Some(name) = quoted("missing field `") {
+            field = join(&field, &name);
+            path.push(name);
+            return Self { path, field, text: "is missing".to_owned(), is_missing: true };
+        }
+        if let Some(name) = quoted("unknown field `")
+            && path.last() != Some(&name)
+        {
+            path.push(name);
+        }
+        let text = match text.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "))
+        {
+            Some((_, expected)) => format!("must be {}", wire_type(expected)),
+            None => clip(&text),
+        };
+        Self { path, field, text, is_missing: false }
+    }
+
+    fn message(&self) -> String {
+        if self.field.is_empty() { self.text.clone() } else { format!("{}: {}", self.field, self.text) }
+    }
+}
+
+/// Finds the problems beside the first one: fields that do not fit once those that were found are left out, and fields that
+/// are missing.
+fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied) -> Vec<Problem> {
+    let Copied { params: sent, omitted } = copied;
+    let mut left = sent.clone();
+    let mut last = first.clone();
+    let mut known = vec![first];
+    while known.len() < MAX_PROBLEMS {
+        // A type checks the fields in the order of the request, and which ones are missing after that. When one is missing
+        // inside an object, that object is left out, because the fields after it are still unchecked.
+        let object = last.path.len().saturating_sub(1);
+        let path = if last.is_missing { last.path.get(..object).unwrap_or_default() } else { &last.path };
+        if !remove(&mut left, path) {
+            break;
+        }
+        match serde_path_to_error::deserialize::<_, T>(left.clone()) {
+            Ok(_) => break,
+            Err(error) => last = Problem::of(&error),
+        }
+        // A missing field may be one that was left out. Those that were never sent are added below.
+        if !last.is_missing && !known.contains(&last) {
+            known.push(last.clone());
+        }
+    }
+    let mut missing = Vec::new();
+    missing_fields(&params_schema::<T>(), &sent, "", &mut missing);
+    for field in missing.into_iter().filter(|field| !omitted.contains(field)) {
+        if known.len() < MAX_PROBLEMS && !known.iter().any(|problem| problem.field == field) {
+            known.push(Problem { path: Vec::new(), field, text: "is missing".to_owned(), is_missing: true });
+        }
+    }
+    known
+}
+
+/// Removes a member. Returns false when there is none.
+fn remove(params: &mut Value, path: &[String]) -> bool {
+    let Some((name, parents)) = path.split_last() else { return false };
+    let parent = parents.iter().try_fold(params, |value, name| value.get_mut(name));
+    parent.and_then(Value::as_object_mut).is_some_and(|members| members.remove(name).is_some())
+}
+
+/// Lists the required members that are missing, also inside members that are objects.
+fn missing_fields(schema: &Value, value: &Value, place: &str, missing: &mut Vec<String>) {
+    let Value::Object(members) = value else { return };
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    missing.extend(required.filter(|name| !members.contains_key(*name)).map(|name| join(place, name)));
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(member) = members.get(name) {
+            missing_fields(schema, member, &join(place, name), missing);
+        }
+    }
+}
+
+fn fault_of(problems: &[Problem]) -> Fault {
+    let messages: Vec<String> = problems.iter().map(Problem::message).collect();
+    let named: Vec<Value> = problems
+        .iter()
+        .map(|problem| {
+            let field = if problem.field.is_empty() { problem.path.join(".") } else { problem.field.clone() };
+            (field, problem)
+        })
+        .filter(|(field, _)| !field.is_empty())
+        .map(|(field, problem)| json!({ "field": field, "problem": problem.text }))
+        .collect();
+    let fault = Fault::new(ErrorCode::InvalidRequest, messages.join("; "));
+    if named.is_empty() { fault } else { fault.details(json!({ "fields": named })) }
+}
+
+fn join(place: &str, field: &str) -> String {
+    if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") }
+}
+
+/// What a type of the code is called on the wire.
+fn wire_type(expected: &str) -> &str {
+    match expected {
+        "i64" | "u32" | "u64" | "u16" | "u8" | "i32" => "a whole number",
+        "a map" => "an object",
+        "a sequence" => "an array",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    }
+}
+
+/// Bounds text and replaces control characters, which not every database takes.
+fn clip(text: &str) -> String {
+    text.chars()
+        .take(MAX_MESSAGE)
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Params {
+        #[serde(default)]
+        limit: Option<u32>,
+        #[serde(default)]
+        offset: Option<i64>,
+        name: String,
+        #[serde(default)]
+        nested: Option<Nested>,
+        #[serde(default)]
+        free: Value,
+        #[serde(default)]
+        numbers: Vec<u64>,
+        #[serde(default)]
+        ratio: f64,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Nested {
+        count: u64,
+        text: String,
+    }
+
+    fn read(params: Value) -> Result<Params, Fault> {
+        read_params(params)
+    }
+
+    fn fields(params: Value) -> Vec<String> {
+        let fault = read(params).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::InvalidRequest);
+        let named = fault.details.unwrap()["fields"].as_array().unwrap().clone();
+        named.iter().map(|field| field["field"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn integral_floats_are_integers_where_the_type_has_one() {
+        let params: Value = serde_json::from_str(
+            r#"{"name":"n","limit":1.0,"offset":-1e2,"nested":{"count":3.0,"text":""},"free":{"x":[1.0]},
+                "numbers":[1,2.0],"ratio":2.0}"#,
+        )
+        .unwrap();
+        let read = read(params).unwrap();
+        let nested = read.nested.unwrap();
+        assert_eq!((read.limit, read.offset), (Some(1), Some(-100)));
+        assert_eq!((nested.count, nested.text.as_str(), read.name.as_str()), (3, "", "n"));
+        assert_eq!((read.free, read.numbers, read.ratio), (json!({ "x": [1.0] }), vec![1, 2], 2.0));
+    }
+
+    #[test]
+    fn other_floats_are_no_integers() {
+        for number in [json!(1.5), json!(1e300), json!(-1.0), json!("1")] {
+            let fault = read(json!({ "name": "n", "limit": number })).unwrap_err();
+            assert!(fault.message.starts_with("limit: "), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn every_field_that_does_not_fit_is_reported() {
+        let all = fields(json!({ "limit": "x", "offset": [], "nested": { "count": "y" }, "ratio": true }));
+        assert_eq!(all, ["limit", "nested.count", "offset", "ratio", "name", "nested.text"]);
+        let nested = fields(json!({ "nested": {}, "numbers": [1, "x"] }));
+        assert_eq!(nested, ["nested.count", "numbers[1]", "name", "nested.text"]);
+        assert_eq!(fields(json!({ "name": 1, "nmae": "n", "limt": 2 })), ["limt", "name", "nmae"]);
+    }
+
+    #[test]
+    fn a_single_problem_is_reported_as_it_is() {
+        let fault = read(json!({ "limit": 1 })).unwrap_err();
+        assert_eq!(fault.message, "name: is missing");
+        assert_eq!(
+            fault.details.unwrap(),
+            json!({ "fields": [{ "field": "name", "problem": "is missing" }] })
+        );
+        let fault = read(json!({ "name": "n", "limit": "x" })).unwrap_err();
+        assert_eq!(fault.message, "limit: must be a whole number");
+        assert_eq!(read(json!([])).unwrap_err().code, ErrorCode::InvalidRequest);
+    }
+
+    #[test]
+    fn a_large_parameter_is_not_reported_as_missing() {
+        let long = "x".repeat(2 * MAX_COPIED_BYTES);
+        assert_eq!(fields(json!({ "name": long, "limit": "x", "offset": "y" })), ["limit", "offset"]);
+    }
+}
