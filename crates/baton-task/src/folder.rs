@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::task::{
     Artifact, Encoding, GitBase, MANIFEST_FILE, Manifest, Revision, Role, Source, TaskContext, TaskId,
-    derive, export_file,
+    derive, export_edges, export_file,
 };
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
@@ -342,13 +342,17 @@ impl<'a> Draft<'a> {
 /// Says which exports and which manifest are not those of a context, and why. A crash may leave those of one that never
 /// came to be, and anybody may edit or remove them.
 pub(crate) fn derived_problems(place: &TaskPlace, context: &TaskContext) -> Result<Vec<String>, Fault> {
+    if exports_are_current(&place.folder(&context.task_id), context) {
+        return Ok(Vec::new());
+    }
     let folder = format!("{OUTPUT_FOLDER}/{}", context.task_id);
     let derived = derive(context)?;
     let stale = stale_files(&place.folder(&context.task_id), &derived);
     Ok(stale.into_iter().map(|(name, problem)| format!("{folder}/{name} {problem}")).collect())
 }
 
-/// Returns true if the manifest is that of the context and every export has the hash that the manifest says.
+/// Returns true if the manifest is that of the context, and every export has the hash that the manifest says and begins and
+/// ends as the context says. The frozen part between is covered by the hash in the manifest.
 fn exports_are_current(folder: &Path, context: &TaskContext) -> bool {
     let manifest = fs::read(folder.join(MANIFEST_FILE)).ok();
     let Some(manifest) = manifest.and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok()) else {
@@ -356,8 +360,13 @@ fn exports_are_current(folder: &Path, context: &TaskContext) -> bool {
     };
     let is_current = |role: &Role| {
         let name = export_file(role);
-        let bytes = fs::read(folder.join(&name));
-        bytes.is_ok_and(|bytes| manifest.derived.get(&name) == Some(&Sha256Hash::of(&bytes)))
+        let (Ok(bytes), Ok((before, after))) = (fs::read(folder.join(&name)), export_edges(context, role))
+        else {
+            return false;
+        };
+        manifest.derived.get(&name) == Some(&Sha256Hash::of(&bytes))
+            && bytes.starts_with(before.as_bytes())
+            && bytes.ends_with(after.as_bytes())
     };
     manifest.immutable_sha256 == context.immutable_revision.sha256
         && manifest.immutable_revision == context.immutable_revision.number

@@ -48,7 +48,23 @@ pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
             fields.remove(*field);
         });
     }
-    Ok(json!({
+    Ok(with_frozen_part(context, role, immutable))
+}
+
+/// Gives the text of a role's export before and after the frozen part, which may be megabytes long.
+///
+/// # Errors
+///
+/// `internal` when the context cannot be written as JSON.
+pub fn export_edges(context: &TaskContext, role: &Role) -> Result<(String, String), Fault> {
+    let text = canonical_line(&with_frozen_part(context, role, Value::Null))?;
+    let (before, after) =
+        text.split_once("\"immutable\":null").ok_or_else(|| unwritable("an export has a frozen part"))?;
+    Ok((format!("{before}\"immutable\":"), after.to_owned()))
+}
+
+fn with_frozen_part(context: &TaskContext, role: &Role, immutable: Value) -> Value {
+    json!({
         "version": context.version,
         "task_id": context.task_id,
         "role": role,
@@ -56,7 +72,7 @@ pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
         "pipeline": context.pipeline,
         "immutable": immutable,
         "immutable_revision": context.immutable_revision.number,
-    }))
+    })
 }
 
 /// Sources and derived files of a task context.
@@ -118,7 +134,7 @@ pub fn derive(context: &TaskContext) -> Result<Vec<(String, String)>, Fault> {
     Ok(files)
 }
 
-fn unwritable(error: serde_json::Error) -> Fault {
+fn unwritable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
     Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
 }
 
@@ -136,6 +152,16 @@ mod tests {
         assert!(export("reviewer").get("standards_citations").is_some());
         assert!(export("validator").get("standards_citations").is_none());
         assert!(export("security").get("scope_patterns").is_some());
+    }
+
+    #[test]
+    fn edges_are_those_of_the_export() {
+        let context = sample();
+        for role in &context.pipeline {
+            let text = canonical_line(&role_export(&context, role).unwrap()).unwrap();
+            let (before, after) = export_edges(&context, role).unwrap();
+            assert!(text.starts_with(&before) && text.ends_with(&after), "{before} {after}");
+        }
     }
 
     #[test]

@@ -35,7 +35,9 @@ pub use coordination::{Acquisition, RoleState, RoleStatus, TakenOver};
 pub use drift::{
     Difference, DifferenceKind, DriftEvent, DriftLog, Found, Resolution, TreePoint, Verdict, compare,
 };
-pub use export::{MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_file, role_export};
+pub use export::{
+    MANIFEST_FILE, Manifest, SERIALIZER, SERIALIZER_VERSION, derive, export_edges, export_file, role_export,
+};
 pub use file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
 pub use file_shape::{FieldProblem, read_task_file};
 pub use glob::{Glob, GlobError};
