@@ -27,6 +27,7 @@ mod text;
 mod time;
 mod token;
 mod token_estimate;
+mod track_filter;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize};
@@ -51,4 +52,5 @@ pub use text::require_plain_text;
 pub use time::{TimeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;
+pub use track_filter::{TrackFilter, TrackFilterError};
 pub use ulid::Ulid;

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 pub(crate) enum Literal {
     /// A whole number.
     Integer,
+    /// A whole number or a word.
+    IntegerOrText,
     /// Yes or no.
     Boolean,
 }
@@ -23,7 +25,8 @@ pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
     };
     let literal = |property: &Value| {
         let kind = property.get("type")?;
-        let integer = is(kind, "integer").then_some(Literal::Integer);
+        let number = if is(kind, "string") { Literal::IntegerOrText } else { Literal::Integer };
+        let integer = is(kind, "integer").then_some(number);
         integer.or_else(|| is(kind, "boolean").then_some(Literal::Boolean))
     };
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -103,6 +106,10 @@ fn insert(
             let number = text.parse().ok().or_else(|| text.parse().ok().and_then(integral));
             Value::from(number.ok_or_else(|| Fault::invalid(&name, "must be a whole number"))?)
         }
+        (Some(Literal::IntegerOrText), text) => {
+            let number: Option<i64> = text.parse().ok().or_else(|| text.parse().ok().and_then(integral));
+            number.map_or_else(|| Value::from(text), Value::from)
+        }
         (Some(Literal::Boolean), "true" | "1" | "") => Value::Bool(true),
         (Some(Literal::Boolean), "false" | "0") => Value::Bool(false),
         (Some(Literal::Boolean), _) => return Err(Fault::invalid(&name, "must be true or false")),
@@ -143,8 +150,11 @@ mod tests {
     use serde_json::json;
 
     fn query(text: &str) -> Result<Value, ErrorCode> {
-        let literals =
-            BTreeMap::from([("track".to_owned(), Literal::Integer), ("raw".to_owned(), Literal::Boolean)]);
+        let literals = BTreeMap::from([
+            ("track".to_owned(), Literal::Integer),
+            ("lane".to_owned(), Literal::IntegerOrText),
+            ("raw".to_owned(), Literal::Boolean),
+        ]);
         from_query(text, &literals).map(Value::Object).map_err(|fault| fault.code)
     }
 
@@ -159,6 +169,8 @@ mod tests {
         assert_eq!(query("raw=true"), Ok(json!({"raw": true})));
         assert_eq!(query("raw"), Ok(json!({"raw": true})));
         assert_eq!(query("raw=0"), Ok(json!({"raw": false})));
+        assert_eq!(query("lane=0"), Ok(json!({"lane": 0})));
+        assert_eq!(query("lane=none"), Ok(json!({"lane": "none"})));
         assert_eq!(query("track=3.0"), Ok(json!({"track": 3})));
         assert_eq!(query("track=1e2"), Ok(json!({"track": 100})));
     }

@@ -1,6 +1,6 @@
 //! `handoff.list` and `handoff.latest`: what was handed over.
 
-use baton_core::{Agent, Fault, HandoffId, IssueNumber, Repo, Track, Venture};
+use baton_core::{Agent, Fault, HandoffId, IssueNumber, Repo, TrackFilter, Venture};
 use baton_store::{HandoffFilter, Page, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,9 +29,9 @@ pub struct ListHandoffsParams {
     /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Filter by track.
+    /// Number of a track, or `none` for handoffs without a track.
     #[serde(default)]
-    pub track: Option<Track>,
+    pub track: Option<TrackFilter>,
     /// Filter by issue number.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
@@ -67,9 +67,9 @@ pub struct LatestHandoffParams {
     /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Filter by track.
+    /// Number of a track, or `none` for handoffs without a track.
     #[serde(default)]
-    pub track: Option<Track>,
+    pub track: Option<TrackFilter>,
     /// Filter by issue number.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
@@ -107,7 +107,7 @@ impl Operation for ListHandoffs {
         let filter = HandoffFilter {
             venture: params.venture.clone(),
             repo: params.repo.clone(),
-            track: params.track.map(Some),
+            track: params.track.map(TrackFilter::track),
             issue_number: params.issue_number.map(Into::into),
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
@@ -135,7 +135,7 @@ impl Operation for LatestHandoff {
         let filter = HandoffFilter {
             venture: params.venture.clone(),
             repo: params.repo.clone(),
-            track: params.track.map(Some),
+            track: params.track.map(TrackFilter::track),
             issue_number: params.issue_number.map(Into::into),
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),

@@ -37,6 +37,7 @@ pub(super) fn end(
         to_agent: None,
         payload: Some(payload),
         end_reason: Some(EndReason::Manual),
+        keep_session_open: None,
     };
     EndSession::run(context, tx, &ending)?;
     // What still waits is summed up when it is understood; the handoff stands as it is.

@@ -4,7 +4,7 @@ use baton_core::{
     Agent, EndReason, ErrorCode, Fault, Handoff, HandoffDraft, HandoffId, Label, Session, SessionId,
     SessionStatus, Timestamp,
 };
-use baton_store::Tx;
+use baton_store::{HandoffFilter, Page, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -45,6 +45,9 @@ pub struct EndSessionParams {
     /// Reason for the end. Defaults to `manual`.
     #[serde(default)]
     pub end_reason: Option<EndReason>,
+    /// Store the handoff but keep the session active; `end_reason` is then ignored. Default: false.
+    #[serde(default)]
+    pub keep_session_open: Option<bool>,
 }
 
 /// The ended session and its handoff.
@@ -54,8 +57,8 @@ pub struct EndSessionOutput {
     pub session_id: SessionId,
     /// Id of the stored handoff.
     pub handoff_id: HandoffId,
-    /// Time when the session ended.
-    pub ended_at: Timestamp,
+    /// When the session ended; `null` while it is still open.
+    pub ended_at: Option<Timestamp>,
     /// True if the session had already ended or been abandoned. The handoff is stored in any case.
     pub late: bool,
 }
@@ -79,6 +82,9 @@ impl Operation for EndSession {
             return answer_again(&session, &stored, &draft);
         }
         let late = session.status != SessionStatus::Active;
+        if !late && params.keep_session_open == Some(true) {
+            return hand_over_and_stay(context, tx, session, draft, params.schema_version.as_deref());
+        }
         if !late {
             session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
             tx.update_session(&session).map_err(store_fault)?;
@@ -94,12 +100,34 @@ impl Operation for EndSession {
 }
 
 fn output(session: &Session, handoff: &Handoff) -> EndSessionOutput {
-    EndSessionOutput {
-        session_id: session.id,
-        handoff_id: handoff.id,
-        ended_at: session.ended_at.unwrap_or(handoff.created_at),
-        late: handoff.late,
+    let ended_at = handoff.ends_session.then(|| session.ended_at.unwrap_or(handoff.created_at));
+    EndSessionOutput { session_id: session.id, handoff_id: handoff.id, ended_at, late: handoff.late }
+}
+
+/// Stores a handoff of a session that stays active. The same handoff again gets the first answer.
+fn hand_over_and_stay(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    mut session: Session,
+    draft: HandoffDraft,
+    schema_version: Option<&str>,
+) -> Result<EndSessionOutput, Fault> {
+    session.beat(context.now)?;
+    tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
+    let filter = HandoffFilter {
+        repo: Some(session.tuple.repo.clone()),
+        track: Some(session.tuple.track),
+        from_agent: Some(session.tuple.agent.clone()),
+        ..HandoffFilter::of(session.tuple.venture.clone())
+    };
+    let latest = tx.handoffs(&filter, Page::first(1)).map_err(store_fault)?.into_iter().next();
+    let repeated = latest.filter(|latest| latest.session_id == session.id && latest.says_the_same_as(&draft));
+    if let Some(stored) = repeated {
+        return Ok(output(&session, &stored));
     }
+    let handoff = new_handoff(context, tx, &session, draft, schema_version)?;
+    tx.insert_handoff(&handoff).map_err(store_fault)?;
+    Ok(output(&session, &handoff))
 }
 
 /// The session was ended before: the same handoff gets the first answer, another one is a conflict.

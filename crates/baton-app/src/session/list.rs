@@ -1,6 +1,6 @@
 //! `session.list`: who is at work.
 
-use baton_core::{Agent, Fault, Repo, Session, SessionId, Track, Venture, VentureScope};
+use baton_core::{Agent, Fault, Repo, Session, SessionId, TrackFilter, Venture, VentureScope};
 use baton_store::{Page, SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,9 +25,9 @@ pub struct ListSessionsParams {
     /// Filter by repository, as owner/name.
     #[serde(default)]
     pub repo: Option<Repo>,
-    /// Filter by track.
+    /// Number of a track, or `none` for sessions without a track.
     #[serde(default)]
-    pub track: Option<Track>,
+    pub track: Option<TrackFilter>,
     /// Filter by agent.
     #[serde(default)]
     pub agent: Option<Agent>,
@@ -91,7 +91,7 @@ impl Operation for ListSessions {
     }
 }
 
-/// About how much of an answer a session takes: all but `meta` is small.
+/// Approximate size of a session in an answer, which has `meta` twice, as an object and as text. The rest is small.
 fn meta_size(session: &Session) -> usize {
-    session.meta.as_ref().map_or(0, |meta| serde_json::to_string(meta).map_or(0, |text| text.len()))
+    session.meta.as_ref().map_or(0, |meta| serde_json::to_string(meta).map_or(0, |text| 2 * text.len()))
 }

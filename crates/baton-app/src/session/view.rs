@@ -3,7 +3,7 @@
 use baton_core::{EndReason, Session, SessionId, SessionStatus, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A session. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,11 +52,14 @@ pub struct SessionView {
     pub creation_correlation_id: String,
     /// Additional data stored by the agent.
     pub meta: Option<Map<String, Value>>,
+    /// `meta` as JSON text.
+    pub meta_json: Option<String>,
 }
 
 impl From<Session> for SessionView {
     fn from(session: Session) -> Self {
         let Session { id, tuple, facts, .. } = session;
+        let meta_json = session.meta.as_ref().map(|meta| json!(meta).to_string());
         Self {
             id,
             agent: tuple.agent.into(),
@@ -80,6 +83,7 @@ impl From<Session> for SessionView {
             actor_key_id: session.actor_key_id.into(),
             creation_correlation_id: session.creation_correlation_id.into(),
             meta: session.meta,
+            meta_json,
         }
     }
 }

@@ -169,7 +169,7 @@ mod tests {
             "baton://handoff/latest?limit=1",
             "baton://handoff/ho_1?handoff_id=ho_2",
             "baton://session/%ff",
-            "baton://handoff/latest?track=x",
+            "baton://handoff/latest?issue_number=x",
             "baton://handoff/latest?repo=a/b&repo=a/c",
             "baton://handoff/%",
         ] {

@@ -4,7 +4,8 @@ use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
 use baton_core::observation::QueueStatus;
 use baton_core::task::TaskStatus;
 use baton_core::{
-    CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp, Ulid, Venture,
+    CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp, TrackFilter,
+    Ulid, Venture,
 };
 
 use crate::error::StoreError;
@@ -170,12 +171,14 @@ pub(crate) fn ask_for_lists(
     let ventures = vec![venture.clone(), "w".parse().unwrap()];
     let repo = || "o/r".parse().unwrap();
     let agent = || "a".parse().unwrap();
-    for [of_venture, scoped, of_repo, of_track, of_agent, alive] in combinations() {
+    for [of_venture, scoped, of_repo, of_track, untracked, of_agent, alive] in combinations() {
+        let track =
+            if untracked { TrackFilter::Untracked } else { TrackFilter::Track(1.try_into().unwrap()) };
         let filter = SessionFilter {
             venture: of_venture.then(|| venture.clone()),
             ventures: scoped.then(|| ventures.clone()),
             repo: of_repo.then(repo),
-            track: of_track.then(|| 1.try_into().unwrap()),
+            track: of_track.then_some(track),
             agent: of_agent.then(agent),
             alive_since: alive.then_some(now),
         };

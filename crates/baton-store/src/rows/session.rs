@@ -2,7 +2,7 @@
 
 use baton_core::{
     Agent, EndReason, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp, Track,
-    Ulid, Venture,
+    TrackFilter, Ulid, Venture,
 };
 
 use crate::error::StoreError;
@@ -18,8 +18,8 @@ pub struct SessionFilter {
     pub ventures: Option<Vec<Venture>>,
     /// In this repository.
     pub repo: Option<Repo>,
-    /// In this lane.
-    pub track: Option<Track>,
+    /// Of this track, or without a track.
+    pub track: Option<TrackFilter>,
     /// Of this agent.
     pub agent: Option<Agent>,
     /// With a sign of life at or after this.
@@ -266,8 +266,14 @@ impl<S: Sql> SessionRows for S {
         if let Some(repo) = &filter.repo {
             query.with(" AND repo = $?", repo.as_str());
         }
-        if let Some(track) = filter.track {
-            query.with(" AND track = $?", track.number());
+        match filter.track {
+            Some(TrackFilter::Track(track)) => {
+                query.with(" AND track = $?", track.number());
+            }
+            Some(TrackFilter::Untracked) => {
+                query.text(" AND track IS NULL");
+            }
+            None => {}
         }
         if let Some(agent) = &filter.agent {
             query.with(" AND agent = $?", agent.as_str());

@@ -1,6 +1,8 @@
 //! Lists of sessions: filters against a list in memory, pages that neither skip nor repeat, who is silent.
 
-use baton_core::{Cursor, EndReason, Session, SessionId, SessionStatus, SessionTuple, Timestamp, Ulid};
+use baton_core::{
+    Cursor, EndReason, Session, SessionId, SessionStatus, SessionTuple, Timestamp, TrackFilter, Ulid,
+};
 use baton_store::{Page, SessionFilter, Store};
 
 use super::fixture::{Dice, NOW, earlier, later, session, track, tuple};
@@ -35,12 +37,15 @@ fn random_time(dice: &mut Dice) -> Timestamp {
 fn random_filter(dice: &mut Dice) -> SessionFilter {
     let ventures = VENTURES.iter().filter(|_| dice.below(2) == 0).map(|name| name.parse().unwrap()).collect();
     let (venture, repo, agent) = (dice.pick(&VENTURES), dice.pick(&REPOS), dice.pick(&AGENTS));
-    let (number, since) = (dice.below(3), random_time(dice));
+    let (number, since) = (dice.below(4), random_time(dice));
     SessionFilter {
         venture: dice.maybe(venture.parse().unwrap()),
         ventures: dice.maybe(ventures),
         repo: dice.maybe(repo.parse().unwrap()),
-        track: dice.maybe(track(number as i64)),
+        track: dice.maybe(match number {
+            0 => TrackFilter::Untracked,
+            number => TrackFilter::Track(track(number as i64 - 1)),
+        }),
         agent: dice.maybe(agent.parse().unwrap()),
         alive_since: dice.maybe(since),
     }
@@ -53,7 +58,7 @@ fn matches(filter: &SessionFilter, session: &Session) -> bool {
         && venture.as_ref().is_none_or(|venture| *venture == tuple.venture)
         && ventures.as_ref().is_none_or(|ventures| ventures.contains(&tuple.venture))
         && repo.as_ref().is_none_or(|repo| *repo == tuple.repo)
-        && track.is_none_or(|track| tuple.track == Some(track))
+        && track.is_none_or(|track| tuple.track == track.track())
         && agent.as_ref().is_none_or(|agent| *agent == tuple.agent)
         && alive_since.is_none_or(|since| session.last_heartbeat_at >= since)
 }
@@ -105,6 +110,7 @@ pub fn each_condition_filters(store: &TestStore) {
             ventures: Some(vec!["vc".parse().unwrap(), "dfg".parse().unwrap(), "no".parse().unwrap()]),
             ..none()
         },
+        SessionFilter { track: Some(TrackFilter::Untracked), ..none() },
         SessionFilter { alive_since: Some(later(10)), ..none() },
         SessionFilter { alive_since: Some(later(1000)), ..none() },
     ];
@@ -112,7 +118,7 @@ pub fn each_condition_filters(store: &TestStore) {
         filters.extend([
             SessionFilter { venture: Some(VENTURES[index].parse().unwrap()), ..none() },
             SessionFilter { repo: Some(REPOS[index].parse().unwrap()), ..none() },
-            SessionFilter { track: Some(track(index as i64)), ..none() },
+            SessionFilter { track: Some(TrackFilter::Track(track(index as i64))), ..none() },
             SessionFilter { agent: Some(AGENTS[index].parse().unwrap()), ..none() },
         ]);
     }

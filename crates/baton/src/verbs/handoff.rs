@@ -1,6 +1,7 @@
 //! `baton handoff …`
 
 use baton_app::handoff::{AckHandoff, CreateHandoff, HandoffView, LatestHandoff, ListHandoffs, ShowHandoff};
+use baton_core::TrackFilter;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -39,9 +40,9 @@ pub(crate) struct FilterArgs {
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// Filter by track
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    track: Option<i64>,
+    /// Number of a track, or none for handoffs without a track
+    #[arg(long, value_name = "TRACK", allow_negative_numbers = true)]
+    track: Option<TrackFilter>,
     /// Filter by issue number
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
     issue_number: Option<i64>,

@@ -4,7 +4,7 @@ use baton_app::session::{
     EndSession, Heartbeat, ListSessions, SessionView, ShowSession, StartSession, StartSessionOutput,
     StartStatus, UpdateSession,
 };
-use baton_core::Fault;
+use baton_core::{Fault, TrackFilter};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -206,6 +206,9 @@ pub(crate) struct EndArgs {
     session_id: String,
     #[command(flatten)]
     handoff: HandoffArgs,
+    /// Store the handoff but keep the session active
+    #[arg(long)]
+    keep_open: bool,
     #[command(flatten)]
     key: KeyArgs,
 }
@@ -218,9 +221,9 @@ pub(crate) struct ListArgs {
     /// Filter by repository
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
-    /// Filter by track
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    track: Option<i64>,
+    /// Number of a track, or none for sessions without a track
+    #[arg(long, value_name = "TRACK", allow_negative_numbers = true)]
+    track: Option<TrackFilter>,
     /// Filter by agent
     #[arg(long)]
     agent: Option<String>,
@@ -358,8 +361,12 @@ fn end(args: &EndArgs, backend: &Backend) -> Result<Answer, Failure> {
         "status_label": args.handoff.status_label,
         "to_agent": args.handoff.to_agent,
         "payload": args.handoff.payload()?,
+        "keep_session_open": args.keep_open.then_some(true),
     });
     backend.answer::<EndSession>(&params, args.key.get(), |output| {
+        if output.ended_at.is_none() {
+            return format!("stored handoff {}; {} stays active", output.handoff_id, output.session_id);
+        }
         let late = if output.late { " (late: the session was already abandoned)" } else { "" };
         format!("ended {} with handoff {}{late}", output.session_id, output.handoff_id)
     })

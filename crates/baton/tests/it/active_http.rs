@@ -21,7 +21,7 @@ fn every_filter_narrows_and_one_is_needed() {
         let other_repo = start(with(who("a"), json!({ "repo": "o/r.2" })));
         let other_venture = start(with(who("b"), json!({ "venture": "w" })));
         served.relay(&who("c"), &json!({ "summary": "gone home" }));
-        let cases: [(&str, &[&String]); 10] = [
+        let cases: [(&str, &[&String]); 11] = [
             ("venture=v", &[&other_repo, &one, &zero, &first]),
             ("venture=w", &[&other_venture]),
             ("repo=o/r", &[&other_venture, &one, &zero, &first]),
@@ -31,6 +31,7 @@ fn every_filter_narrows_and_one_is_needed() {
             ("venture=v&track=0", &[&zero]),
             ("venture=v&track=1&agent=b", &[&one]),
             ("venture=v&track=7", &[]),
+            ("venture=v&track=none", &[&other_repo, &first]),
             ("venture=none", &[]),
         ];
         for (query, expected) in cases {
@@ -70,7 +71,15 @@ fn bad_limits_cursors_and_queries_are_refused_by_name() {
         assert_eq!(refused["details"]["fields"][0]["field"], "cursor", "{bad}");
     }
     refusal(&served.get(&format!("/handoffs?venture=v&cursor={cursor}")), 400, "invalid_request");
-    for query in ["venture=v&venture=w", "venture=%ff", "venture=%0", "venture=v&track=x", "venture=a%00b"] {
+    for query in [
+        "venture=v&venture=w",
+        "venture=%ff",
+        "venture=%0",
+        "venture=v&track=x",
+        "venture=v&track=None",
+        "venture=v&track=",
+        "venture=a%00b",
+    ] {
         refusal(&served.get(&format!("/active?{query}")), 400, "invalid_request");
     }
 }

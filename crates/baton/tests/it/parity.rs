@@ -108,8 +108,10 @@ impl Face for Cli {
             arguments
                 .extend(tags.as_array().into_iter().flatten().map(|tag| format!("--tag={}", text_of(tag))));
         }
-        if given.remove("force") == Some(true.into()) {
-            arguments.push("--force".into());
+        for (name, flag) in [("force", "--force"), ("keep_session_open", "--keep-open")] {
+            if given.remove(name) == Some(true.into()) {
+                arguments.push(flag.into());
+            }
         }
         for (name, value) in &given {
             if !step.positional.contains(&name.as_str()) {
@@ -546,12 +548,19 @@ fn play_sessions(script: &mut Script<'_>) {
     call(heartbeat("sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ")).unwrap_err();
     call(list(json!({ "venture": "v", "repo": "o/r" }))).unwrap();
     call(list(json!({ "venture": "v", "limit": 1 }))).unwrap();
+    call(list(json!({ "venture": "v", "track": "none" }))).unwrap();
+    call(list(json!({ "venture": "v", "track": 0 }))).unwrap();
     call(list(json!({ "venture": "v", "limit": 0 }))).unwrap_err();
     call(list(json!({ "venture": "v", "cursor": "bad" }))).unwrap_err();
     let handoff = json!({
         "session_id": id, "summary": "done\nmostly", "status_label": "ready", "to_agent": "qa",
         "payload": { "work_completed": ["a"], "blockers": [], "next_actions": ["b"], "n": 1.5 },
     });
+    let mut kept_open = handoff.clone();
+    kept_open["keep_session_open"] = true.into();
+    let left = call(end(kept_open)).unwrap();
+    assert_eq!(left["ended_at"], Value::Null);
+    call(heartbeat(&id)).unwrap();
     call(end(handoff.clone())).unwrap();
     call(end(handoff)).unwrap();
     call(end(json!({ "session_id": id, "summary": "other" }))).unwrap_err();

@@ -48,6 +48,41 @@ fn both_shapes_say_the_same() {
 }
 
 #[test]
+fn handoff_with_keep_session_open_leaves_the_session_active() {
+    for served in Served::each() {
+        let session_id = served.start("a");
+        let handoff =
+            json!({ "summary": "half done", "status_label": "in-progress", "end_reason": "manual" });
+        let flat = with(handoff, json!({ "session_id": session_id, "keep_session_open": true }));
+        let left = served.ok("/eos", &flat);
+        let expected = json!({
+            "session_id": session_id, "handoff_id": left["handoff_id"], "ended_at": null, "late": false,
+        });
+        assert_eq!(left, expected);
+        assert_eq!(served.ok("/eos", &flat), left, "the same handoff again");
+        let shown = served.found(&format!("/sessions/{session_id}"));
+        assert_eq!((&shown["session"]["status"], &shown["handoff"]), (&"active".into(), &Value::Null));
+        let active = served.found("/active?venture=v")["sessions"].clone();
+        assert_eq!(active[0]["id"], session_id.as_str());
+        let stored = served.found("/handoffs/latest?venture=v")["handoff"].clone();
+        assert_eq!((&stored["id"], &stored["ends_session"]), (&left["handoff_id"], &false.into()));
+        served.ok("/heartbeat", &json!({ "session_id": session_id }));
+        // Another handoff on the way, then the end.
+        let second = whole(&session_id, json!({ "summary": "nearly done" }));
+        let second = served.ok("/eod", &with(second, json!({ "keep_session_open": true })));
+        assert_ne!(second["handoff_id"], left["handoff_id"]);
+        let end = whole(&session_id, json!({ "summary": "done" }));
+        let ended = served.ok("/eod", &with(end.clone(), json!({ "keep_session_open": false })));
+        assert!(ended["ended_at"].is_string(), "{ended}");
+        let late = whole(&session_id, json!({ "summary": "too late" }));
+        served.refused("/eod", &with(late, json!({ "keep_session_open": true })), 409, "handoff_conflict");
+        assert_eq!(served.ok("/eod", &with(end, json!({ "keep_session_open": true }))), ended);
+        let count = served.found("/handoffs?venture=v")["handoffs"].as_array().unwrap().len();
+        assert_eq!(count, 3);
+    }
+}
+
+#[test]
 fn ending_twice_answers_the_same_and_another_handoff_is_a_conflict() {
     for served in Served::each() {
         let session_id = served.start("a");

@@ -32,7 +32,14 @@ fn session(sent: &Value, answer: &Value) -> Value {
         "creation_correlation_id": answer["correlation_id"], "meta": null,
     });
     expected = with(expected, sent.clone());
-    expected
+    with_meta_json(expected)
+}
+
+/// Adds the text of `meta`.
+fn with_meta_json(mut session: Value) -> Value {
+    let text = session.get("meta").filter(|meta| meta.is_object()).map(Value::to_string);
+    session["meta_json"] = text.into();
+    session
 }
 
 #[test]
@@ -170,6 +177,7 @@ fn an_update_needs_a_key_and_patches_what_is_named() {
         let shown = served.found(&format!("/sessions/{session_id}"));
         let mut expected = with(started["session"].clone(), json!({ "commit_sha": "fff" }));
         expected["meta"] = json!({ "b": { "c": 2, "d": [3] }, "e": "ü" });
+        expected = with_meta_json(expected);
         expected["last_heartbeat_at"] = answer["updated_at"].clone();
         assert_eq!(shown, json!({ "session": expected, "handoff": null, "summary": null }));
         let unknown = json!({ "session_id": UNKNOWN, "branch": "x" });
