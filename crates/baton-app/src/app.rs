@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use baton_core::observation::without_private;
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence, secrets};
+use baton_core::{Actor, CorrelationId, ErrorCode, Fault, RequestRecord, Timestamp, UlidSequence};
 use baton_store::{Durability, ReleasedReserve, SpillFolder, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::after_transaction::{AfterTransaction, report_removal};
 use crate::afterthought::Afterthoughts;
 use crate::call::{Call, Face, Reply};
+use crate::call_record::{CallSession, PageRequest, blank_record, record_of_call};
 use crate::checkpoint::{TakeIn, TakeInOutput};
 use crate::clock::{Clock, Entropy};
 use crate::observation::Intake;
@@ -21,6 +21,8 @@ use crate::operation::{AnyOperation, Attempt, operation as typed, store_fault};
 use crate::prepare::{MAX_MESSAGE, clip};
 use crate::request_log::RequestLog;
 use crate::settings::Settings;
+use crate::store_counts::{CachedCounts, CountCache};
+use crate::store_errors::StoreErrors;
 use crate::transact::{Failed, Stored, Surroundings};
 
 /// Baton, ready to be called. Clones share it.
@@ -35,6 +37,8 @@ pub(crate) struct Inner {
     pub(crate) surroundings: Arc<Surroundings>,
     log: RequestLog,
     write_probe: WriteProbe,
+    counts: CountCache,
+    pub(crate) store_errors: StoreErrors,
 }
 
 /// Remembers when the readiness check last wrote successfully, so that frequent checks do not all write.
@@ -76,8 +80,16 @@ impl App {
     ) -> Self {
         let sequence = Mutex::new(UlidSequence::new());
         let surroundings = Arc::new(Surroundings { settings, entropy: Box::new(entropy), sequence });
-        let write_probe = WriteProbe::default();
-        Self { inner: Arc::new(Inner { store, clock: Box::new(clock), surroundings, log, write_probe }) }
+        let inner = Inner {
+            store,
+            clock: Box::new(clock),
+            surroundings,
+            log,
+            write_probe: WriteProbe::default(),
+            counts: CountCache::default(),
+            store_errors: StoreErrors::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The store behind the operations.
@@ -102,6 +114,11 @@ impl App {
 
     /// Checks that calls can be served: the store answers reads and accepts writes.
     pub async fn ready(&self) -> Result<(), Fault> {
+        let checked = self.check_store().await;
+        checked.inspect_err(|fault| self.inner.store_errors.count(fault))
+    }
+
+    async fn check_store(&self) -> Result<(), Fault> {
         let read: Result<(), Failed> = self.inner.store.read(|tx| Ok(tx.requests(1).map(|_| ())?)).await;
         read.map_err(|Failed(fault)| fault)?;
         if self.inner.write_probe.is_recent() {
@@ -332,26 +349,13 @@ impl App {
     pub fn refuse(&self, refused: RefusedCall, fault: &Fault) -> Reply {
         let RefusedCall { face, correlation_id, actor_key_id, peer } = refused;
         let now = self.now();
-        let (endpoint, method) = endpoint_of(&face, "");
         let reply = Reply::fault(fault, correlation_id.clone());
         let is_anonymous = actor_key_id.is_none();
         let record = RequestRecord {
-            timestamp: now,
-            correlation_id,
-            endpoint,
-            method,
             actor_key_id,
-            agent: None,
-            venture: None,
-            repo: None,
-            track: None,
-            issue_number: None,
             status_code: fault.code.status(),
-            duration_ms: 0,
             error_message: Some(clip(&fault.to_string(), MAX_MESSAGE)),
-            idempotency_key: None,
-            idempotency_hit: false,
-            request_count: 1,
+            ..blank_record(now, correlation_id, &face, "")
         };
         if is_anonymous {
             self.inner.log.record_anonymous(&self.inner.store, peer, record);
@@ -359,6 +363,28 @@ impl App {
             self.log(record);
         }
         reply
+    }
+
+    /// Logs a request for a page about the server itself. Repeated requests of a client are counted, so that health checks do
+    /// not fill the log.
+    pub fn log_page(&self, page: PageRequest) {
+        let PageRequest { face, correlation_id, actor_key_id, peer, status, started_at } = page;
+        let duration_ms = (self.now().as_millis() - started_at.as_millis()).max(0);
+        let blank = blank_record(started_at, correlation_id, &face, "");
+        let record = RequestRecord { actor_key_id, status_code: status, duration_ms, ..blank };
+        self.inner.log.record_repeated(&self.inner.store, peer, record);
+    }
+
+    /// Returns numbers of stored rows, counted not long ago; none before the first count has ended.
+    pub async fn store_counts(&self) -> Result<Option<CachedCounts>, Fault> {
+        let blobs = self.settings().checkpoints.vault.blobs().cloned();
+        let counted = self.inner.counts.get(&self.inner.store, blobs).await;
+        counted.map_err(|Failed(fault)| fault).inspect_err(|fault| self.inner.store_errors.count(fault))
+    }
+
+    /// Returns the numbers of failures of the store since the start of the process, by kind.
+    pub fn store_errors(&self) -> Vec<(&'static str, u64)> {
+        self.inner.store_errors.by_kind()
     }
 
     /// The number of calls that were not written to the request log because too many were waiting.
@@ -370,29 +396,14 @@ impl App {
         self.inner.log.record(&self.inner.store, record);
     }
 
+    /// Logs a call of a kind that is repeated often.
+    pub(crate) fn log_repeated(&self, record: RequestRecord) {
+        self.inner.log.record_repeated(&self.inner.store, None, record);
+    }
+
     fn open(&self, call: Call, operation: &'static dyn AnyOperation, params: &Value) -> OpenCall {
-        let text = |name: &str| params.get(name).and_then(Value::as_str).map(without_secrets);
-        let number = |name: &str| params.get(name).and_then(Value::as_i64);
         let started_at = self.now();
-        let (endpoint, method) = endpoint_of(&call.face, operation.name());
-        let record = RequestRecord {
-            timestamp: started_at,
-            correlation_id: call.correlation_id.clone(),
-            endpoint,
-            method,
-            actor_key_id: Some(call.actor.key_id.clone()),
-            agent: text("agent"),
-            venture: text("venture"),
-            repo: text("repo"),
-            track: number("track"),
-            issue_number: number("issue_number"),
-            status_code: 499,
-            duration_ms: 0,
-            error_message: Some("the client went away before the answer".into()),
-            idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
-            idempotency_hit: false,
-            request_count: 1,
-        };
+        let record = record_of_call(&call, operation, started_at, params);
         OpenCall {
             app: self.clone(),
             call,
@@ -400,6 +411,8 @@ impl App {
             record: Some(record),
             logs_with_effect: false,
             is_attempt: false,
+            is_counted: operation.counts_in_request_log(),
+            session: CallSession::default(),
             afterthoughts: Afterthoughts::default(),
             after: AfterTransaction::default(),
             turn: Turn::Come,
@@ -460,18 +473,4 @@ pub struct RefusedCall {
     pub actor_key_id: Option<baton_core::ActorKeyId>,
     /// The address that it came from, where there is one.
     pub peer: Option<IpAddr>,
-}
-
-/// A name as the log takes it: it was not checked yet and may be anything, also a secret.
-fn without_secrets(name: &str) -> String {
-    clip(&secrets::redact(&without_private(name)), 257)
-}
-
-fn endpoint_of(face: &Face, operation: &str) -> (String, String) {
-    match face {
-        Face::Http { method, path } => (clip(path, 255), clip(method, 16)),
-        Face::Mcp => (operation.to_owned(), "MCP".to_owned()),
-        Face::Cli => (operation.to_owned(), "CLI".to_owned()),
-        Face::Internal => (operation.to_owned(), "INTERNAL".to_owned()),
-    }
 }

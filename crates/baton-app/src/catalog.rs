@@ -11,6 +11,7 @@ use crate::observation::{
     SummarizeSession, WorkerHealth,
 };
 use crate::operation::{AnyOperation, operation};
+use crate::request::ListRequests;
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use crate::task::{ListTasks, RecordTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
@@ -53,6 +54,7 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ListTokens>(),
         operation::<RevokeToken>(),
         operation::<Cleanup>(),
+        operation::<ListRequests>(),
     ]
 }
 

@@ -10,6 +10,7 @@ use crate::after_transaction::AfterTransaction;
 use crate::afterthought::Afterthoughts;
 use crate::app::App;
 use crate::call::{Call, Reply};
+use crate::call_record::CallSession;
 use crate::operation::{Attempt, Context, Effect, Operation};
 use crate::prepare::{MAX_MESSAGE, Prepared, clip, prepare};
 use crate::transact::{Failed, Stored, Surroundings};
@@ -41,6 +42,10 @@ pub struct OpenCall {
     pub(crate) logs_with_effect: bool,
     /// Whether it is an attempt of our own, which the call that it was made for outlives.
     pub(crate) is_attempt: bool,
+    /// Whether successful calls of the operation are counted in the request log.
+    pub(crate) is_counted: bool,
+    /// The session that the call concerns.
+    pub(crate) session: CallSession,
     /// What is written once the answer is there.
     pub(crate) afterthoughts: Afterthoughts,
     /// What is done outside the database when the transaction has ended.
@@ -80,7 +85,13 @@ impl OpenCall {
         let surroundings = &self.app.inner.surroundings;
         let context = Context {
             store: Some(store),
-            ..surroundings.context(&self.call, self.started_at, &self.afterthoughts, &self.after)
+            ..surroundings.context(
+                &self.call,
+                self.started_at,
+                &self.afterthoughts,
+                &self.after,
+                &self.session,
+            )
         };
         let prepared = match prepare::<O>(&self.call, &context, params) {
             Ok(prepared) => prepared,
@@ -107,6 +118,7 @@ impl OpenCall {
             prepared,
             afterthoughts: self.afterthoughts.clone(),
             after: self.after.clone(),
+            session: self.session.clone(),
             turn: self.turn,
             log: match &self.record {
                 Some(_) if self.logs_with_effect && O::TELLS_OF_ITSELF => Log::Needless,
@@ -145,6 +157,7 @@ impl OpenCall {
                 (Reply { status, error, body, replayed, truncated, correlation_id }, message)
             }
             Err(fault) => {
+                self.app.inner.store_errors.count(&fault);
                 if fault.code.status() >= 500 && !self.is_attempt {
                     let source = fault.source.as_ref().map(|source| format!("{source:?}"));
                     tracing::error!(%correlation_id, code = %fault.code, message = %fault.message, source, "a call failed");
@@ -166,7 +179,12 @@ impl Drop for OpenCall {
         if let Some(mut record) = self.record.take() {
             let now = self.app.now();
             record.duration_ms = (now.as_millis() - self.started_at.as_millis()).max(0);
-            self.app.log(record);
+            self.session.add_to(&mut record);
+            if self.is_counted && record.status_code == 200 {
+                self.app.log_repeated(record);
+            } else {
+                self.app.log(record);
+            }
         }
     }
 }
@@ -180,6 +198,7 @@ struct Submission<O: Operation> {
     prepared: Arc<Prepared<O::Params>>,
     afterthoughts: Afterthoughts,
     after: AfterTransaction,
+    session: CallSession,
     turn: Turn,
     log: Log,
 }
@@ -205,6 +224,7 @@ impl<O: Operation> Clone for Submission<O> {
             prepared: self.prepared.clone(),
             afterthoughts: self.afterthoughts.clone(),
             after: self.after.clone(),
+            session: self.session.clone(),
             turn: self.turn,
             log: self.log.clone(),
         }
@@ -213,16 +233,20 @@ impl<O: Operation> Clone for Submission<O> {
 
 impl<O: Operation> Submission<O> {
     fn enqueue(&self, attempt: Attempt) -> Pending<Stored, Failed> {
-        let Self { store, surroundings, call, now, prepared, afterthoughts, after, turn, log } = self.clone();
+        let Self { store, surroundings, call, now, prepared, afterthoughts, after, session, turn, log } =
+            self.clone();
         let work = move |tx: &mut dyn Tx| {
             if turn == Turn::Behind && O::EFFECT == Effect::Write {
                 let message = "what waits beside the database comes first".to_owned();
                 return Err(StoreError::Unavailable { message, source: None }.into());
             }
-            let context = Context { attempt, ..surroundings.context(&call, now, &afterthoughts, &after) };
+            let context =
+                Context { attempt, ..surroundings.context(&call, now, &afterthoughts, &after, &session) };
             let mut stored = surroundings.transact::<O>(&context, &prepared, tx)?;
             if let Log::WithEffect(record) = &log {
-                tx.log_request(&surroundings.filled_in(record, &stored))?;
+                let mut record = surroundings.filled_in(record, &stored);
+                session.add_to(&mut record);
+                tx.log_request(&record)?;
             }
             stored.logged = !matches!(log, Log::Afterwards);
             Ok(stored)

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use baton_core::{
     Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, Session, SessionId, Timestamp,
-    UlidSequence, VentureScope, output_schema, params_schema,
+    UlidSequence, output_schema, params_schema,
 };
 use baton_store::{SpillFolder, Store, StoreError, Tx};
 use schemars::JsonSchema;
@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::after_transaction::AfterTransaction;
 use crate::afterthought::{Afterthought, Afterthoughts};
 use crate::call::Attachment;
+use crate::call_record::CallSession;
 use crate::clock::Entropy;
 use crate::open_call::{Answered, OpenCall};
 use crate::settings::Settings;
@@ -77,6 +78,8 @@ pub trait Operation: Send + Sync + 'static {
     const BLOCKS: bool = false;
     /// Whether what it stores tells of the call, so that a process that does nothing else need not log it as well.
     const TELLS_OF_ITSELF: bool = false;
+    /// If true, successful calls are counted in the request log for up to a minute instead of recorded one by one.
+    const COUNT_IN_REQUEST_LOG: bool = false;
     /// Whether a request for it is read as it comes and mended where it is broken, instead of refused: whoever calls passes
     /// on what somebody else said.
     const LENIENT: bool = false;
@@ -133,6 +136,8 @@ pub struct Context<'a> {
     pub(crate) attempt: Attempt,
     /// The store, while something is made ready; inside a transaction there is only the transaction.
     pub(crate) store: Option<&'a Store>,
+    /// The session that the call concerns, for the request log.
+    pub(crate) session: &'a CallSession,
 }
 
 /// Which run of a call it is.
@@ -153,16 +158,9 @@ impl Context<'_> {
         self.attempt == Attempt::Second { is_disk_full: true }
     }
 
-    /// Refuses a credential that does not reach every venture, for what cannot be told apart by venture.
+    /// Refuses a credential that does not reach every venture, for operations that concern all of them.
     pub(crate) fn require_every_venture(&self) -> Result<(), Fault> {
-        match self.actor.ventures {
-            VentureScope::All => Ok(()),
-            VentureScope::Only(_) => Err(Fault::new(
-                ErrorCode::Forbidden,
-                "this concerns every venture, and this token does not reach them all",
-            )
-            .hint("use the relay key, or ask whoever runs the server")),
-        }
+        self.actor.require_every_venture()
     }
 
     /// Leaves something to be written once the answer is on its way, also by an operation that only reads.
@@ -212,26 +210,37 @@ impl Context<'_> {
     /// Finds a session that the caller reaches, and locks it. One out of reach is not there for the caller.
     pub fn lock_session(&self, tx: &mut dyn Tx, id: SessionId) -> Result<Session, Fault> {
         let found = tx.lock_session(id).map_err(store_fault)?;
-        found
+        let session = found
             .filter(|session| self.actor.reaches(&session.tuple.venture))
-            .ok_or_else(|| session_not_found(id))
+            .ok_or_else(|| session_not_found(id))?;
+        self.log_session(&session);
+        Ok(session)
     }
 
     /// Finds a session that the caller reaches.
     pub fn session(&self, tx: &mut dyn Tx, id: SessionId) -> Result<Session, Fault> {
         let found = tx.session(id).map_err(store_fault)?;
-        found
+        let session = found
             .filter(|session| self.actor.reaches(&session.tuple.venture))
-            .ok_or_else(|| session_not_found(id))
+            .ok_or_else(|| session_not_found(id))?;
+        self.log_session(&session);
+        Ok(session)
     }
 
     /// Finds a handoff that the caller reaches.
     pub fn handoff(&self, tx: &mut dyn Tx, id: HandoffId) -> Result<Handoff, Fault> {
         let found = tx.handoff(id).map_err(store_fault)?;
-        found.filter(|handoff| self.actor.reaches(&handoff.venture)).ok_or_else(|| {
+        let handoff = found.filter(|handoff| self.actor.reaches(&handoff.venture)).ok_or_else(|| {
             Fault::new(ErrorCode::HandoffNotFound, format!("there is no handoff {id}"))
                 .hint("list handoffs with handoff.list (GET /handoffs, baton handoff list)")
-        })
+        })?;
+        self.session.set(handoff.session_id, &handoff.venture);
+        Ok(handoff)
+    }
+
+    /// Records in the request log which session the call concerns.
+    pub(crate) fn log_session(&self, session: &Session) {
+        self.session.set(session.id, &session.tuple.venture);
     }
 }
 
@@ -323,6 +332,8 @@ pub trait AnyOperation: Send + Sync {
     fn context_param(&self) -> Option<&'static str>;
     /// Whether making it ready may take long.
     fn blocks(&self) -> bool;
+    /// Whether successful calls are counted in the request log instead of recorded one by one.
+    fn counts_in_request_log(&self) -> bool;
     /// Whether a request for it is mended where it is broken.
     fn lenient(&self) -> bool;
     /// The JSON Schema of its parameters.
@@ -368,6 +379,9 @@ impl<O: Operation> AnyOperation for Erased<O> {
     }
     fn blocks(&self) -> bool {
         O::BLOCKS
+    }
+    fn counts_in_request_log(&self) -> bool {
+        O::COUNT_IN_REQUEST_LOG
     }
     fn lenient(&self) -> bool {
         O::LENIENT

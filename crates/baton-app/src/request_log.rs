@@ -1,7 +1,7 @@
 //! The request log: a record of every call, written after the answer and without an fsync of its own.
 //!
-//! Calls without a valid credential can be made by anyone, so they are counted: the first of a peer and status is recorded
-//! at once, the others within a minute as one record.
+//! Calls without a valid credential can be made by anyone, and health checks are repeated every few seconds, so both are
+//! counted: the first of a kind is recorded at once, the others within a minute as one record.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use baton_core::RequestRecord;
+use baton_core::{ActorKeyId, RequestRecord};
 use baton_store::{Durability, Store, StoreError, Tx};
 
 /// How long records are collected before they are written together.
@@ -21,18 +21,18 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(200);
 const BATCH_SIZE: usize = 1_000;
 /// The largest number of records that wait to be written; more are dropped and counted.
 const QUEUE_CAPACITY: usize = 50_000;
-/// How long anonymous calls are counted before their number is recorded.
+/// How long calls are counted before their number is recorded.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// How often a log with counted calls checks whether an interval is over.
 const COUNT_CHECK: Duration = Duration::from_secs(1);
-/// The largest number of peers whose calls are counted separately.
-const MAX_COUNTED_PEERS: usize = 1_000;
+/// The largest number of kinds of calls that are counted separately.
+const MAX_COUNTED_KINDS: usize = 1_000;
 
 /// Writes the request log.
 pub struct RequestLog {
     kind: Kind,
     dropped: AtomicU64,
-    anonymous: Arc<Mutex<AnonymousCalls>>,
+    counted: Arc<Mutex<CountedCalls>>,
 }
 
 enum Kind {
@@ -57,16 +57,16 @@ impl RequestLog {
     /// A log that a thread writes while the process lives on. It keeps at most this many records.
     pub fn behind(store: Store, max_records: u64) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_CAPACITY);
-        let anonymous = Arc::default();
-        let writer = LogWriter { store, max_records, anonymous: Arc::clone(&anonymous) };
+        let counted = Arc::default();
+        let writer = LogWriter { store, max_records, counted: Arc::clone(&counted) };
         let thread = std::thread::Builder::new()
             .name("baton-request-log".into())
             .spawn(move || writer.run(&waiting))?;
-        Ok(Self::new(Kind::Behind { queue: Some(queue), thread: Some(thread) }, anonymous))
+        Ok(Self::new(Kind::Behind { queue: Some(queue), thread: Some(thread) }, counted))
     }
 
-    fn new(kind: Kind, anonymous: Arc<Mutex<AnonymousCalls>>) -> Self {
-        Self { kind, dropped: AtomicU64::new(0), anonymous }
+    fn new(kind: Kind, counted: Arc<Mutex<CountedCalls>>) -> Self {
+        Self { kind, dropped: AtomicU64::new(0), counted }
     }
 
     /// The number of records that were dropped because too many were waiting.
@@ -76,7 +76,18 @@ impl RequestLog {
 
     /// Takes the record of a call without a valid credential.
     pub(crate) fn record_anonymous(&self, store: &Store, peer: Option<IpAddr>, record: RequestRecord) {
-        let first = lock(&self.anonymous).count(peer, record, Instant::now());
+        let kind = CallKind { peer, status_code: record.status_code, source: None };
+        self.count(store, kind, record);
+    }
+
+    /// Takes the record of a call of a kind that is repeated often, such as a health check.
+    pub(crate) fn record_repeated(&self, store: &Store, peer: Option<IpAddr>, record: RequestRecord) {
+        let source = Some((record.actor_key_id.clone(), record.endpoint.clone()));
+        self.count(store, CallKind { peer, status_code: record.status_code, source }, record);
+    }
+
+    fn count(&self, store: &Store, kind: CallKind, record: RequestRecord) {
+        let first = lock(&self.counted).count(kind, record, Instant::now());
         if let Some(record) = first {
             self.record(store, record);
         }
@@ -110,7 +121,9 @@ impl Drop for RequestLog {
                 let records = std::mem::take(records.get_mut().unwrap_or_else(PoisonError::into_inner));
                 if let Some((store, _)) = records.first() {
                     let store = store.clone();
-                    write(&store, records.into_iter().map(|(_, record)| record).collect(), |_| Ok(()));
+                    let counted = lock(&self.counted).take_all();
+                    let records = records.into_iter().map(|(_, record)| record).chain(counted).collect();
+                    write(&store, records, |_| Ok(()));
                 }
             }
             Kind::Behind { queue, thread } => {
@@ -129,14 +142,14 @@ impl Drop for RequestLog {
 struct LogWriter {
     store: Store,
     max_records: u64,
-    anonymous: Arc<Mutex<AnonymousCalls>>,
+    counted: Arc<Mutex<CountedCalls>>,
 }
 
 impl LogWriter {
     /// Writes records until the queue is closed.
     fn run(&self, waiting: &Receiver<RequestRecord>) {
         loop {
-            let first = if lock(&self.anonymous).is_empty() {
+            let first = if lock(&self.counted).is_empty() {
                 waiting.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
                 waiting.recv_timeout(COUNT_CHECK)
@@ -155,11 +168,11 @@ impl LogWriter {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.write(lock(&self.anonymous).take_all());
+                    self.write(lock(&self.counted).take_all());
                     return;
                 }
             }
-            let counted = lock(&self.anonymous).take_before(Instant::now());
+            let counted = lock(&self.counted).take_before(Instant::now());
             self.write(counted);
         }
     }
@@ -195,14 +208,24 @@ fn write(
     }
 }
 
-fn lock(anonymous: &Mutex<AnonymousCalls>) -> MutexGuard<'_, AnonymousCalls> {
-    anonymous.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(counted: &Mutex<CountedCalls>) -> MutexGuard<'_, CountedCalls> {
+    counted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls without a valid credential, counted by peer and status.
+/// Which calls are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct CallKind {
+    peer: Option<IpAddr>,
+    status_code: u16,
+    /// Credential and endpoint of calls that are repeated often; none for calls without a valid credential, which may be for
+    /// any path.
+    source: Option<(Option<ActorKeyId>, String)>,
+}
+
+/// Calls that are counted by kind.
 #[derive(Default)]
-struct AnonymousCalls {
-    counted: HashMap<(Option<IpAddr>, u16), Counted>,
+struct CountedCalls {
+    counted: HashMap<CallKind, Counted>,
 }
 
 struct Counted {
@@ -212,26 +235,25 @@ struct Counted {
     latest: Option<RequestRecord>,
 }
 
-impl AnonymousCalls {
+impl CountedCalls {
     fn is_empty(&self) -> bool {
         self.counted.is_empty()
     }
 
-    /// Counts a call; gives its record back when it is the first of its peer and status for a while.
-    fn count(&mut self, peer: Option<IpAddr>, record: RequestRecord, now: Instant) -> Option<RequestRecord> {
-        let mut key = (peer, record.status_code);
-        if self.counted.len() >= MAX_COUNTED_PEERS && !self.counted.contains_key(&key) {
+    /// Counts a call; returns its record when it is the first of its kind in the interval.
+    fn count(&mut self, mut kind: CallKind, record: RequestRecord, now: Instant) -> Option<RequestRecord> {
+        if self.counted.len() >= MAX_COUNTED_KINDS && !self.counted.contains_key(&kind) {
             // All further peers are counted together.
-            key.0 = None;
+            kind.peer = None;
         }
-        match self.counted.get_mut(&key) {
+        match self.counted.get_mut(&kind) {
             Some(counted) => {
                 counted.count = counted.count.saturating_add(1);
                 counted.latest = Some(record);
                 None
             }
             None => {
-                self.counted.insert(key, Counted { since: now, count: 0, latest: None });
+                self.counted.insert(kind, Counted { since: now, count: 0, latest: None });
                 Some(record)
             }
         }
@@ -248,12 +270,12 @@ impl AnonymousCalls {
 
     fn take(&mut self, is_over: impl Fn(&Counted) -> bool) -> Vec<RequestRecord> {
         let over = self.counted.extract_if(|_, counted| is_over(counted));
-        over.filter_map(|((peer, _), counted)| {
-            let record = counted.latest?;
+        over.filter_map(|(CallKind { peer, .. }, Counted { count, latest, .. })| {
+            let record = latest?;
             let peer = peer.map_or_else(|| "several addresses".to_owned(), |peer| peer.to_string());
-            let message = record.error_message.unwrap_or_default();
-            let error_message = format!("{message} ({} requests from {peer})", counted.count);
-            Some(RequestRecord { request_count: counted.count, error_message: Some(error_message), ..record })
+            let error_message =
+                record.error_message.map(|message| format!("{message} ({count} requests from {peer})"));
+            Some(RequestRecord { request_count: count, error_message, ..record })
         })
         .collect()
     }
@@ -270,6 +292,7 @@ mod tests {
             endpoint: "/sod".into(),
             method: "POST".into(),
             actor_key_id: None,
+            session_id: None,
             agent: None,
             venture: None,
             repo: None,
@@ -286,15 +309,18 @@ mod tests {
 
     #[test]
     fn anonymous_calls_are_counted_by_peer_and_status() {
-        let mut calls = AnonymousCalls::default();
+        let mut calls = CountedCalls::default();
         let start = Instant::now();
-        let peer = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
-        assert_eq!(calls.count(peer(1), refused(401), start), Some(refused(401)));
+        let anonymous = |last: u8, status_code| {
+            let peer = Some(IpAddr::from([192, 0, 2, last]));
+            CallKind { peer, status_code, source: None }
+        };
+        assert_eq!(calls.count(anonymous(1, 401), refused(401), start), Some(refused(401)));
         for _ in 0..4_000 {
-            assert_eq!(calls.count(peer(1), refused(401), start), None);
+            assert_eq!(calls.count(anonymous(1, 401), refused(401), start), None);
         }
-        assert_eq!(calls.count(peer(2), refused(401), start), Some(refused(401)));
-        assert_eq!(calls.count(peer(1), refused(429), start), Some(refused(429)));
+        assert_eq!(calls.count(anonymous(2, 401), refused(401), start), Some(refused(401)));
+        assert_eq!(calls.count(anonymous(1, 429), refused(429), start), Some(refused(429)));
         assert_eq!(calls.take_before(start), []);
         let counted = RequestRecord {
             request_count: 4_000,
@@ -303,17 +329,20 @@ mod tests {
         };
         assert_eq!(calls.take_before(start + COUNT_INTERVAL), [counted]);
         assert!(calls.is_empty());
-        assert_eq!(calls.count(peer(1), refused(401), start), Some(refused(401)));
+        assert_eq!(calls.count(anonymous(1, 401), refused(401), start), Some(refused(401)));
     }
 
     #[test]
     fn number_of_counted_peers_is_limited() {
-        let mut calls = AnonymousCalls::default();
+        let mut calls = CountedCalls::default();
         let start = Instant::now();
         let recorded = (0..100_000_u32)
-            .filter_map(|number| calls.count(Some(IpAddr::from(number.to_be_bytes())), refused(401), start))
+            .filter_map(|number| {
+                let peer = Some(IpAddr::from(number.to_be_bytes()));
+                calls.count(CallKind { peer, status_code: 401, source: None }, refused(401), start)
+            })
             .count();
-        assert_eq!((recorded, calls.counted.len()), (MAX_COUNTED_PEERS + 1, MAX_COUNTED_PEERS + 1));
+        assert_eq!((recorded, calls.counted.len()), (MAX_COUNTED_KINDS + 1, MAX_COUNTED_KINDS + 1));
         let rest = calls.take_all();
         assert_eq!(rest.iter().map(|record| record.request_count).sum::<u32>(), 100_000 - 1_001);
     }

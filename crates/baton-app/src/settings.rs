@@ -10,7 +10,7 @@ use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::Compressor;
 
 use crate::checkpoint::Vault;
-use crate::observation::ModelTroubles;
+use crate::observation::{ModelTroubles, WorkerActivity};
 
 /// What is configured about operations. The binary reads it from files, environment and flags.
 #[derive(Debug, Clone)]
@@ -54,6 +54,8 @@ pub struct ObservationSettings {
     pub raw_retention: Duration,
     /// What is wrong with the model, as far as this process knows.
     pub troubles: ModelTroubles,
+    /// What the workers of this process do.
+    pub activity: WorkerActivity,
 }
 
 impl ObservationSettings {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::after_transaction::AfterTransaction;
 use crate::afterthought::Afterthoughts;
 use crate::call::{Call, error_body};
+use crate::call_record::CallSession;
 use crate::clock::Entropy;
 use crate::operation::{Attempt, Context, Operation, store_fault};
 use crate::prepare::{MAX_MESSAGE, Prepared, clip};
@@ -91,7 +92,8 @@ impl Surroundings {
         prepared: &Prepared<O::Params>,
     ) -> Option<Result<Stored, Fault>> {
         let (afterthoughts, after) = (Afterthoughts::default(), AfterTransaction::default());
-        let output = O::rescue(&self.context(call, now, &afterthoughts, &after), &prepared.params)?;
+        let session = CallSession::default();
+        let output = O::rescue(&self.context(call, now, &afterthoughts, &after, &session), &prepared.params)?;
         Some(output.and_then(|output| Ok(Stored::ok(body_of(&output).map_err(|Failed(fault)| fault)?))))
     }
 
@@ -101,6 +103,7 @@ impl Surroundings {
         now: Timestamp,
         afterthoughts: &'a Afterthoughts,
         after: &'a AfterTransaction,
+        session: &'a CallSession,
     ) -> Context<'a> {
         Context {
             actor: &call.actor,
@@ -114,6 +117,7 @@ impl Surroundings {
             after,
             attempt: Attempt::First,
             store: None,
+            session,
         }
     }
 

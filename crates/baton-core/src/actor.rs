@@ -150,6 +150,18 @@ impl Actor {
         }
     }
 
+    /// Refuses an actor that does not reach every venture.
+    pub fn require_every_venture(&self) -> Result<(), Fault> {
+        match self.ventures {
+            VentureScope::All => Ok(()),
+            VentureScope::Only(_) => Err(Fault::new(
+                ErrorCode::Forbidden,
+                "this concerns every venture, and this token does not reach them all",
+            )
+            .hint("use the relay key or a token with access to all ventures")),
+        }
+    }
+
     /// Refuses a venture that this actor does not reach.
     pub fn require_venture(&self, venture: &Venture) -> Result<(), Fault> {
         if self.reaches(venture) {

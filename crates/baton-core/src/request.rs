@@ -1,6 +1,15 @@
 //! The request log: which calls were made, by which actor and with which result. Never what was sent.
 
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::actor::ActorKeyId;
+use crate::id::SessionId;
 use crate::name::CorrelationId;
 use crate::time::Timestamp;
 
@@ -17,15 +26,17 @@ pub struct RequestRecord {
     pub method: String,
     /// The credential; none when there was no valid one.
     pub actor_key_id: Option<ActorKeyId>,
-    /// Who called, when the parameters say.
+    /// The session that the call names, starts or resumes.
+    pub session_id: Option<SessionId>,
+    /// Agent given in the call, or that of the session.
     pub agent: Option<String>,
-    /// For which undertaking, when the parameters say.
+    /// Venture given in the call, or that of the session.
     pub venture: Option<String>,
-    /// In which repository, when the parameters say.
+    /// Repository given in the call, or that of the session.
     pub repo: Option<String>,
-    /// In which lane, when the parameters say.
+    /// Track given in the call, or that of the session.
     pub track: Option<i64>,
-    /// On which issue, when the parameters say.
+    /// Issue given in the call.
     pub issue_number: Option<i64>,
     /// How it was answered.
     pub status_code: u16,
@@ -37,7 +48,197 @@ pub struct RequestRecord {
     pub idempotency_key: Option<String>,
     /// Whether the answer was a stored one.
     pub idempotency_hit: bool,
-    /// The number of calls that this record stands for. Calls without a valid credential are counted, not recorded one by
-    /// one.
+    /// The number of calls that this record stands for. Calls without a valid credential and repeated reads of pages about
+    /// the server are counted, not recorded one by one.
     pub request_count: u32,
+}
+
+/// A filter by status code: one code (`404`), a class (`4xx`), or every failure (`error`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum StatusFilter {
+    /// One status code.
+    Code(u16),
+    /// All codes with this first digit.
+    Class(u16),
+    /// All codes from 400.
+    Failed,
+}
+
+impl StatusFilter {
+    /// Returns the status codes that match.
+    pub const fn codes(self) -> RangeInclusive<u16> {
+        match self {
+            Self::Code(code) => code..=code,
+            Self::Class(digit) => digit * 100..=digit * 100 + 99,
+            Self::Failed => 400..=599,
+        }
+    }
+}
+
+/// Why a text is not a status filter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be a status code like 404, a class like 4xx, or error")]
+pub struct StatusFilterError;
+
+impl FromStr for StatusFilter {
+    type Err = StatusFilterError;
+
+    fn from_str(text: &str) -> Result<Self, StatusFilterError> {
+        let number = |digits: &str| digits.parse::<u16>().map_err(|_| StatusFilterError);
+        let filter = match (text, text.strip_suffix("xx")) {
+            ("error", _) => Self::Failed,
+            (_, Some(digit)) => Self::Class(number(digit)?),
+            (code, None) => Self::Code(number(code)?),
+        };
+        let is_valid = match filter {
+            Self::Code(code) => (100..=599).contains(&code),
+            Self::Class(digit) => (1..=5).contains(&digit),
+            Self::Failed => true,
+        };
+        if is_valid { Ok(filter) } else { Err(StatusFilterError) }
+    }
+}
+
+impl fmt::Display for StatusFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "{code}"),
+            Self::Class(digit) => write!(f, "{digit}xx"),
+            Self::Failed => f.write_str("error"),
+        }
+    }
+}
+
+impl TryFrom<String> for StatusFilter {
+    type Error = StatusFilterError;
+    fn try_from(text: String) -> Result<Self, StatusFilterError> {
+        text.parse()
+    }
+}
+
+impl From<StatusFilter> for String {
+    fn from(filter: StatusFilter) -> String {
+        filter.to_string()
+    }
+}
+
+impl JsonSchema for StatusFilter {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StatusFilter".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^([1-5][0-9]{2}|[1-5]xx|error)$" })
+    }
+}
+
+/// The earliest time of a list: a point in time, or a duration before now (`90s`, `15m`, `2h`, `7d`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Since {
+    /// From this point in time.
+    Time(Timestamp),
+    /// From this long before now, in seconds.
+    SecondsAgo(u32),
+}
+
+impl Since {
+    /// Returns the point in time.
+    pub fn before(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Time(time) => time,
+            Self::SecondsAgo(seconds) => now.minus(Duration::from_secs(u64::from(seconds))),
+        }
+    }
+}
+
+/// Why a text is neither a point in time nor a duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be a time like 2026-01-17T10:00:00Z or a duration like 15m, 2h or 7d")]
+pub struct SinceError;
+
+impl FromStr for Since {
+    type Err = SinceError;
+
+    fn from_str(text: &str) -> Result<Self, SinceError> {
+        if let Ok(time) = text.parse() {
+            return Ok(Self::Time(time));
+        }
+        let units = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)];
+        let seconds = units.into_iter().find_map(|(unit, seconds)| {
+            let digits = text.strip_suffix(unit)?;
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| digits.parse::<u32>().ok()?.checked_mul(seconds))?
+        });
+        seconds.map(Self::SecondsAgo).ok_or(SinceError)
+    }
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(time) => write!(f, "{time}"),
+            Self::SecondsAgo(seconds) => write!(f, "{seconds}s"),
+        }
+    }
+}
+
+impl TryFrom<String> for Since {
+    type Error = SinceError;
+    fn try_from(text: String) -> Result<Self, SinceError> {
+        text.parse()
+    }
+}
+
+impl From<Since> for String {
+    fn from(since: Since) -> String {
+        since.to_string()
+    }
+}
+
+impl JsonSchema for Since {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Since".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_filters_are_codes_classes_or_every_failure() {
+        let codes = |text: &str| text.parse::<StatusFilter>().map(StatusFilter::codes);
+        assert_eq!(codes("404"), Ok(404..=404));
+        assert_eq!(codes("4xx"), Ok(400..=499));
+        assert_eq!(codes("error"), Ok(400..=599));
+        for bad in ["", "99", "600", "6xx", "0xx", "xx", "4x", "404.0", "+404x", "ERROR"] {
+            assert_eq!(codes(bad), Err(StatusFilterError), "{bad}");
+        }
+        for text in ["404", "5xx", "error"] {
+            assert_eq!(text.parse::<StatusFilter>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn since_is_a_time_or_a_duration_before_now() {
+        let now = Timestamp::from_millis(1_768_644_000_000);
+        let before = |text: &str| text.parse::<Since>().map(|since| since.before(now).as_millis());
+        assert_eq!(before("2026-01-17T09:00:00Z"), Ok(1_768_640_400_000));
+        assert_eq!(before("90s"), Ok(1_768_644_000_000 - 90_000));
+        assert_eq!(before("2h"), Ok(1_768_636_800_000));
+        assert_eq!(before("7d"), Ok(1_768_644_000_000 - 7 * 86_400_000));
+        for bad in ["", "h", "-1h", "1", "1w", "1.5h", "+1h", "99999999999d", "yesterday"] {
+            assert_eq!(before(bad), Err(SinceError), "{bad}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use baton_app::observation::{
     Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
     SummarizeSession, WorkerHealth,
 };
+use baton_app::request::ListRequests;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::task::{ListTasks, RecordTask};
 use baton_app::{AnyOperation, operation};
@@ -91,5 +92,6 @@ pub fn routes() -> Vec<Route> {
         get("/api/context", operation::<ReadContext>()),
         get("/api/tasks", operation::<ListTasks>()),
         post("/api/tasks", operation::<RecordTask>()),
+        get("/api/requests", operation::<ListRequests>()),
     ]
 }

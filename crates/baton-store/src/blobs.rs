@@ -3,7 +3,7 @@
 //! A blob is written before the row that names it is committed, and removed after the deletion of its row is committed. A
 //! crash leaves a file that no row names, never a row without its file; [`BlobFolder::old_names`] finds such files.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,15 @@ use rustix::io::Errno;
 
 use crate::error::StoreError;
 use crate::files::{DurableFile, STALE_AFTER, file_error, is_older_than, make_folder, write_durably};
+
+/// Number and total size of the files in a blob folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlobUsage {
+    /// Number of files.
+    pub count: u64,
+    /// Sum of their sizes.
+    pub size_bytes: u64,
+}
 
 /// A folder of blobs.
 #[derive(Debug, Clone)]
@@ -82,6 +91,21 @@ impl BlobFolder {
             .collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Counts the files of the folder and adds up their sizes. Reads the metadata of each file.
+    pub fn usage(&self) -> Result<BlobUsage, StoreError> {
+        let entries = match std::fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BlobUsage::default()),
+            Err(source) => return Err(file_error(&self.path, source)),
+        };
+        // A file that is removed meanwhile is not counted.
+        let files = entries.flatten().filter_map(|entry| entry.metadata().ok()).filter(Metadata::is_file);
+        Ok(files.fold(BlobUsage::default(), |usage, file| BlobUsage {
+            count: usage.count + 1,
+            size_bytes: usage.size_bytes + file.len(),
+        }))
     }
 
     /// Removes a blob; one that is gone already is fine. While an archive is written it stays, and is removed by a later

@@ -33,7 +33,7 @@ pub use archive::{
     FolderWriter, Header, ImportReport, Imported, Record, Replace, StreamReader, StreamWriter, Totals, Value,
     export, import, replace, verify,
 };
-pub use blobs::BlobFolder;
+pub use blobs::{BlobFolder, BlobUsage};
 pub use error::StoreError;
 pub use files::{DurableFile, make_folder, sync_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
@@ -41,11 +41,11 @@ pub use migration::{LATEST_VERSION, Migration};
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
-    CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, NewQueueItem,
-    NewSummary, ObservationFilter, ObservationRows, PurgedItems, QueueClaim, QueueItem, QueueRelease,
-    QueueRows, RawOutput, RequestRows, SeriesMember, SessionFilter, SessionRows, Spent, StoredFrame,
-    StoredSummary, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TokenRows, TurnRows, UsageRows,
-    WorkflowFilter, WorkflowRows,
+    CheckpointRows, DailyUsage, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, LoggedRequest,
+    NewQueueItem, NewSummary, ObservationFilter, ObservationRows, PurgedItems, QueueClaim, QueueItem,
+    QueueRelease, QueueRows, RawOutput, RequestFilter, RequestPage, RequestRows, SeriesMember, SessionCounts,
+    SessionFilter, SessionRows, Spent, StoredFrame, StoredSummary, SummaryClaim, SummaryRows, TaskFilter,
+    TaskRows, TokenRows, TurnRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,

@@ -37,6 +37,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(12, "0012_summed_up"),
     migration!(13, "0013_listing_indexes"),
     migration!(14, "0014_requests"),
+    migration!(15, "0015_request_sessions"),
 ];
 
 /// The schema version that this binary reads and writes.

@@ -7,7 +7,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use baton_app::App;
-use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue};
+use baton_app::observation::{Claimed, Finished, SummaryJob, WorkQueue, WorkerActivity};
 use baton_core::{Fault, SessionId, Timestamp};
 use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
@@ -184,6 +184,10 @@ impl Worker {
         self.workshop.queue.app().now()
     }
 
+    fn activity(&self) -> &WorkerActivity {
+        &self.workshop.queue.app().settings().observations.activity
+    }
+
     /// Does what is due now, one after the other on this thread, and tells what came of it.
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
@@ -240,6 +244,7 @@ impl Worker {
 
     /// Works until it is stopped, then returns what it holds: nothing is left in its hands.
     pub fn run(self) -> Result<(), std::io::Error> {
+        let _running = self.activity().start();
         let capacity = self.config.concurrency.max(1) * AHEAD;
         let (jobs, waiting) = bounded::<Job>(capacity);
         let (made, unstored) = unbounded();
@@ -336,6 +341,7 @@ impl Worker {
                 Ok(Event::Settled(key, outcome)) => {
                     held.remove(&key);
                     self.handle.touch(self.now());
+                    self.activity().record(self.now());
                     self.handle.worked.fetch_add(1, Ordering::Relaxed);
                     if let Err(fault) = outcome {
                         tracing::error!(job = ?key, %fault, "a job could not be done; it is tried again later");
@@ -369,6 +375,9 @@ impl Worker {
         match claimed {
             Ok(claimed) => {
                 *is_more_likely = claimed.len() == room as usize;
+                if !claimed.is_empty() {
+                    self.activity().record(self.now());
+                }
                 for job in claimed {
                     held.insert(job.key(), job.clone());
                     if jobs.send(job).is_err() {

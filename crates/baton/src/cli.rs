@@ -67,6 +67,8 @@ enum Command {
     /// Inspect and manage the capture queue
     #[command(subcommand)]
     Queue(verbs::queue::QueueCommand),
+    /// List or follow the request log
+    Requests(verbs::requests::RequestsArgs),
     /// List and show observations
     #[command(subcommand)]
     Observation(verbs::observation::ObservationCommand),
@@ -189,6 +191,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Hook(_) => Ok(Answer::silent()),
         Command::Worker(command) => verbs::worker::run(&command, &config),
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
+        Command::Requests(args) => verbs::requests::run(&args, cli.global.format, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),

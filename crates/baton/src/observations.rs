@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_app::ObservationSettings;
-use baton_app::observation::ModelTroubles;
+use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_core::observation::{SessionMaterial, ToolUse};
 use baton_llm::{
     Anthropic, AnthropicConfig, ApiKey, CompressError, Compression, Compressor, EndpointError, Offline,
@@ -24,6 +24,7 @@ pub(crate) fn settings(config: &Config) -> ObservationSettings {
         max_attempts: config.worker_max_attempts,
         raw_retention: Duration::from_secs(config.raw_retention_days * 86_400),
         troubles: ModelTroubles::default(),
+        activity: WorkerActivity::default(),
     }
 }
 

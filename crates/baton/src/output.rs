@@ -180,12 +180,30 @@ fn for_reader(text: &str) -> Cow<'_, str> {
 
 /// Prints a line of data. A closed pipe, for example of `| head`, is not an error.
 pub(crate) fn print(text: &str) {
+    print_line(text);
+}
+
+/// Whether a line reached the reader of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// The line was written.
+    Written,
+    /// Standard output is closed or cannot be written.
+    ReaderGone,
+}
+
+/// Prints a line of data, for verbs that print until their reader is gone.
+pub(crate) fn print_line(text: &str) -> Printed {
     let mut stdout = std::io::stdout().lock();
     let written = writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush());
-    if let Err(error) = written
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        complain(&format!("could not write the output: {error}"), None);
+    match written {
+        Ok(()) => Printed::Written,
+        Err(error) => {
+            if error.kind() != ErrorKind::BrokenPipe {
+                complain(&format!("could not write the output: {error}"), None);
+            }
+            Printed::ReaderGone
+        }
     }
 }
 

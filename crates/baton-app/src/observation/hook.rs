@@ -218,7 +218,9 @@ fn ended_session_of(
         return Ok(None);
     }
     let latest = tx.latest_session(&tuple).map_err(store_fault)?;
-    Ok(latest.filter(|session| session.status == SessionStatus::Ended))
+    let ended = latest.filter(|session| session.status == SessionStatus::Ended);
+    ended.iter().for_each(|session| context.log_session(session));
+    Ok(ended)
 }
 
 /// Finds the session of an event, or makes one: an agent whose start nobody saw works all the same.

@@ -1,5 +1,6 @@
 //! Observations: what hooks capture, the queue it waits in, what became of it, what sessions came to.
 
+mod activity;
 mod capture;
 mod compact;
 mod context;
@@ -19,6 +20,7 @@ mod trouble;
 mod view;
 mod work;
 
+pub use activity::{RunningWorker, WorkerActivity};
 pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
 pub use finishing::Finished;
 pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};

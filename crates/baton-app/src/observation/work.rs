@@ -100,13 +100,15 @@ impl WorkQueue {
             .store()
             .write_blocking(Durability::Full, move |tx| work(tx).map_err(Failed::from))
             .map_err(|Failed(fault)| fault)
+            .inspect_err(|fault| self.app.inner.store_errors.count(fault))
     }
 
     fn read<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.app.store().read(move |tx| work(tx).map_err(Failed)).wait().map_err(|Failed(fault)| fault)
+        let read = self.app.store().read(move |tx| work(tx).map_err(Failed)).wait();
+        read.map_err(|Failed(fault)| fault).inspect_err(|fault| self.app.inner.store_errors.count(fault))
     }
 
     fn price(&self) -> Option<Price> {

@@ -192,6 +192,7 @@ pub(crate) fn find_or_make(
         }
     }
     if let Some(session) = resumed {
+        context.log_session(&session);
         return Ok((StartStatus::Resumed, session));
     }
     let session = Session {
@@ -209,6 +210,7 @@ pub(crate) fn find_or_make(
         meta: params.meta.clone(),
     };
     tx.insert_session(&session).map_err(store_fault)?;
+    context.log_session(&session);
     Ok((StartStatus::Created, session))
 }
 

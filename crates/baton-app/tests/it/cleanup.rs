@@ -13,6 +13,7 @@ fn request(number: u32, timestamp: Timestamp) -> RequestRecord {
         endpoint: "/sod".into(),
         method: "POST".into(),
         actor_key_id: None,
+        session_id: None,
         agent: None,
         venture: None,
         repo: None,

@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 
-use baton_app::{App, Face, RefusedCall, RequestLog};
-use baton_core::{Access, Actor, ActorKeyId, ErrorCode, Fault, RequestRecord};
+use baton_app::{App, Face, PageRequest, RefusedCall, RequestLog};
+use baton_core::{Access, Actor, ActorKeyId, ErrorCode, Fault, RequestRecord, VentureScope};
 use baton_store::{Durability, StoreError};
 use baton_testkit::contract::read;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{MINUTE, NOW, Stage, ok, operation, session_id, who};
 
@@ -201,5 +201,132 @@ fn a_name_that_is_a_secret_is_not_logged() {
         let records = stage.logged();
         assert_eq!(records.len(), 12);
         assert!(!format!("{records:?}").contains(CANARY), "{records:?}");
+    }
+}
+
+/// Lists the request log, oldest first.
+fn listed(stage: &Stage, params: Value) -> Vec<Value> {
+    let mut found = ok(&stage.call("request.list", params))["requests"].as_array().unwrap().clone();
+    found.reverse();
+    found
+}
+
+#[test]
+fn every_call_that_names_a_session_is_logged_with_its_names() {
+    for stage in Stage::each() {
+        let app = logging_behind(&stage, 10_000);
+        let call = |name: &str, key: Option<&str>, params: Value| {
+            app.call_blocking(operation(name), stage.envelope(key), params)
+        };
+        let who = json!({ "agent": "claude", "venture": "v", "repo": "o/r", "track": 3 });
+        let id = session_id(&ok(&call("session.start", None, who.clone())));
+        let handoff = json!({ "session_id": id, "handoff": { "summary": "s" } });
+        let left = ok(&call("handoff.create", None, handoff));
+        let update = json!({ "session_id": id, "branch": "b" });
+        let saved = json!({ "context": { "goal": "g" }, "agentSessionId": id, "venture": "v" });
+        let hook = json!({ "event": "stop", "agent": "claude", "venture": "v", "repo": "o/r", "track": 3 });
+        let expected = [
+            ("session.heartbeat", 200, call("session.heartbeat", None, json!({ "session_id": id }))),
+            ("session.update", 200, call("session.update", Some("k"), update.clone())),
+            ("session.update", 200, call("session.update", Some("k"), update.clone())),
+            ("session.update", 400, call("session.update", None, update)),
+            ("session.show", 200, call("session.show", None, json!({ "session_id": id }))),
+            ("checkpoint.save", 200, call("checkpoint.save", None, saved)),
+            ("observation.list", 200, call("observation.list", None, json!({ "session_id": id }))),
+            ("handoff.show", 200, call("handoff.show", None, json!({ "handoff_id": left["handoff_id"] }))),
+            ("hook.report", 200, call("hook.report", None, hook)),
+            ("session.start", 200, call("session.start", None, who)),
+            ("session.end", 200, call("session.end", None, json!({ "session_id": id, "summary": "s" }))),
+            ("session.heartbeat", 409, call("session.heartbeat", None, json!({ "session_id": id }))),
+        ];
+        for (name, status, reply) in &expected {
+            assert_eq!(reply.status, *status, "{name}: {}", reply.body);
+        }
+        drop(app);
+        let found = listed(&stage, json!({ "session_id": id }));
+        let endpoints: Vec<_> =
+            found.iter().map(|one| (one["endpoint"].as_str().unwrap(), &one["status_code"])).collect();
+        let mut called: Vec<_> = vec![("session.start", json!(200)), ("handoff.create", json!(200))];
+        called.extend(expected.iter().map(|(name, status, _)| (*name, json!(status))));
+        assert_eq!(endpoints, called.iter().map(|(name, status)| (*name, status)).collect::<Vec<_>>());
+        for one in found {
+            let names = [&one["session_id"], &one["agent"], &one["venture"], &one["repo"], &one["track"]];
+            assert_eq!(json!(names), json!([id, "claude", "v", "o/r", 3]), "{one}");
+        }
+    }
+}
+
+#[test]
+fn scoped_tokens_read_the_requests_of_their_ventures_only() {
+    for stage in Stage::each() {
+        let app = logging_behind(&stage, 10_000);
+        for venture in ["a", "b"] {
+            let who = json!({ "agent": "claude", "venture": venture, "repo": "o/r" });
+            let started = ok(&app.call_blocking(operation("session.start"), stage.envelope(None), who));
+            let beat = json!({ "session_id": started["session_id"] });
+            ok(&app.call_blocking(operation("session.heartbeat"), stage.envelope(None), beat));
+        }
+        app.call_blocking(operation("session.list"), stage.envelope(None), json!({}));
+        drop(app);
+        let read = |ventures: VentureScope, params: Value| {
+            let mut call = stage.envelope(None);
+            call.actor = Actor { access: Access::Read, ventures, ..call.actor };
+            ok(&stage.app.call_blocking(operation("request.list"), call, params))["requests"].clone()
+        };
+        let only = |venture: &str| VentureScope::Only(vec![venture.parse().unwrap()]);
+        assert_eq!(read(VentureScope::All, json!({})).as_array().unwrap().len(), 5);
+        for venture in ["a", "b"] {
+            let seen = read(only(venture), json!({}));
+            assert_eq!(seen.as_array().unwrap().len(), 2, "{seen}");
+            assert!(seen.as_array().unwrap().iter().all(|one| one["venture"] == venture), "{seen}");
+        }
+        assert_eq!(read(only("c"), json!({})), json!([]));
+        let other =
+            read(VentureScope::All, json!({ "endpoint": "session.heartbeat" }))[0]["session_id"].clone();
+        assert_eq!(
+            read(only("a"), json!({ "session_id": other })),
+            json!([]),
+            "a session of another venture"
+        );
+    }
+}
+
+#[test]
+fn repeated_requests_for_service_pages_are_counted() {
+    for stage in Stage::each() {
+        let app = logging_behind(&stage, 10_000);
+        for number in 0..5_000 {
+            app.log_page(PageRequest {
+                face: Face::Http { method: "GET".into(), path: ["/healthz", "/readyz"][number % 2].into() },
+                correlation_id: "c".parse().unwrap(),
+                actor_key_id: None,
+                peer: Some([192, 0, 2, 1].into()),
+                status: 200,
+                started_at: NOW,
+            });
+        }
+        drop(app);
+        let records = read(&stage.store, |tx| tx.requests(100));
+        // Two records for each page; the interval may end once while the calls are made.
+        assert!((4..=8).contains(&records.len()), "{records:?}");
+        assert_eq!(records.iter().map(|record| record.request_count).sum::<u32>(), 5_000);
+        assert!(records.iter().all(|record| record.error_message.is_none() && record.status_code == 200));
+    }
+}
+
+#[test]
+fn reads_of_the_log_do_not_fill_it() {
+    for stage in Stage::each() {
+        let app = logging_behind(&stage, 10_000);
+        for _ in 0..500 {
+            ok(&app.call_blocking(operation("request.list"), stage.envelope(None), json!({})));
+        }
+        let refused =
+            app.call_blocking(operation("request.list"), stage.envelope(None), json!({ "limit": 0 }));
+        assert_eq!(refused.status, 400);
+        drop(app);
+        let records = read(&stage.store, |tx| tx.requests(1_000));
+        assert!(records.len() <= 6, "{} records", records.len());
+        assert_eq!(records.iter().map(|record| record.request_count).sum::<u32>(), 501);
     }
 }

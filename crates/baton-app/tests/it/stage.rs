@@ -9,7 +9,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use baton_app::checkpoint::Vault;
-use baton_app::observation::ModelTroubles;
+use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{
     AnyOperation, App, Call, CheckpointSettings, Clock, Entropy, Face, ObservationSettings, Reply,
     RequestLog, Settings, find,
@@ -171,6 +171,7 @@ fn settings() -> Settings {
             max_attempts: 3,
             raw_retention: 7 * DAY,
             troubles: ModelTroubles::default(),
+            activity: WorkerActivity::default(),
         },
         started_at: NOW,
     }

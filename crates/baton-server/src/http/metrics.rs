@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use baton_app::observation::WorkerActivity;
+use baton_app::{CachedCounts, StoreCounts};
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
@@ -42,6 +44,53 @@ impl Metrics {
     /// Sets a counter that is kept elsewhere.
     pub(super) fn set(&self, name: &'static str, value: u64) {
         self.recorder.register_counter(&Key::from_static_name(name), &METADATA).absolute(value);
+    }
+
+    /// Sets the counters of failures of the store, which are kept elsewhere.
+    pub(super) fn set_store_errors(&self, errors: &[(&'static str, u64)]) {
+        for (kind, number) in errors {
+            let labels = vec![Label::from_static_parts("kind", kind)];
+            let key = Key::from_parts("baton_store_errors_total", labels);
+            self.recorder.register_counter(&key, &METADATA).absolute(*number);
+        }
+    }
+
+    /// Sets what the workers of this process do.
+    pub(super) fn set_worker(&self, activity: &WorkerActivity) {
+        self.gauge("baton_worker_running", None, f64::from(u8::from(activity.is_running())));
+        if let Some(at) = activity.last_at() {
+            self.gauge("baton_worker_last_activity_timestamp_seconds", None, at.as_millis() as f64 / 1e3);
+        }
+    }
+
+    /// Sets the numbers of stored rows.
+    pub(super) fn set_store_counts(&self, cached: &CachedCounts) {
+        let CachedCounts { counts: StoreCounts { sessions, queue, idempotency_keys, blobs }, age } = cached;
+        for (status, number) in
+            [("active", sessions.active), ("ended", sessions.ended), ("abandoned", sessions.abandoned)]
+        {
+            self.gauge("baton_sessions", Some(("status", status)), number as f64);
+        }
+        for (state, number) in [
+            ("raw", queue.raw),
+            ("processing", queue.processing),
+            ("done", queue.done),
+            ("error", queue.error),
+        ] {
+            self.gauge("baton_queue_items", Some(("state", state)), number as f64);
+        }
+        self.gauge("baton_idempotency_keys", None, *idempotency_keys as f64);
+        if let Some(blobs) = blobs {
+            self.gauge("baton_blobs", None, blobs.count as f64);
+            self.gauge("baton_blob_bytes", None, blobs.size_bytes as f64);
+        }
+        self.gauge("baton_store_counts_age_seconds", None, age.as_secs_f64());
+    }
+
+    fn gauge(&self, name: &'static str, label: Option<(&'static str, &'static str)>, value: f64) {
+        let labels = label.map(|(name, value)| Label::from_static_parts(name, value));
+        let key = Key::from_parts(name, labels.into_iter().collect::<Vec<_>>());
+        self.recorder.register_gauge(&key, &METADATA).set(value);
     }
 
     /// Writes everything counted so far.

@@ -9,8 +9,8 @@ use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::routing::get;
-use baton_app::RefusedCall;
-use baton_core::{ErrorCode, Fault};
+use baton_app::{PageRequest, RefusedCall};
+use baton_core::{ActorKeyId, ErrorCode, Fault, Timestamp};
 use serde_json::json;
 
 use crate::api_page::api_page;
@@ -24,6 +24,9 @@ const JSON: &str = "application/json";
 /// Limit of the readiness check. Load balancers usually wait two seconds for it.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_500);
 
+/// Limit for counting stored rows. A count that takes longer is finished, and shown by a later request.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Adds the pages. Those that tell of other people's work need a credential.
 pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
     let page = |answer: fn(Arc<Shared>, Parts) -> Page| {
@@ -35,8 +38,10 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
                 discard(&parts, body).await;
                 match shared.admit(&parts) {
                     Ok(admitted) => {
-                        let peer = peer(&parts);
-                        answer(shared, parts).await.finish(&admitted, peer)
+                        let received =
+                            Received { started_at: shared.app.now(), peer: peer(&parts), admitted };
+                        let content = answer(shared.clone(), parts).await;
+                        content.finish(&shared, received)
                     }
                     Err(response) => *response,
                 }
@@ -60,40 +65,53 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
 
 type Page = std::pin::Pin<Box<dyn Future<Output = Content> + Send>>;
 
-/// What a page answers, before it is named.
+/// A request for a page.
+struct Received {
+    admitted: Admitted,
+    peer: Peer,
+    started_at: Timestamp,
+}
+
+/// The answer of a page, before the headers that every answer has.
 enum Content {
-    Page { status: u16, kind: &'static str, body: String },
-    Refused { shared: Arc<Shared>, fault: Fault },
+    Page { status: u16, kind: &'static str, body: String, actor_key_id: Option<ActorKeyId> },
+    Refused { fault: Fault },
 }
 
 impl Content {
     const fn new(status: u16, kind: &'static str, body: String) -> Self {
-        Self::Page { status, kind, body }
+        Self::Page { status, kind, body, actor_key_id: None }
     }
 
     fn json(status: u16, value: &serde_json::Value) -> Self {
         Self::new(status, JSON, value.to_string())
     }
 
-    fn finish(self, admitted: &Admitted, peer: Peer) -> Response<Body> {
+    /// Writes the request to the log and makes the response.
+    fn finish(self, shared: &Shared, received: Received) -> Response<Body> {
+        let Received { admitted: Admitted { correlation_id, face }, peer, started_at } = received;
         match self {
-            Self::Page { status, kind, body } => {
+            Self::Page { status, kind, body, actor_key_id } => {
                 let mut response = Response::new(Body::from(body));
                 *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
                 let headers = response.headers_mut();
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-                if let Ok(id) = HeaderValue::from_str(admitted.correlation_id.as_str()) {
+                if let Ok(id) = HeaderValue::from_str(correlation_id.as_str()) {
                     headers.insert(HeaderName::from_static("x-correlation-id"), id);
                 }
+                let peer = peer.0;
+                shared.app.log_page(PageRequest {
+                    face,
+                    correlation_id,
+                    actor_key_id,
+                    peer,
+                    status,
+                    started_at,
+                });
                 response
             }
-            Self::Refused { shared, fault } => {
-                let refused = RefusedCall {
-                    face: admitted.face.clone(),
-                    correlation_id: admitted.correlation_id.clone(),
-                    actor_key_id: None,
-                    peer: peer.0,
-                };
+            Self::Refused { fault } => {
+                let refused = RefusedCall { face, correlation_id, actor_key_id: None, peer: peer.0 };
                 respond(shared.app.refuse(refused, &fault))
             }
         }
@@ -110,16 +128,28 @@ async fn ready(shared: Arc<Shared>) -> Content {
     });
     match checked {
         Ok(()) => Content::json(200, &json!({ "status": "ready" })),
-        Err(fault) => Content::Refused { shared, fault },
+        Err(fault) => Content::Refused { fault },
     }
 }
 
 async fn metrics(shared: Arc<Shared>, parts: Parts) -> Content {
-    match shared.authenticate(&parts).await {
-        Ok(_) => {
-            shared.metrics.set("baton_request_log_dropped_total", shared.app.unlogged_calls());
-            Content::new(200, "text/plain; version=0.0.4", shared.metrics.render())
+    match shared.authenticate(&parts).await.and_then(|actor| actor.require_every_venture().map(|()| actor)) {
+        Ok(actor) => {
+            let (app, metrics) = (&shared.app, &shared.metrics);
+            // The last numbers stay while the store does not answer.
+            if let Ok(Ok(Some(cached))) = tokio::time::timeout(COUNT_TIMEOUT, app.store_counts()).await {
+                metrics.set_store_counts(&cached);
+            }
+            metrics.set("baton_request_log_dropped_total", app.unlogged_calls());
+            metrics.set_store_errors(&app.store_errors());
+            metrics.set_worker(&app.settings().observations.activity);
+            Content::Page {
+                status: 200,
+                kind: "text/plain; version=0.0.4",
+                body: metrics.render(),
+                actor_key_id: Some(actor.key_id),
+            }
         }
-        Err(fault) => Content::Refused { shared, fault },
+        Err(fault) => Content::Refused { fault },
     }
 }

@@ -14,6 +14,9 @@ pub trait KeyRows {
     /// Keeps the answer of a claimed key.
     fn record_key(&mut self, scope: &KeyScope, record: &KeyRecord) -> Result<(), StoreError>;
 
+    /// Counts keys, expired ones that are not deleted yet included. Reads one index entry for each key.
+    fn count_keys(&mut self) -> Result<u64, StoreError>;
+
     /// Forgets keys that expired, at most `limit` of them, and tells how many.
     fn delete_expired_keys(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
 }
@@ -35,6 +38,13 @@ fn read(columns: &dyn Columns) -> Result<KeyRecord, StoreError> {
 }
 
 impl<S: Sql> KeyRows for S {
+    fn count_keys(&mut self) -> Result<u64, StoreError> {
+        let found = self.query_one("SELECT count(*) FROM idempotency_keys", &[], &mut |columns| {
+            RowReader { table: "idempotency_keys", columns }.unsigned(0)
+        })?;
+        Ok(found.unwrap_or(0))
+    }
+
     fn claim_key(&mut self, scope: &KeyScope, now: Timestamp) -> Result<KeyClaim, StoreError> {
         let KeyScope { actor_key_id, operation, key } = scope;
         self.lock(Lock::IdempotencyKey, &format!("{actor_key_id} {operation} {key}"))?;

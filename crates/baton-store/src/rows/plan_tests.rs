@@ -4,8 +4,8 @@ use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
 use baton_core::observation::QueueStatus;
 use baton_core::task::TaskStatus;
 use baton_core::{
-    CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp, TrackFilter,
-    Ulid, Venture,
+    ActorKeyId, CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp,
+    TrackFilter, Ulid, Venture,
 };
 
 use crate::error::StoreError;
@@ -13,8 +13,8 @@ use crate::frame::Encoding;
 use crate::page::Page;
 use crate::rows::{
     CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, ObservationFilter,
-    ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestRows, SessionFilter, SessionRows,
-    SummaryClaim, SummaryRows, TaskFilter, TaskRows, UsageRows, WorkflowFilter, WorkflowRows,
+    ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter, RequestRows, SessionFilter,
+    SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, UsageRows, WorkflowFilter, WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
@@ -84,6 +84,8 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
     rows.delete_expired_keys(now, 10).unwrap();
     rows.delete_requests(now, 10).unwrap();
     rows.trim_requests(1_000, 10).unwrap();
+    rows.count_sessions().unwrap();
+    rows.count_keys().unwrap();
 }
 
 /// Asks for everything that saving, loading and listing may ask for. Adding up all bytes and looking for what is unused
@@ -163,7 +165,7 @@ fn combinations<const N: usize>() -> impl Iterator<Item = [bool; N]> {
 /// Asks for every list with every combination of filters that a call may give. A list of all observations has no condition
 /// and is asked for elsewhere.
 pub(crate) fn ask_for_lists(
-    rows: &mut (impl SessionRows + HandoffRows + WorkflowRows + ObservationRows + TaskRows),
+    rows: &mut (impl SessionRows + HandoffRows + WorkflowRows + ObservationRows + RequestRows + TaskRows),
 ) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let page = Page::first(50);
@@ -213,6 +215,28 @@ pub(crate) fn ask_for_lists(
         };
         if filter != ObservationFilter::default() {
             rows.observations(&filter, page).unwrap();
+        }
+    }
+    let statuses = ["500", "4xx", "error"].map(|status| status.parse().unwrap());
+    for [of_session, of_status, of_actor, of_endpoint, scoped, since, bounded] in combinations() {
+        let filter = RequestFilter {
+            status: None,
+            actor_key_id: of_actor.then(|| ActorKeyId::of("a")),
+            session_id: of_session.then(|| SessionId::new(Ulid(1))),
+            endpoint: of_endpoint.then(|| "/sod".to_owned()),
+            ventures: scoped.then(|| ventures.clone()),
+            since: since.then_some(now),
+            after: bounded.then_some(7),
+            before: bounded.then_some(900),
+        };
+        match of_status {
+            false => drop(rows.find_requests(&filter, 50).unwrap()),
+            true => statuses.into_iter().for_each(|status| {
+                drop(
+                    rows.find_requests(&RequestFilter { status: Some(status), ..filter.clone() }, 50)
+                        .unwrap(),
+                );
+            }),
         }
     }
     for [of_repo, of_status] in combinations() {
@@ -294,6 +318,21 @@ mod sqlite {
         let asked = plans(|planner| drop(planner.workflows(&filter).unwrap()));
         let expected = "SEARCH workflows USING INDEX workflows_by_repo (venture=? AND repo=?)";
         assert_eq!(asked[0].1, [expected]);
+    }
+
+    #[test]
+    fn requests_of_a_session_and_failed_requests_are_found_by_an_index() {
+        let of_session =
+            RequestFilter { session_id: Some(SessionId::new(Ulid(1))), ..RequestFilter::default() };
+        let failed = RequestFilter { status: Some("5xx".parse().unwrap()), ..RequestFilter::default() };
+        let both = RequestFilter { status: failed.status, ..of_session.clone() };
+        let by_session = "requests_by_session (session_id=? AND rowid>? AND rowid<?)";
+        for (filter, expected) in
+            [(of_session, by_session), (both, by_session), (failed, "requests_failed (id>? AND id<?)")]
+        {
+            let asked = plans(|planner| drop(planner.find_requests(&filter, 50).unwrap()));
+            assert_eq!(asked[2].1, [format!("SEARCH requests USING INDEX {expected}")], "{filter:?}");
+        }
     }
 
     /// An index is no help when it is one that most rows are in.

@@ -26,6 +26,17 @@ pub struct SessionFilter {
     pub alive_since: Option<Timestamp>,
 }
 
+/// Numbers of sessions by status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionCounts {
+    /// Number of active sessions, stale ones included.
+    pub active: u64,
+    /// Number of sessions that were ended.
+    pub ended: u64,
+    /// Number of abandoned sessions.
+    pub abandoned: u64,
+}
+
 /// What a transaction can do with sessions.
 pub trait SessionRows {
     /// Finds the active sessions of a tuple and keeps every other start of that tuple, and every other change of those
@@ -52,6 +63,9 @@ pub trait SessionRows {
 
     /// Writes only a session's heartbeat back, forward alone.
     fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Counts sessions by status. Reads one index entry for each session.
+    fn count_sessions(&mut self) -> Result<SessionCounts, StoreError>;
 
     /// Lists active sessions, newest first.
     fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError>;
@@ -247,6 +261,19 @@ impl<S: Sql> SessionRows for S {
             &[at.into(), (&id.to_string()).into()],
         )?;
         Ok(())
+    }
+
+    fn count_sessions(&mut self) -> Result<SessionCounts, StoreError> {
+        let mut count = |sql: &str| {
+            let found = self
+                .query_one(sql, &[], &mut |columns| RowReader { table: "sessions", columns }.unsigned(0))?;
+            Ok::<u64, StoreError>(found.unwrap_or(0))
+        };
+        // Spelled out, so that each is counted in the index of its own.
+        let active = count("SELECT count(*) FROM sessions WHERE status = 'active'")?;
+        let abandoned = count("SELECT count(*) FROM sessions WHERE status = 'abandoned'")?;
+        let all = count("SELECT count(*) FROM sessions")?;
+        Ok(SessionCounts { active, ended: all.saturating_sub(active + abandoned), abandoned })
     }
 
     fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {

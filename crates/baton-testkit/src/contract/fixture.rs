@@ -179,6 +179,7 @@ pub fn request(timestamp: Timestamp) -> RequestRecord {
         endpoint: "/active".into(),
         method: "GET".into(),
         actor_key_id: None,
+        session_id: None,
         agent: None,
         venture: None,
         repo: None,

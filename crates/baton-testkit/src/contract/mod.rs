@@ -75,6 +75,9 @@ macro_rules! store_contract {
                 reads_back_every_field,
                 old_requests_are_deleted_in_portions,
                 surplus_requests_are_deleted_in_portions,
+                requests_are_found_by_every_filter,
+                requests_take_missing_names_from_their_session,
+                pages_of_requests_continue_where_the_last_one_ended,
             }
             queue {
                 a_claim_gives_the_item_once,

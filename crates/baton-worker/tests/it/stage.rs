@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use baton_app::checkpoint::Vault;
-use baton_app::observation::ModelTroubles;
+use baton_app::observation::{ModelTroubles, WorkerActivity};
 use baton_app::{
     App, CheckpointSettings, Clock, Entropy, ObservationSettings, Reply, RequestLog, Settings, find,
 };
@@ -343,6 +343,7 @@ fn settings(compressor: Arc<dyn Compressor>) -> Settings {
             max_attempts: ATTEMPTS,
             raw_retention: 7 * DAY,
             troubles: ModelTroubles::default(),
+            activity: WorkerActivity::default(),
         },
         started_at: NOW,
     }

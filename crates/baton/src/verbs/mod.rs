@@ -13,6 +13,7 @@ pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod observation;
 pub(crate) mod queue;
+pub(crate) mod requests;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod status;

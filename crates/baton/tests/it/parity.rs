@@ -588,7 +588,7 @@ fn every_face_answers_the_same() {
 }
 
 /// What hooks, workers and people ask for, and no agent chooses as a tool.
-const NO_TOOL: [&str; 8] = [
+const NO_TOOL: [&str; 9] = [
     "hook.report",
     "queue.stats",
     "queue.list",
@@ -597,13 +597,15 @@ const NO_TOOL: [&str; 8] = [
     "worker.health",
     "context.read",
     "task.record",
+    "request.list",
 ];
 
 /// Verbs that are called otherwise than their operation.
-const OTHER_VERBS: [(&str, &[&str]); 3] = [
+const OTHER_VERBS: [(&str, &[&str]); 4] = [
     ("hook.report", &["hook"]),
     ("session.summarize", &["summarize"]),
     ("worker.health", &["worker", "status"]),
+    ("request.list", &["requests"]),
 ];
 
 /// What is offered on the network is offered on every face of it. Tokens and upkeep are for the person at the machine.

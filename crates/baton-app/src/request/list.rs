@@ -1,0 +1,163 @@
+//! `request.list`: the request log.
+
+use baton_core::{ActorKeyId, Fault, RequestRecord, SessionId, Since, StatusFilter, Timestamp, VentureScope};
+use baton_store::{LoggedRequest, RequestFilter, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::page::limit_of;
+
+const DEFAULT_LIMIT: u32 = 50;
+
+/// Lists the request log.
+#[derive(Debug)]
+pub struct ListRequests;
+
+/// Filters of the request log. All of them must match.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListRequestsParams {
+    /// Status code (`404`), class (`4xx`), or `error` for every status from 400.
+    #[serde(default)]
+    pub status: Option<StatusFilter>,
+    /// Credential, as the 16 hex digits of `actor_key_id`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", regex(pattern = "^[0-9a-f]{16}$"))]
+    pub actor: Option<ActorKeyId>,
+    /// Session that the request named, started or resumed.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+    /// Path of an HTTP request (`/heartbeat`), or operation of an MCP or CLI call (`session.heartbeat`). Compared exactly.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 255))]
+    pub endpoint: Option<String>,
+    /// Earliest time: RFC 3339, or a duration before now such as `90s`, `15m`, `2h` or `7d`.
+    #[serde(default)]
+    pub since: Option<Since>,
+    /// Only records with a higher id, for following the log.
+    #[serde(default)]
+    pub after: Option<i64>,
+    /// Only records with a lower id: `next_before` of the previous page.
+    #[serde(default)]
+    pub before: Option<i64>,
+    /// Maximum number of records, from 1 to 200. Default: 50.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<i64>,
+}
+
+/// A page of the request log, last written first.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ListRequestsOutput {
+    /// The records.
+    pub requests: Vec<RequestView>,
+    /// Pass it as `before` for the next page; `null` on the last one.
+    pub next_before: Option<i64>,
+}
+
+/// A record of the request log. What is absent is `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestView {
+    /// Number of the record. It grows with every record.
+    pub id: i64,
+    /// Time at which the request arrived.
+    pub timestamp: Timestamp,
+    /// Correlation id of the request and its answer.
+    pub correlation_id: String,
+    /// Path of an HTTP request, or operation of any other call.
+    pub endpoint: String,
+    /// HTTP method, or `MCP`, `CLI` or `INTERNAL`.
+    pub method: String,
+    /// Credential; `null` for a request without a valid one.
+    pub actor_key_id: Option<String>,
+    /// Session that the request named, started or resumed.
+    pub session_id: Option<SessionId>,
+    /// Agent given in the request, or that of the session.
+    pub agent: Option<String>,
+    /// Venture given in the request, or that of the session.
+    pub venture: Option<String>,
+    /// Repository given in the request, or that of the session.
+    pub repo: Option<String>,
+    /// Track given in the request, or that of the session.
+    pub track: Option<i64>,
+    /// Issue given in the request.
+    pub issue_number: Option<i64>,
+    /// HTTP status of the answer. Calls that did not come over HTTP have the status of the same answer there; 499 means that
+    /// the client closed the connection before the answer.
+    pub status_code: u16,
+    /// Time from the request to its answer.
+    pub duration_ms: i64,
+    /// Error code and message of the answer.
+    pub error_message: Option<String>,
+    /// Idempotency key of the request.
+    pub idempotency_key: Option<String>,
+    /// True when the answer was a stored one.
+    pub idempotency_hit: bool,
+    /// Number of requests that the record stands for. It exceeds 1 for requests without a valid credential and for repeated
+    /// requests of pages such as `/healthz`, which are counted for up to a minute.
+    pub request_count: u32,
+}
+
+impl From<LoggedRequest> for RequestView {
+    fn from(LoggedRequest { id, record }: LoggedRequest) -> Self {
+        let RequestRecord { timestamp, correlation_id, endpoint, method, actor_key_id, .. } = record;
+        Self {
+            id,
+            timestamp,
+            correlation_id: correlation_id.into(),
+            endpoint,
+            method,
+            actor_key_id: actor_key_id.map(Into::into),
+            session_id: record.session_id,
+            agent: record.agent,
+            venture: record.venture,
+            repo: record.repo,
+            track: record.track,
+            issue_number: record.issue_number,
+            status_code: record.status_code,
+            duration_ms: record.duration_ms,
+            error_message: record.error_message,
+            idempotency_key: record.idempotency_key,
+            idempotency_hit: record.idempotency_hit,
+            request_count: record.request_count,
+        }
+    }
+}
+
+impl Operation for ListRequests {
+    const NAME: &'static str = "request.list";
+    const SUMMARY: &'static str =
+        "List the request log, newest first: which calls were made and how they ended.";
+    const EFFECT: Effect = Effect::Read;
+    // A client that follows the log would otherwise mostly read its own requests.
+    const COUNT_IN_REQUEST_LOG: bool = true;
+    type Params = ListRequestsParams;
+    type Output = ListRequestsOutput;
+
+    fn validate(params: &Self::Params) -> Result<(), Fault> {
+        if params.endpoint.as_ref().is_some_and(|endpoint| !(1..=255).contains(&endpoint.chars().count())) {
+            return Err(Fault::invalid("endpoint", "must be 1 to 255 characters"));
+        }
+        limit_of(params.limit, DEFAULT_LIMIT).map(|_| ())
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+        let filter = RequestFilter {
+            status: params.status,
+            actor_key_id: params.actor.clone(),
+            session_id: params.session_id,
+            endpoint: params.endpoint.clone(),
+            ventures: match &context.actor.ventures {
+                VentureScope::All => None,
+                VentureScope::Only(ventures) => Some(ventures.clone()),
+            },
+            since: params.since.map(|since| since.before(context.now)),
+            after: params.after,
+            before: params.before,
+        };
+        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        let page = tx.find_requests(&filter, limit).map_err(store_fault)?;
+        let requests = page.requests.into_iter().map(Into::into).collect();
+        Ok(ListRequestsOutput { requests, next_before: page.next_before })
+    }
+}

@@ -1,0 +1,75 @@
+//! Numbers of failures of the store, for monitoring.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_core::Fault;
+use baton_store::StoreError;
+
+use crate::open_call::store_error;
+
+/// The kinds of failures.
+const KINDS: [&str; 9] = [
+    "unavailable",
+    "busy",
+    "overloaded",
+    "full",
+    "read_only",
+    "schema",
+    "commit_unknown",
+    "corrupt",
+    "internal",
+];
+
+/// Failures of the store since the start of the process, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct StoreErrors([AtomicU64; KINDS.len()]);
+
+impl StoreErrors {
+    /// Counts a fault if a failure of the store caused it.
+    pub(crate) fn count(&self, fault: &Fault) {
+        let Some(error) = store_error(fault) else { return };
+        let counters = KINDS.iter().zip(&self.0);
+        for (_, counter) in counters.filter(|(kind, _)| **kind == kind_of(error)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns every kind with its number.
+    pub(crate) fn by_kind(&self) -> Vec<(&'static str, u64)> {
+        KINDS.into_iter().zip(self.0.iter().map(|counter| counter.load(Ordering::Relaxed))).collect()
+    }
+}
+
+const fn kind_of(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => "unavailable",
+        StoreError::Busy => "busy",
+        StoreError::Overloaded => "overloaded",
+        StoreError::Full => "full",
+        StoreError::ReadOnly => "read_only",
+        StoreError::NewerSchema { .. }
+        | StoreError::OlderSchema { .. }
+        | StoreError::ForeignDatabase { .. } => "schema",
+        StoreError::CommitUnknown { .. } => "commit_unknown",
+        StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => "corrupt",
+        StoreError::Statement { .. } | StoreError::Broken => "internal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::store_fault;
+    use baton_core::ErrorCode;
+
+    #[test]
+    fn failures_of_the_store_are_counted_by_kind() {
+        let errors = StoreErrors::default();
+        errors.count(&store_fault(StoreError::Busy));
+        errors.count(&store_fault(StoreError::Busy));
+        errors.count(&store_fault(StoreError::Broken));
+        errors.count(&Fault::new(ErrorCode::InvalidRequest, "not a failure of the store"));
+        let counted: Vec<_> = errors.by_kind().into_iter().filter(|(_, number)| *number > 0).collect();
+        assert_eq!(counted, [("busy", 2), ("internal", 1)]);
+    }
+}

@@ -1,0 +1,170 @@
+//! `baton requests`
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use baton_app::request::{ListRequests, RequestView};
+use baton_core::observation::visible;
+use baton_core::{ActorKeyId, SessionId, Since, StatusFilter};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::backend::Backend;
+use crate::output::{Answer, Failure, Format, Printed, print_line};
+
+/// The largest page that the operation gives.
+const MAX_PAGE: usize = 200;
+/// Time between two reads of the log while it is followed.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Records before the newest one that are read again while the log is followed: several servers on one database may commit
+/// records in another order than that of their ids.
+const OVERLAP: i64 = 1_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct RequestsArgs {
+    /// Status code (404), class (4xx), or error for every status from 400
+    #[arg(long)]
+    status: Option<StatusFilter>,
+    /// Credential, as the 16 hex digits of its actor_key_id
+    #[arg(long, value_name = "KEY_ID")]
+    actor: Option<ActorKeyId>,
+    /// Session that the request named, started or resumed
+    #[arg(long, value_name = "SESSION_ID")]
+    session: Option<SessionId>,
+    /// Path (/heartbeat), or operation of an MCP or CLI call (session.heartbeat)
+    #[arg(long, value_name = "PATH")]
+    endpoint: Option<String>,
+    /// Earliest time: RFC 3339, or a duration before now (90s, 15m, 2h, 7d)
+    #[arg(long, value_name = "TIME")]
+    since: Option<Since>,
+    /// Maximum number of records
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+    /// Show records with an id lower than this
+    #[arg(long, value_name = "ID")]
+    before: Option<i64>,
+    /// Print the newest records, oldest first, then new ones as they are written
+    #[arg(long, short, conflicts_with = "before")]
+    follow: bool,
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Records, newest first, and the id below which the list continues.
+struct Found {
+    requests: Vec<(RequestView, Value)>,
+    next_before: Option<i64>,
+}
+
+impl RequestsArgs {
+    /// Reads the newest `limit` records below `before` and above `after`, page by page.
+    fn find(
+        &self,
+        backend: &Backend,
+        limit: usize,
+        after: Option<i64>,
+        before: Option<i64>,
+    ) -> Result<Found, Failure> {
+        let mut found = Found { requests: Vec::new(), next_before: before };
+        loop {
+            let params = json!({
+                "status": self.status,
+                "actor": self.actor,
+                "session_id": self.session,
+                "endpoint": self.endpoint,
+                "since": self.since,
+                "after": after,
+                "before": found.next_before,
+                "limit": (limit - found.requests.len()).min(MAX_PAGE),
+            });
+            let (page, mut data) = backend.call::<ListRequests>(&params, None)?;
+            let values = data["requests"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            found.requests.extend(page.requests.into_iter().zip(values));
+            found.next_before = page.next_before;
+            if found.requests.len() >= limit || found.next_before.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn line(&self, format: Format, (request, value): &(RequestView, Value)) -> String {
+        if self.json || format == Format::Json { value.to_string() } else { describe(request) }
+    }
+}
+
+pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Result<Answer, Failure> {
+    if args.follow {
+        return follow(args, format, backend);
+    }
+    let found = args.find(backend, args.limit as usize, None, args.before)?;
+    if args.json {
+        for request in &found.requests {
+            if print_line(&args.line(format, request)) == Printed::ReaderGone {
+                break;
+            }
+        }
+        return Ok(Answer::silent());
+    }
+    let mut lines: Vec<String> =
+        found.requests.iter().map(|request| args.line(Format::Human, request)).collect();
+    if lines.is_empty() {
+        lines.push("no requests match".into());
+    }
+    if let Some(before) = found.next_before {
+        lines.push(format!("more: --before {before}"));
+    }
+    let requests: Vec<Value> = found.requests.into_iter().map(|(_, value)| value).collect();
+    Ok(Answer::new(json!({ "requests": requests, "next_before": found.next_before }), lines.join("\n")))
+}
+
+/// Prints records as they are written, until the reader of the output is gone or the process is ended.
+fn follow(args: &RequestsArgs, format: Format, backend: &Backend) -> Result<Answer, Failure> {
+    let mut printed = BTreeSet::new();
+    let mut found = args.find(backend, args.limit as usize, None, None)?;
+    // Of the records before the first one shown, none is new.
+    let oldest = found.requests.last().map_or(0, |(request, _)| request.id);
+    loop {
+        for request in found.requests.iter().rev() {
+            if printed.insert(request.0.id) && print_line(&args.line(format, request)) == Printed::ReaderGone
+            {
+                return Ok(Answer::silent());
+            }
+        }
+        let newest = printed.last().copied().unwrap_or(0);
+        printed = printed.split_off(&(newest - OVERLAP));
+        std::thread::sleep(POLL_INTERVAL);
+        let after = (newest - OVERLAP).max(oldest - 1);
+        found = args.find(backend, usize::MAX, Some(after), None)?;
+    }
+}
+
+fn describe(request: &RequestView) -> String {
+    let mut line = format!(
+        "{}  {}  {} {}  {} ms",
+        request.timestamp, request.status_code, request.method, request.endpoint, request.duration_ms
+    );
+    if request.request_count > 1 {
+        line.push_str(&format!("  {} requests", request.request_count));
+    }
+    let texts = [
+        ("agent", request.agent.clone()),
+        ("venture", request.venture.clone()),
+        ("repo", request.repo.clone()),
+        ("track", request.track.map(|track| track.to_string())),
+        ("session", request.session_id.map(|id| id.to_string())),
+        ("actor", request.actor_key_id.clone()),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            line.push_str(&format!("  {name}={text}"));
+        }
+    }
+    if request.idempotency_hit {
+        line.push_str("  replayed");
+    }
+    if let Some(message) = &request.error_message {
+        line.push_str(&format!("\n    {message}"));
+    }
+    visible(&line).into_owned()
+}
