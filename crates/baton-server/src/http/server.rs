@@ -15,7 +15,7 @@ use axum::routing::{MethodRouter, any, post};
 use baton_app::App;
 use baton_app::token::Authenticator;
 use baton_core::ErrorCode;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
@@ -65,6 +65,23 @@ pub enum ServeError {
     },
 }
 
+/// Connections that may wait to be accepted. A client whose connection does not fit tries again only after a second.
+const BACKLOG: u32 = 4096;
+
+/// Listens on the first address of a name that can be used.
+async fn listen(name: &str) -> io::Result<TcpListener> {
+    let mut failed = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
+    for address in lookup_host(name).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 /// A server that listens already and answers once it is run.
 pub struct Server {
     address: SocketAddr,
@@ -81,7 +98,7 @@ impl Server {
     /// Listens.
     pub async fn bind(app: App, config: ServerConfig) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address: config.listen.clone(), source };
-        let listener = TcpListener::bind(&config.listen).await.map_err(failed)?;
+        let listener = listen(&config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let metrics = Arc::new(Metrics::new());
         let shared = Arc::new(Shared {
