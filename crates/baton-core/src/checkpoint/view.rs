@@ -89,6 +89,20 @@ pub struct View {
     pub overflow: Option<Overflow>,
 }
 
+/// The size of a context as compact JSON.
+struct Size {
+    bytes: usize,
+    /// Estimated.
+    tokens: usize,
+}
+
+impl Size {
+    fn of(context: &Map<String, Value>) -> Self {
+        let text = serde_json::to_string(context).unwrap_or_default();
+        Self { bytes: text.len(), tokens: estimate_tokens(&text) }
+    }
+}
+
 /// Omissions that are not listed one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -175,14 +189,14 @@ impl View {
     /// contexts, so the ratio of this context is measured and corrected until the view fits.
     fn within_tokens(classification: &Classification<'_>, budget: usize, options: ViewOptions) -> Self {
         let context = classification.context();
-        let whole = Self::new(context.clone(), Vec::new(), None);
+        let whole = Size::of(context);
         if whole.tokens <= budget {
-            return whole;
+            return Self::new(context.clone(), Vec::new(), None);
         }
         let mut layout = Layout::new(classification.members(), options.level);
         let critical_bytes = layout.keep_critical().max("{}".len());
         let room = budget.saturating_sub(REPORT_TOKENS + budget / OMISSION_SHARE);
-        let mut bytes = scale(whole.size_bytes, room, whole.tokens);
+        let mut bytes = scale(whole.bytes, room, whole.tokens);
         let mut attempts = 0;
         loop {
             bytes = bytes.max(critical_bytes);
@@ -208,15 +222,8 @@ impl View {
     }
 
     fn new(context: Map<String, Value>, omissions: Vec<Omission>, overflow: Option<Overflow>) -> Self {
-        let text = serde_json::to_string(&context).unwrap_or_default();
-        Self {
-            size_bytes: text.len(),
-            tokens: estimate_tokens(&text),
-            context,
-            omissions,
-            unlisted: None,
-            overflow,
-        }
+        let Size { bytes, tokens } = Size::of(&context);
+        Self { size_bytes: bytes, tokens, context, omissions, unlisted: None, overflow }
     }
 
     /// Keeps the largest omissions that fit into a number of tokens, in their order, and counts the others.
