@@ -13,7 +13,7 @@ pub enum Rule {
     AwsAccessKey,
     /// An AWS secret access key assigned to a name that says so.
     AwsSecretKey,
-    /// A Stripe live key or webhook secret.
+    /// A Stripe key or webhook secret.
     StripeKey,
     /// A JSON Web Token.
     Jwt,
@@ -45,13 +45,15 @@ pub enum Rule {
     UrlPassword,
     /// A Baton agent token.
     BatonToken,
+    /// A token of another service, told by its published prefix and length.
+    ServiceToken,
     /// A value that is assigned to a name that says secret. A guess: it is taken out, and never refused.
     AssignedSecret,
 }
 
 impl Rule {
     /// Lists every rule, in id-table order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::AwsAccessKey,
         Self::AwsSecretKey,
         Self::StripeKey,
@@ -70,6 +72,7 @@ impl Rule {
         Self::BearerHeader,
         Self::UrlPassword,
         Self::BatonToken,
+        Self::ServiceToken,
         Self::AssignedSecret,
     ];
 
@@ -95,6 +98,7 @@ impl Rule {
             Self::BearerHeader => "bearer-header",
             Self::UrlPassword => "url-password",
             Self::BatonToken => "baton-token",
+            Self::ServiceToken => "service-token",
             Self::AssignedSecret => "assigned-secret",
         }
     }
@@ -105,7 +109,7 @@ impl Rule {
         match self {
             Self::AwsAccessKey => "an AWS access key",
             Self::AwsSecretKey => "an AWS secret access key",
-            Self::StripeKey => "a Stripe live key or webhook secret",
+            Self::StripeKey => "a Stripe key or webhook secret",
             Self::Jwt => "a JSON Web Token",
             Self::PrivateKey => "a private key",
             Self::GithubToken => "a GitHub token",
@@ -121,6 +125,7 @@ impl Rule {
             Self::BearerHeader => "a credential in a request header",
             Self::UrlPassword => "a password in a URL",
             Self::BatonToken => "a Baton agent token",
+            Self::ServiceToken => "a token of an online service",
             Self::AssignedSecret => "a secret by its name",
         }
     }
@@ -129,6 +134,8 @@ impl Rule {
 /// A set of ASCII bytes that a credential is made of.
 #[derive(Clone, Copy)]
 pub(super) enum Class {
+    /// `[0-9A-Fa-f]`
+    Hex,
     /// `[0-9A-Z]`
     UpperDigit,
     /// `[0-9A-Za-z]`
@@ -139,6 +146,8 @@ pub(super) enum Class {
     Dashed,
     /// `[0-9A-Za-z_-]`, base64url
     Slug,
+    /// `[0-9A-Za-z._-]`
+    Dotted,
     /// `[0-9A-Za-z+/]`
     Base64,
     /// `[0-9A-Za-z+/=]`
@@ -150,11 +159,13 @@ pub(super) enum Class {
 impl Class {
     pub(super) const fn contains(self, byte: u8) -> bool {
         match self {
+            Self::Hex => byte.is_ascii_hexdigit(),
             Self::UpperDigit => byte.is_ascii_digit() || byte.is_ascii_uppercase(),
             Self::Alnum => byte.is_ascii_alphanumeric(),
             Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
             Self::Dashed => byte.is_ascii_alphanumeric() || byte == b'-',
             Self::Slug => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'),
             Self::PaddedBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
             Self::Token68 => {
@@ -227,6 +238,11 @@ const fn token(rule: Rule, literal: &'static str, class: Class, min: usize) -> A
     shaped(literal, Shape::Token(Run { rule, class, min }))
 }
 
+/// A token of a service without a rule of its own.
+const fn service(literal: &'static str, class: Class, min: usize) -> Anchor {
+    token(Rule::ServiceToken, literal, class, min)
+}
+
 const fn pattern(rule: Rule, literal: &'static str, class: Class, min: usize) -> Anchor {
     shaped(literal, Shape::Pattern(Run { rule, class, min }))
 }
@@ -242,7 +258,7 @@ const fn header(literal: &'static str, shape: Shape) -> Anchor {
 /// Opens the marker that replaces a secret.
 pub(super) const MARKER_OPEN: &str = "[redacted:";
 
-/// Every anchor, the more specific before the more general; at most 64, one bit each.
+/// Every anchor, the more specific before the more general; at most 128, one bit each.
 ///
 /// Minimum lengths have no maximum beside them on purpose: a longer run is redacted whole, and a run that a
 /// marker cuts short can then only stop matching.
@@ -258,6 +274,8 @@ pub(super) const ANCHORS: &[Anchor] = &[
     pattern(Rule::AwsAccessKey, "ASIA", Class::UpperDigit, 16),
     pattern(Rule::StripeKey, "sk_live_", Class::Alnum, 24),
     pattern(Rule::StripeKey, "rk_live_", Class::Alnum, 24),
+    pattern(Rule::StripeKey, "sk_test_", Class::Alnum, 24),
+    pattern(Rule::StripeKey, "rk_test_", Class::Alnum, 24),
     token(Rule::StripeKey, "whsec_", Class::PaddedBase64, 24),
     shaped("eyJ", Shape::Jwt),
     token(Rule::GithubToken, "ghp_", Class::Alnum, 36),
@@ -287,6 +305,7 @@ pub(super) const ANCHORS: &[Anchor] = &[
     token(Rule::OpenaiKey, "sk-proj-", Class::Slug, 20),
     token(Rule::OpenaiKey, "sk-svcacct-", Class::Slug, 20),
     token(Rule::OpenaiKey, "sk-admin-", Class::Slug, 20),
+    service("sk-or-v1-", Class::Hex, 64),
     // Legacy keys, with or without the `T3BlbkFJ` in their middle, are 48 letters and digits.
     token(Rule::OpenaiKey, "sk-", Class::Alnum, 48),
     token(Rule::GoogleApiKey, "AIza", Class::Slug, 35),
@@ -297,4 +316,80 @@ pub(super) const ANCHORS: &[Anchor] = &[
     token(Rule::PypiToken, "pypi-AgEIcHlwaS5vcmc", Class::Slug, 50),
     token(Rule::PypiToken, "pypi-AgENdGVzdC5weXBpLm9yZw", Class::Slug, 50),
     shaped("bt_", Shape::BatonToken),
+    service("hf_", Class::Alnum, 34),
+    service("api_org_", Class::Alnum, 34),
+    service("dop_v1_", Class::Hex, 64),
+    service("doo_v1_", Class::Hex, 64),
+    service("dor_v1_", Class::Hex, 64),
+    service("SG.", Class::Dotted, 66),
+    service("shpat_", Class::Hex, 32),
+    service("shpca_", Class::Hex, 32),
+    service("shppa_", Class::Hex, 32),
+    service("shpss_", Class::Hex, 32),
+    service("glsa_", Class::Word, 41),
+    service("glc_", Class::PaddedBase64, 32),
+    service("lin_api_", Class::Alnum, 40),
+    service("lin_oauth_", Class::Alnum, 40),
+    service("hvs.", Class::Slug, 24),
+    service("hvb.", Class::Slug, 24),
+    service("pul-", Class::Hex, 40),
+    service("rubygems_", Class::Hex, 48),
+    service("dckr_pat_", Class::Slug, 27),
+    service("dckr_oat_", Class::Slug, 27),
+    service("dapi", Class::Hex, 32),
+    service("PMAK-", Class::Dashed, 59),
+    service("figd_", Class::Slug, 40),
+    service("ATATT3", Class::Token68, 60),
+    service("ATCTT3", Class::Token68, 60),
+    service("ntn_", Class::Alnum, 40),
+    service("sq0atp-", Class::Slug, 22),
+    service("sq0csp-", Class::Slug, 43),
+    service("NRAK-", Class::UpperDigit, 27),
+    service("sntrys_", Class::Token68, 60),
+    service("sntryu_", Class::Hex, 64),
+    service("dp.pt.", Class::Alnum, 40),
+    service("dp.st.", Class::Dotted, 40),
+    service("dp.sa.", Class::Alnum, 40),
+    service("pscale_tkn_", Class::Dotted, 32),
+    service("pscale_pw_", Class::Dotted, 32),
+    service("pscale_oauth_", Class::Dotted, 32),
+    service("sbp_", Class::Hex, 40),
+    service("nfp_", Class::Alnum, 36),
+    service("CLOJARS_", Class::Alnum, 60),
+    service("pnu_", Class::Alnum, 36),
+    service("r8_", Class::Alnum, 37),
+    service("gsk_", Class::Alnum, 50),
+    service("xai-", Class::Alnum, 70),
+    service("pplx-", Class::Alnum, 48),
+    service("nvapi-", Class::Slug, 60),
+    service("tgp_v1_", Class::Slug, 40),
+    service("csk-", Class::Alnum, 48),
+    service("tvly-", Class::Slug, 32),
+    service("lsv2_", Class::Word, 40),
+    service("e2b_", Class::Hex, 40),
+    service("AGE-SECRET-KEY-1", Class::UpperDigit, 58),
+    service("aio_", Class::Alnum, 28),
+    service("EZAK", Class::Alnum, 54),
+    service("EZTK", Class::Alnum, 54),
+    service("duffel_live_", Class::Slug, 43),
+    service("duffel_test_", Class::Slug, 43),
+    service("dt0c01.", Class::Dotted, 89),
+    service("FLWSECK-", Class::Hex, 32),
+    service("FLWSECK_TEST-", Class::Hex, 32),
+    service("rdme_", Class::Alnum, 70),
+    service("shippo_live_", Class::Hex, 40),
+    service("shippo_test_", Class::Hex, 40),
+    service("tfp_", Class::Dotted, 59),
+    service("sqp_", Class::Hex, 40),
+    service("squ_", Class::Hex, 40),
+    service("sqa_", Class::Hex, 40),
+    service("bkua_", Class::Hex, 40),
+    service("AKCp", Class::Alnum, 69),
+    service("CFPAT-", Class::Slug, 43),
+    service("HRKU-", Class::Slug, 36),
+    service("tskey-", Class::Dashed, 24),
+    service("sgp_", Class::Word, 40),
+    service("phx_", Class::Alnum, 43),
+    service("sk.eyJ", Class::Dotted, 60),
+    service("ops_eyJ", Class::PaddedBase64, 100),
 ];

@@ -64,10 +64,10 @@ const HEAD_LENGTH: usize = 4;
 const JOINED_MAX: usize = 256;
 
 /// For each of a head's four positions and each byte, the anchors whose literal allows that byte there.
-static HEADS: [[u64; 256]; HEAD_LENGTH] = heads();
+static HEADS: [[u128; 256]; HEAD_LENGTH] = heads();
 
-const fn heads() -> [[u64; 256]; HEAD_LENGTH] {
-    assert!(ANCHORS.len() <= 64, "an anchor needs a bit of its own");
+const fn heads() -> [[u128; 256]; HEAD_LENGTH] {
+    assert!(ANCHORS.len() <= 128, "an anchor needs a bit of its own");
     let mut heads = [[0; 256]; HEAD_LENGTH];
     let mut position = 0;
     while position < HEAD_LENGTH {
@@ -93,7 +93,7 @@ const fn heads() -> [[u64; 256]; HEAD_LENGTH] {
 }
 
 /// Returns the anchors that may begin with these four bytes, one bit each.
-fn anchors_at(head: &[u8; HEAD_LENGTH]) -> u64 {
+fn anchors_at(head: &[u8; HEAD_LENGTH]) -> u128 {
     let [first, second, third, fourth] = *head;
     let [firsts, seconds, thirds, fourths] = &HEADS;
     let bits = firsts[usize::from(first)] & thirds[usize::from(third)];
@@ -106,7 +106,7 @@ fn anchors_at(head: &[u8; HEAD_LENGTH]) -> u64 {
 
 /// Returns the next place at or after `from` where an anchor may begin. No secret fits in fewer than four
 /// bytes, so the last three need no look.
-fn next_head(text: &[u8], from: usize) -> Option<(usize, u64)> {
+fn next_head(text: &[u8], from: usize) -> Option<(usize, u128)> {
     let heads = text.get(from..)?.array_windows::<HEAD_LENGTH>();
     heads.enumerate().map(|(offset, head)| (from + offset, anchors_at(head))).find(|(_, bits)| *bits != 0)
 }
@@ -184,7 +184,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn match_at(&mut self, text: &[u8], at: usize, bits: u64) -> Option<Match> {
+    fn match_at(&mut self, text: &[u8], at: usize, bits: u128) -> Option<Match> {
         let mut rest = bits;
         while rest != 0 {
             let index = rest.trailing_zeros() as usize;

@@ -15,6 +15,94 @@ fn upper(length: usize) -> String {
     fill(length).to_uppercase()
 }
 
+fn hex(length: usize) -> String {
+    "7f3a09c1e5b8d246".chars().cycle().take(length).collect()
+}
+
+/// Tokens of services, each with the shortest body that counts.
+fn service_tokens() -> Vec<String> {
+    let heads_and_bodies = [
+        (["h", "f_"], fill(34)),
+        (["api_", "org_"], fill(34)),
+        (["dop", "_v1_"], hex(64)),
+        (["doo", "_v1_"], hex(64)),
+        (["dor", "_v1_"], hex(64)),
+        (["S", "G."], fill(66)),
+        (["shp", "at_"], hex(32)),
+        (["shp", "ca_"], hex(32)),
+        (["shp", "pa_"], hex(32)),
+        (["shp", "ss_"], hex(32)),
+        (["gl", "sa_"], fill(41)),
+        (["gl", "c_"], fill(32)),
+        (["lin_", "api_"], fill(40)),
+        (["lin_o", "auth_"], fill(40)),
+        (["hv", "s."], fill(24)),
+        (["hv", "b."], fill(24)),
+        (["pu", "l-"], hex(40)),
+        (["ruby", "gems_"], hex(48)),
+        (["dckr", "_pat_"], fill(27)),
+        (["dckr", "_oat_"], fill(27)),
+        (["da", "pi"], hex(32)),
+        (["PM", "AK-"], fill(59)),
+        (["fi", "gd_"], fill(40)),
+        (["ATA", "TT3"], fill(60)),
+        (["ATC", "TT3"], fill(60)),
+        (["nt", "n_"], fill(40)),
+        (["sq0", "atp-"], fill(22)),
+        (["sq0", "csp-"], fill(43)),
+        (["NR", "AK-"], upper(27)),
+        (["snt", "rys_"], fill(60)),
+        (["snt", "ryu_"], hex(64)),
+        (["dp.", "pt."], fill(40)),
+        (["dp.", "st."], fill(40)),
+        (["dp.", "sa."], fill(40)),
+        (["pscal", "e_tkn_"], fill(32)),
+        (["pscal", "e_pw_"], fill(32)),
+        (["pscale", "_oauth_"], fill(32)),
+        (["sb", "p_"], hex(40)),
+        (["nf", "p_"], fill(36)),
+        (["CLOJ", "ARS_"], fill(60)),
+        (["pn", "u_"], fill(36)),
+        (["r", "8_"], fill(37)),
+        (["gs", "k_"], fill(50)),
+        (["xa", "i-"], fill(70)),
+        (["pp", "lx-"], fill(48)),
+        (["sk-o", "r-v1-"], hex(64)),
+        (["nva", "pi-"], fill(60)),
+        (["tgp", "_v1_"], fill(40)),
+        (["cs", "k-"], fill(48)),
+        (["tv", "ly-"], fill(32)),
+        (["ls", "v2_"], fill(40)),
+        (["e2", "b_"], hex(40)),
+        (["AGE-SECR", "ET-KEY-1"], upper(58)),
+        (["ai", "o_"], fill(28)),
+        (["EZ", "AK"], fill(54)),
+        (["EZ", "TK"], fill(54)),
+        (["duffel", "_live_"], fill(43)),
+        (["duffel", "_test_"], fill(43)),
+        (["dt0", "c01."], fill(89)),
+        (["FLWS", "ECK-"], hex(32)),
+        (["FLWSEC", "K_TEST-"], hex(32)),
+        (["rd", "me_"], fill(70)),
+        (["shippo", "_live_"], hex(40)),
+        (["shippo", "_test_"], hex(40)),
+        (["tf", "p_"], fill(59)),
+        (["sq", "p_"], hex(40)),
+        (["sq", "u_"], hex(40)),
+        (["sq", "a_"], hex(40)),
+        (["bk", "ua_"], hex(40)),
+        (["AK", "Cp"], fill(69)),
+        (["CFP", "AT-"], fill(43)),
+        (["HR", "KU-"], fill(36)),
+        (["tsk", "ey-"], fill(24)),
+        (["sg", "p_"], fill(40)),
+        (["ph", "x_"], fill(43)),
+        (["sk.", "eyJ"], fill(60)),
+        (["ops", "_eyJ"], fill(100)),
+    ];
+    heads_and_bodies.into_iter().map(|(head, body)| head.concat() + &body).collect()
+}
+
 fn token(head: [&str; 2], length: usize) -> String {
     format!("{}{}", head.concat(), fill(length))
 }
@@ -41,7 +129,9 @@ pub(super) fn whole_secrets() -> Vec<(Rule, String)> {
         (Rule::StripeKey, token(["sk_", "live_"], 99)),
         (Rule::StripeKey, format!("{}{}", ["sk_", "live_"].concat(), "x".repeat(24))),
         (Rule::StripeKey, token(["rk_", "live_"], 24)),
+        (Rule::StripeKey, token(["sk_", "test_"], 24)),
         (Rule::StripeKey, token(["wh", "sec_"], 32)),
+        (Rule::ServiceToken, token(["h", "f_"], 34)),
         (Rule::Jwt, jwt()),
         (Rule::Jwt, format!("{0}a.{0}b.", ["ey", "J"].concat())),
         (Rule::PrivateKey, pem("PRIVATE KEY", "\n")),
@@ -158,6 +248,16 @@ fn every_rule_has_an_example_and_one_spelling() {
         assert!(exampled.contains(&rule), "{} has no example", rule.id());
         assert_eq!(serde_json::to_value(rule).unwrap(), json!(rule.id()));
         assert!(rule.describe().starts_with('a'));
+    }
+}
+
+#[test]
+fn tokens_of_services_are_found_and_shorter_ones_are_not() {
+    for token in service_tokens() {
+        let whole = Finding { rule: Rule::ServiceToken, start: 0, end: token.len() };
+        assert_eq!(scan(&token), [whole], "{token}");
+        assert_eq!(scan(&token[..token.len() - 1]), [], "{token}");
+        assert_eq!(redact(&format!("export T={token};")), "export T=[redacted:service-token];");
     }
 }
 
