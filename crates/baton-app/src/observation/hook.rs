@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use baton_core::observation::{HookEvent, make_private};
+use baton_core::observation::{HookEvent, is_own_call, make_private};
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash, Timestamp,
     Track, Venture,
@@ -155,7 +155,7 @@ impl Operation for Hook {
     }
 
     fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
-        if params.event == HookEvent::PostToolUse {
+        if params.event == HookEvent::PostToolUse && !params.is_own_call() {
             params.packed = Some(match context.attachment {
                 Some(Attachment::Output(output)) => output.packed.clone(),
                 _ => Arc::new(capture::pack(context, params)?),
@@ -180,6 +180,7 @@ impl Operation for Hook {
         match params.event {
             HookEvent::SessionStart => {}
             HookEvent::UserPromptSubmit => keep_prompt(context, tx, &session, params)?,
+            HookEvent::PostToolUse if params.is_own_call() => {}
             HookEvent::PostToolUse => capture::enqueue(context, tx, &session, params)?,
             HookEvent::PreCompact => compact::checkpoint(context, tx, &session, params)?,
             HookEvent::Stop => {
@@ -192,6 +193,12 @@ impl Operation for Hook {
 }
 
 impl HookParams {
+    /// Returns true when the tool is one of Baton's own.
+    fn is_own_call(&self) -> bool {
+        let input = self.tool_input.as_ref().unwrap_or(&Value::Null);
+        self.tool_name.as_deref().is_some_and(|name| is_own_call(name, input))
+    }
+
     /// When the event happened: as reported, but never later than now. While the clock is behind the last heartbeat of the
     /// session, because it was set back, events get the time of that heartbeat, so that they sort after earlier ones.
     pub(super) fn at(&self, context: &Context<'_>, session: &Session) -> Timestamp {

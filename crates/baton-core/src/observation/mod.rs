@@ -11,6 +11,7 @@ mod excerpt;
 mod hook;
 mod intake;
 mod lenient;
+mod own_call;
 mod plain;
 mod privacy;
 mod prompt;
@@ -30,6 +31,7 @@ pub use cut::{MAX_RAW_CHARS, count_lines, cut_output, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
+pub use own_call::is_own_call;
 pub use plain::{one_line, visible};
 pub use privacy::{PRIVATE_MARK, make_private, without_private};
 pub use prompt::{

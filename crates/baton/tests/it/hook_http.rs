@@ -61,6 +61,21 @@ fn events_over_http_leave_what_the_command_line_leaves() {
 }
 
 #[test]
+fn calls_of_baton_itself_are_not_captured() {
+    let hooked = Hooked::new();
+    let (mut tool, mut command) = (report("post-tool-use"), report("post-tool-use"));
+    tool["tool_name"] = json!("mcp__baton__handoff_latest");
+    command["tool_input"] = json!({ "command": "baton handoff latest" });
+    for own in [tool, command] {
+        hooked.hook("post-tool-use", &own);
+    }
+    assert_eq!(hooked.queue(), [0, 0, 0, 0]);
+    assert_eq!(hooked.sessions().len(), 1, "they are a sign of life all the same");
+    hooked.hook("post-tool-use", &report("post-tool-use"));
+    assert_eq!(hooked.queue(), [1, 0, 0, 0]);
+}
+
+#[test]
 fn who_has_no_key_reports_nothing() {
     for served in Served::each_without_worker() {
         let body = report("post-tool-use").to_string();
