@@ -228,7 +228,7 @@ fn an_entry_reads_well_as_json() {
             "value": "info",
             "origin": "environment BATON_LOG",
             "env": "BATON_LOG",
-            "help": "what is logged: `warn`, or a filter like `warn,baton_store=debug`",
+            "help": "log level, or a filter such as `warn,baton_store=debug`",
         })
     );
 }
