@@ -65,11 +65,11 @@ pub(crate) fn read_canonical_object(bytes: &[u8]) -> Result<Option<String>, Json
 }
 
 /// Reads like [`read_strict`], except that the member `name` of the document, if it is an object, is written as canonical
-/// JSON, as [`read_canonical_object`] does.
+/// JSON (RFC 8785) instead of into a tree.
 ///
 /// # Errors
 ///
-/// As for [`read_canonical_object`].
+/// As for [`read_strict`], and for every integer in that member whose digits RFC 8785 would change.
 pub fn read_with_canonical_member(bytes: &[u8], name: &str) -> Result<(Value, Option<String>), JsonError> {
     let mut reader = Reader { bytes, position: 0, max_depth: MAX_DEPTH };
     let mut sink = TreeSink::with_canonical_member(name, bytes.len());

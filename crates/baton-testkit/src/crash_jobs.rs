@@ -48,7 +48,7 @@ pub struct Tally {
 }
 
 /// Runs workers, one for each command that `worker` gives, until all jobs are done, and checks what is there. When no job
-/// was claimed twice by then, more jobs are added, up to [`MAX_JOBS_FACTOR`] times as many.
+/// was claimed twice by then, more jobs are added, up to four times as many.
 ///
 /// # Panics
 ///
