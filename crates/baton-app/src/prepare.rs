@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use baton_core::{
-    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, params_schema, read_params, secrets,
+    Access, Canonical, ErrorCode, Fault, KeyScope, Sha256Hash, Venture, params_schema, read_params,
+    require_no_nul, secrets,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +39,9 @@ pub(crate) fn prepare<O: Operation>(
     })?;
     O::mend(&mut params);
     require_schema_version(&params)?;
+    if let (Value::Object(members), Privacy::Refuse) = (&params, O::PRIVACY) {
+        require_no_nul(members, O::CONTEXT_PARAM)?;
+    }
     if O::EFFECT == Effect::Write {
         match O::PRIVACY {
             Privacy::Refuse => refuse_secrets::<O>(&params, context)?,

@@ -48,7 +48,7 @@ pub use schema::{output_schema, params_schema};
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };
-pub use text::require_plain_text;
+pub use text::{require_no_nul, require_plain_text};
 pub use time::{TimeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;

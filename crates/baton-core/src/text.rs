@@ -10,12 +10,18 @@ use crate::json::{prepend_index, prepend_key};
 ///
 /// What is handed over is read in terminals, where an escape sequence could rewrite what the next reader sees.
 pub fn require_plain_text(field: &str, object: &Map<String, Value>) -> Result<(), Fault> {
-    let Some(Found { mut path, character }) = find_in_members(object) else { return Ok(()) };
+    let Some(mut found) = find_in_members(object, is_control) else { return Ok(()) };
     if !field.is_empty() {
-        prepend_key(&mut path, field);
+        prepend_key(&mut found.path, field);
     }
-    let problem = format!("holds the control character U+{:04X}", u32::from(character));
-    Err(Fault::invalid(&path, problem).hint("take it out, then send it again; tabs and line ends are fine"))
+    Err(found.fault())
+}
+
+/// Refuses a JSON object with the character U+0000 in any text or key of it, because PostgreSQL cannot store it. The member
+/// `except` is not looked at.
+pub fn require_no_nul(object: &Map<String, Value>, except: Option<&str>) -> Result<(), Fault> {
+    let looked_at = object.iter().filter(|(key, _)| Some(key.as_str()) != except);
+    find_among(looked_at, |character| character == '\0').map_or(Ok(()), |found| Err(found.fault()))
 }
 
 struct Found {
@@ -23,30 +29,45 @@ struct Found {
     character: char,
 }
 
-fn control_in(text: &str) -> Option<char> {
-    text.chars().find(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r'))
+impl Found {
+    fn fault(self) -> Fault {
+        let problem = format!("holds the control character U+{:04X}", u32::from(self.character));
+        Fault::invalid(&self.path, problem)
+            .hint("take it out, then send it again; tabs and line ends are fine")
+    }
+}
+
+fn is_control(character: char) -> bool {
+    character.is_control() && !matches!(character, '\t' | '\n' | '\r')
 }
 
 const fn here(character: char) -> Found {
     Found { path: String::new(), character }
 }
 
-fn find_control(value: &Value) -> Option<Found> {
+fn find(value: &Value, is_bad: fn(char) -> bool) -> Option<Found> {
     match value {
-        Value::String(text) => control_in(text).map(here),
+        Value::String(text) => text.chars().find(|c| is_bad(*c)).map(here),
         Value::Array(elements) => elements.iter().enumerate().find_map(|(index, element)| {
-            let mut found = find_control(element)?;
+            let mut found = find(element, is_bad)?;
             prepend_index(&mut found.path, index);
             Some(found)
         }),
-        Value::Object(members) => find_in_members(members),
+        Value::Object(members) => find_in_members(members, is_bad),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
-fn find_in_members(members: &Map<String, Value>) -> Option<Found> {
-    members.iter().find_map(|(key, member)| {
-        let mut found = control_in(key).map(here).or_else(|| find_control(member))?;
+fn find_in_members(members: &Map<String, Value>, is_bad: fn(char) -> bool) -> Option<Found> {
+    find_among(members.iter(), is_bad)
+}
+
+fn find_among<'a>(
+    mut members: impl Iterator<Item = (&'a String, &'a Value)>,
+    is_bad: fn(char) -> bool,
+) -> Option<Found> {
+    members.find_map(|(key, member)| {
+        let mut found = key.chars().find(|c| is_bad(*c)).map(here).or_else(|| find(member, is_bad))?;
         prepend_key(&mut found.path, key);
         Some(found)
     })
@@ -69,6 +90,15 @@ mod tests {
         for control in ["\0", "\u{8}", "\u{b}", "\u{7f}", "\u{85}"] {
             assert_eq!(field(&json!({ "a": control })).as_deref(), Some("meta.a"), "{control:?}");
         }
+    }
+
+    #[test]
+    fn nul_is_found_except_in_one_member() {
+        let object = json!({ "a": [{ "b": "x\0" }], "context": { "c": "\0" }, "d": "\u{1}" });
+        let fault = require_no_nul(object.as_object().unwrap(), Some("context")).unwrap_err();
+        assert!(fault.message.starts_with("a[0].b: holds the control character U+0000"), "{fault}");
+        let object = json!({ "context": { "c": "\0" }, "d": "\u{1}" });
+        assert_eq!(require_no_nul(object.as_object().unwrap(), Some("context")).map_err(|_| ()), Ok(()));
     }
 
     #[test]

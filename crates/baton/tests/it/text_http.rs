@@ -145,3 +145,19 @@ fn a_refused_text_does_not_keep_other_calls_out_of_the_request_log() {
         }
     }
 }
+
+#[test]
+fn nul_in_any_text_is_refused_and_the_field_is_named() {
+    for served in Served::each() {
+        let task = json!({ "task_id": "TASK-1", "checkout": "/c", "host": "h\0", "title": "t" });
+        let answers =
+            [served.post("/api/tasks", &task), served.get("/api/observations?venture=v&tool=%00&limit=3")];
+        for (answer, field) in answers.iter().zip(["host", "tool"]) {
+            refusal(answer, 400, "invalid_request");
+            assert_eq!(answer.json()["details"]["fields"][0]["field"], field, "{}", answer.text);
+        }
+        let kept = json!({ "sessionId": "w", "context": { "raw": "a\0b" } });
+        assert_eq!(served.post("/api/checkpoints", &kept).status, 200, "a context may hold any text");
+        assert_eq!(served.found("/api/checkpoints/load?sessionId=w")["context"], kept["context"]);
+    }
+}
