@@ -19,7 +19,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::value::{RecordSeed, Reference, Value, Written, decode, encode, long_bytes, write_record};
-use super::{ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Record, Schema, Table};
+use super::{
+    ArchiveError, ArchivePart, ArchiveReader, ArchiveTable, ArchiveWriter, Record, SEQUENCES, Schema, Table,
+};
 use crate::migration::LATEST_VERSION;
 
 pub(crate) const FORMAT: &str = "baton archive";
@@ -81,9 +83,9 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// The number of records of all tables.
+    /// The number of records of all tables. The state of the id sequences does not count.
     pub fn all(&self) -> u64 {
-        self.records.values().sum()
+        self.records.iter().filter(|(table, _)| *table != SEQUENCES).map(|(_, count)| count).sum()
     }
 
     pub(crate) fn count(&mut self, table: &str) {

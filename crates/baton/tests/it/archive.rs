@@ -190,7 +190,8 @@ fn a_backup_is_one_private_file_that_is_not_overwritten_by_accident() {
         assert!(!Path::new(&file).exists());
         place.fill();
         let told = place.data(&["backup", &file]);
-        let count: usize = place.records().values().map(BTreeSet::len).sum();
+        let tables = place.records().into_iter().filter(|(table, _)| table != "sequences");
+        let count: usize = tables.map(|(_, records)| records.len()).sum();
         assert_eq!(told["counts"]["records"], json!(count));
         assert_eq!(told["bytes"], json!(std::fs::metadata(&file).unwrap().len()));
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
