@@ -1,4 +1,4 @@
-//! Where a verb's operation runs: on the local store, or on a server over HTTP. The answer is the same.
+//! Backend of a verb: the local store, or a server over HTTP. Both return the same answer.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ use crate::exit::Exit;
 use crate::output::{Answer, Data, Failure, note, warn};
 use crate::{checkpoints, observations};
 
-/// Opens the store and puts the application on it.
+/// Opens the store and creates the application.
 pub(crate) fn open_app(config: &Config, threads: Threads) -> Result<App, Failure> {
     app_on(open_store(config, threads)?, config, threads)
 }
 
-/// Opens the store, or goes on without it when that cannot be done: checkpoints are then kept beside it, everything else
-/// is refused.
+/// Opens the store. If that fails, creates an application without a store: checkpoints are spooled in `spill/`, and all
+/// other operations fail.
 pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<App, Failure> {
-    let place = store_config(config, threads);
-    let store = Store::open(&place).unwrap_or_else(|error| {
+    let location = store_config(config, threads);
+    let store = Store::open(&location).unwrap_or_else(|error| {
         let failure = store_failure(&error);
         warn(&format!("{}; checkpoints are kept in spill/ until it can be used", failure.message));
         if let Some(hint) = &failure.hint {
             note(&format!("next: {hint}"));
         }
-        Store::open_later(&place, &error)
+        Store::open_later(&location, &error)
     });
     app_on(store, config, threads)
 }
@@ -54,12 +54,11 @@ fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failur
     Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))
 }
 
-/// Opens the store that is configured.
 fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
     Store::open(&store_config(config, threads)).map_err(|error| store_failure(&error))
 }
 
-/// Refuses a configured server, for work that is done on the store itself.
+/// Returns an error if a server is configured, for verbs that work on the store directly.
 pub(crate) fn require_local(config: &Config, what: &str) -> Result<(), Failure> {
     let Some(url) = &config.server else { return Ok(()) };
     let message = format!("{what} is done where the store is, not through the server {url}");
@@ -67,7 +66,7 @@ pub(crate) fn require_local(config: &Config, what: &str) -> Result<(), Failure> 
         .hint("run it on that machine; leave --server (client.server, BATON_SERVER) out here"))
 }
 
-/// Where the store is.
+/// Returns the location and options of the configured store.
 pub(crate) fn store_config(config: &Config, threads: Threads) -> StoreConfig {
     match &config.database_url {
         Some(url) => StoreConfig::Postgres {
@@ -100,7 +99,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
     })
 }
 
-/// Says why a store cannot be opened, and what to do about it. The person at this machine may know the cause.
+/// Converts a store error to a failure with a hint. All causes are included, because local users may see them.
 pub(crate) fn store_failure(error: &StoreError) -> Failure {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -131,30 +130,30 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     Failure::new(Exit::StoreUnavailable, ErrorCode::StoreUnavailable.as_str(), message).hint(hint)
 }
 
-/// The largest answer of a server: a context of 16 MiB, escaped, and what stands around it.
+/// Maximum size of a response: a context of 16 MiB with JSON escapes, and the fields around it.
 const MAX_ANSWER_BYTES: u64 = 128 * 1024 * 1024;
 
-/// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of a request to a server.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a server may take to answer what is done on the side.
-const IN_PASSING: Duration = Duration::from_secs(2);
+/// Timeout of a request whose result the verb does not need, such as an update of the task index.
+const SIDE_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Limit for PostgreSQL to accept a connection, and to answer each statement, in a hook.
+/// Maximum timeout of a hook for a connection to PostgreSQL, and for each statement.
 const HOOK_STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Time for a server to answer a hook when it did not answer an earlier one.
+/// Timeout of a hook's request while reports of earlier hooks are spooled.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where operations run.
+/// Backend that runs operations.
 pub(crate) enum Backend {
-    /// On the local store.
+    /// The local store.
     Local(Box<App>),
-    /// On a server.
+    /// A server.
     Remote(Box<Remote>),
 }
 
-/// A server, and how to reach it.
+/// HTTP client of a server.
 pub(crate) struct Remote {
     agent: Agent,
     url: String,
@@ -162,31 +161,31 @@ pub(crate) struct Remote {
 }
 
 impl Backend {
-    /// Takes the configured server, or opens the local store.
+    /// Uses the configured server, or opens the local store.
     pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
         match &config.server {
-            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, PATIENCE)))),
+            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, REQUEST_TIMEOUT)))),
             None => Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?))),
         }
     }
 
-    /// The same for what is done on the side: nobody waits long for a server that does not answer.
+    /// Like `open`, with a short timeout for requests whose result the verb does not need.
     pub(crate) fn open_briefly(config: &Config) -> Result<Self, Failure> {
         match &config.server {
-            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, IN_PASSING)))),
+            Some(url) => Ok(Self::Remote(Box::new(Remote::new(url, config, SIDE_REQUEST_TIMEOUT)))),
             None => Self::open(config),
         }
     }
 
-    /// The same for a hook, whose agent waits: an older database is not migrated, and locks and PostgreSQL are not waited
-    /// for as long, so that the report is spooled before the time of the hook is over.
+    /// Like `open`, for a hook: does not migrate an older database and uses short timeouts for locks and PostgreSQL, so
+    /// that there is time to spool the report before the hook's time limit.
     pub(crate) fn open_for_hook(config: &Config, lock_timeout: LockTimeout) -> Result<Self, Failure> {
         if let Some(url) = &config.server {
-            let timeout = if lock_timeout == LockTimeout::Minimal { RETRY_TIMEOUT } else { PATIENCE };
+            let timeout = if lock_timeout == LockTimeout::Minimal { RETRY_TIMEOUT } else { REQUEST_TIMEOUT };
             return Ok(Self::Remote(Box::new(Remote::new(url, config, timeout))));
         }
-        let mut place = store_config(config, Threads::Caller);
-        match &mut place {
+        let mut location = store_config(config, Threads::Caller);
+        match &mut location {
             StoreConfig::Sqlite { .. } => {
                 DataDir::open(&config.data_dir)?;
             }
@@ -195,11 +194,11 @@ impl Backend {
                 *statement = HOOK_STORE_TIMEOUT.min(*statement);
             }
         }
-        let store = Store::open_current(&place, lock_timeout).map_err(|error| store_failure(&error))?;
+        let store = Store::open_current(&location, lock_timeout).map_err(|error| store_failure(&error))?;
         Ok(Self::Local(Box::new(app_on(store, config, Threads::Caller)?)))
     }
 
-    /// Takes the configured server, or opens the local store, going on without it when that cannot be done.
+    /// Uses the configured server, or opens the local store. If the store cannot be opened, checkpoints are spooled.
     pub(crate) fn open_or_degrade(config: &Config) -> Result<Self, Failure> {
         match &config.server {
             Some(_) => Self::open(config),
@@ -207,13 +206,13 @@ impl Backend {
         }
     }
 
-    /// Opens the local store for what is done where the store is, never over the network.
+    /// Opens the local store, for operations that are not available over the network.
     pub(crate) fn local(config: &Config, what: &str) -> Result<Self, Failure> {
         require_local(config, what)?;
         Ok(Self::Local(Box::new(open_app(config, Threads::Caller)?)))
     }
 
-    /// Calls an operation and reads its output.
+    /// Calls an operation and returns its output, typed and as JSON.
     pub(crate) fn call<O: Operation>(
         &self,
         params: &impl Serialize,
@@ -223,7 +222,7 @@ impl Backend {
         Ok((read_answer(&body)?, read_answer(&body)?))
     }
 
-    /// Calls an operation, with a context beside its parameters if it has one, and returns the body of the answer.
+    /// Calls an operation with its parameters and an optional context, and returns the body of the answer.
     fn request<O: Operation>(
         &self,
         params: &impl Serialize,
@@ -251,7 +250,7 @@ impl Backend {
         Ok(reply.body)
     }
 
-    /// Passes a report on, and gives the answer unread.
+    /// Sends a hook report and returns the answer as JSON.
     pub(crate) fn report(
         &self,
         report: &Report,
@@ -276,7 +275,7 @@ impl Backend {
         read_answer(&reply.body)
     }
 
-    /// Calls an operation and makes an answer of its output.
+    /// Calls an operation and formats its output.
     pub(crate) fn answer<O: Operation>(
         &self,
         params: &impl Serialize,
@@ -287,7 +286,7 @@ impl Backend {
         Ok(Answer::new(data, describe(&output)))
     }
 
-    /// Calls an operation that takes or returns a context, without building a tree of the context.
+    /// Calls an operation that takes or returns a context, without parsing the context into a JSON tree.
     pub(crate) fn answer_with_context<O: Operation>(
         &self,
         params: &impl Serialize,
@@ -303,7 +302,7 @@ impl Backend {
     }
 }
 
-/// Builds a request body of parameters and a context.
+/// Builds a request body from parameters and a context. The context is inserted as text.
 fn with_context(params: &Value, name: Option<&str>, context: &SavedContext) -> Box<dyn Read + Send> {
     let fields = params.to_string();
     let rest = fields.strip_prefix('{').unwrap_or(&fields);
@@ -343,13 +342,13 @@ fn call_local<O: Operation>(
 }
 
 impl Remote {
-    fn new(url: &str, config: &Config, patience: Duration) -> Self {
+    fn new(url: &str, config: &Config, timeout: Duration) -> Self {
         let tls = ureq::tls::TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
             .build();
         let agent = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(patience))
+            .timeout_global(Some(timeout))
             .tls_config(tls)
             .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -365,7 +364,7 @@ impl Remote {
         self.send::<O>(params, key, None)
     }
 
-    /// Sends a request with the parameters as its body, or with one that is read as it is sent.
+    /// Sends a request. The body is `document`, streamed, or otherwise the parameters.
     fn send<O: Operation>(
         &self,
         params: Value,
@@ -423,7 +422,7 @@ impl Remote {
     }
 }
 
-/// Puts the parameters that the path names into it; the rest stays.
+/// Inserts path parameters into the path; returns the path and the remaining parameters.
 fn fill_path(route: &Route, params: Value) -> (String, Value) {
     let mut rest = params;
     let mut path = String::new();

@@ -1,35 +1,35 @@
-//! The checkout that a verb is called in: where it is, what its repository is called, and what git's failures mean.
+//! The checkout that contains the working folder: its root, the name of its repository, and git errors as faults.
 
 use std::path::{Path, PathBuf};
 
 use baton_core::{ErrorCode, Fault, Repo};
 use baton_git::{Git, GitError, Repository};
 
-/// Finds the root of the checkout around a folder, without asking git.
+/// Finds the root of the checkout that contains a folder, without running git.
 pub(crate) fn find_root(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
-/// Finds git on the path of this process.
+/// Finds git on the `PATH` of this process.
 pub(crate) fn git() -> Result<Git, Fault> {
     Git::find(std::env::vars_os()).map_err(fault)
 }
 
-/// Names the repository around the working folder; `None` where there is none.
+/// Returns the name of the repository that contains the working folder; `None` outside of a checkout.
 pub(crate) fn repository_here() -> Result<Option<Repo>, Fault> {
     let Some(root) = std::env::current_dir().ok().as_deref().and_then(find_root) else { return Ok(None) };
     repository_at(&root)
 }
 
-/// Names the repository whose checkout has its root here.
+/// Returns the name of the repository with this checkout root.
 pub(crate) fn repository_at(root: &Path) -> Result<Option<Repo>, Fault> {
     Repository::name_at(&git()?, root).map_err(fault)
 }
 
-/// Says what a failure of git means, and what to do about it.
+/// Converts a git error to a fault with a hint.
 pub(crate) fn fault(error: GitError) -> Fault {
     let message = match std::error::Error::source(&error) {
-        // These say it themselves.
+        // The message of this error includes its source.
         Some(_) if matches!(error, GitError::Folder { .. }) => error.to_string(),
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

@@ -1,4 +1,4 @@
-//! How checkpoints are kept, put together from the configuration: quotas, rules, compression, folders, keys.
+//! Builds the checkpoint settings from the configuration: quotas, rules, compression, folders, keys.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn vault(config: &Config) -> Vault {
         effort: config.checkpoint_compression,
         min_bytes: config.checkpoint_min_size_for_compression,
     };
-    // A PostgreSQL store is used from many machines: what it holds must be in it.
+    // A PostgreSQL store may be used from several machines, so content is stored in the database, not in local files.
     let is_local = config.database_url.is_none();
     let folder = DataDir::at(&config.data_dir);
     let blobs = is_local.then(|| BlobFolder::at(folder.blobs()));
@@ -50,7 +50,7 @@ fn classifier(config: &Config) -> Result<Classifier, Failure> {
     Ok(if config.checkpoint_heuristics { classifier } else { classifier.without_heuristics() })
 }
 
-/// Reads a rules file: JSON when it says so, else TOML.
+/// Reads a rules file: JSON if the extension is `.json`, otherwise TOML.
 fn read_rules(path: &Path) -> Result<RulesFile, Failure> {
     let failed = |problem: String| {
         Failure::new(Exit::Usage, "invalid_config", format!("rules file {}: {problem}", path.display()))

@@ -1,4 +1,4 @@
-//! The data folder: made with the right modes, and what lies in it.
+//! The data folder: the paths in it, and creating it with the right modes.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -11,19 +11,19 @@ use baton_store::make_folder;
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// The data folder.
+/// Data folder of Baton.
 #[derive(Debug, Clone)]
 pub(crate) struct DataDir {
     path: PathBuf,
 }
 
 impl DataDir {
-    /// Takes the folder as it is, there or not.
+    /// Refers to the folder, which need not exist.
     pub(crate) fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// Takes the folder, making it (0700) when it is missing.
+    /// Refers to the folder and creates it (mode 0700) if it is missing.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(
@@ -65,7 +65,7 @@ impl DataDir {
         self.path.join("worker.lock")
     }
 
-    /// Its time says when a hook last started a worker.
+    /// File whose modification time is the last start of a worker by a hook.
     pub(crate) fn worker_start(&self) -> PathBuf {
         self.path.join("worker.start")
     }
@@ -85,7 +85,7 @@ impl DataDir {
         Some(text.trim().to_owned()).filter(|key| !key.is_empty())
     }
 
-    /// Reads the relay key, making one when there is none. The second value tells whether it is new.
+    /// Reads the relay key, or creates one. The second value is true if the key is new.
     pub(crate) fn relay_key_or_new(&self) -> Result<(String, bool), Failure> {
         if let Some(key) = self.read_relay_key() {
             return Ok((key, false));
@@ -105,7 +105,7 @@ impl DataDir {
                     .map_err(failed)?;
                 Ok((key, true))
             }
-            // Another process was first; its key stands.
+            // Another process created a key first; that key is used.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 self.read_relay_key().map(|key| (key, false)).ok_or_else(|| failed(error))
             }

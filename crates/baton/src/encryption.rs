@@ -1,4 +1,4 @@
-//! Encryption as it is configured: which keys, from where, and what is said when there are none.
+//! Encryption keys according to the configuration, and the warnings about missing ones.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::config::Config;
 use crate::keys::{Decision, KeyFile, KeySource, Keychain, Mode, Sealed, obtain};
 use crate::output::{note, warn};
 
-/// How long a keychain may ask a person for a password.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take where there is nobody to ask.
-const HASTE: Duration = Duration::from_secs(2);
+/// Keychain timeout if standard input is a terminal: the keychain may ask the user for a password.
+const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Keychain timeout without a terminal, where no user can answer a password prompt.
+const UNATTENDED_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The keys that the configuration leads to.
+/// Source of the configured encryption keys.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfiguredKeys {
     mode: Mode,
     source: KeySource,
-    /// Keys are asked for again and again; a person need not be told as often.
+    /// True after the first warning. Keys are read repeatedly, but the user is warned once per process.
     has_warned: Arc<AtomicBool>,
 }
 
@@ -31,7 +31,8 @@ impl ConfiguredKeys {
         let source = match &config.encryption_key_file {
             Some(path) => KeySource::File(KeyFile::at(path)),
             None => {
-                let deadline = if std::io::stdin().is_terminal() { PATIENCE } else { HASTE };
+                let is_interactive = std::io::stdin().is_terminal();
+                let deadline = if is_interactive { INTERACTIVE_TIMEOUT } else { UNATTENDED_TIMEOUT };
                 KeySource::Keychain(Keychain::new(&config.keychain_lock, deadline))
             }
         };
@@ -79,7 +80,7 @@ impl Keys for ConfiguredKeys {
                 Sealing::Fallback { reason, hint }
             }
             Decision::Refuse { reason, hint } => Sealing::Refused { reason, hint },
-            // `obtain` mints by itself.
+            // Unreachable: `obtain` creates the key itself and never returns `Mint`.
             Decision::Mint => Sealing::Refused {
                 reason: "no key could be made".into(),
                 hint: "keep the keys in a file: BATON_ENCRYPTION_KEY_FILE=<path>".into(),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_codes_with_their_status_and_exit_code() {
+    fn error_codes_map_to_stable_statuses_and_exit_codes() {
         let line = |code: ErrorCode| {
             let exit = Exit::from(code);
             format!("{:<27}{}  {} {exit:?}\n", code.as_str(), code.status(), exit as u8)

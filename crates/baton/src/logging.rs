@@ -1,4 +1,4 @@
-//! Logs: to standard error or a file, never to standard output.
+//! Logging to standard error or a file, never to standard output.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,7 +15,7 @@ use crate::config::{Config, LogFormat};
 use crate::exit::Exit;
 use crate::output::Failure;
 
-/// Turns logging on as configured.
+/// Starts logging as configured.
 pub(crate) fn start(config: &Config) -> Result<(), Failure> {
     let filter = filter(&config.log_level).map_err(|error| {
         Failure::new(Exit::Usage, "invalid_config", format!("log.level: {error}"))
@@ -44,8 +44,8 @@ pub(crate) fn start(config: &Config) -> Result<(), Failure> {
     started.map_err(|error| Failure::new(Exit::Failure, "internal", format!("logging: {error}")))
 }
 
-/// Reads which lines are wanted. The library that speaks MCP repeats addresses, arguments and whole answers in its lines:
-/// it is heard only when it fails or is asked for by name.
+/// Parses a log filter. The MCP library (`rmcp`) logs addresses, arguments and whole answers, so only its errors are
+/// logged unless the filter names it.
 fn filter(level: &str) -> Result<Targets, ParseError> {
     let wanted: Targets = level.parse()?;
     let is_named = wanted.iter().any(|(target, _)| target.starts_with("rmcp"));
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_protocol_library_is_quiet_unless_named() {
+    fn rmcp_logs_only_errors_unless_the_filter_names_it() {
         let quiet = filter("debug").unwrap();
         assert!(quiet.would_enable("baton_server::mcp", &Level::DEBUG));
         assert!(!quiet.would_enable("rmcp::service", &Level::WARN));

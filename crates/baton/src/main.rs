@@ -1,7 +1,7 @@
-//! Baton: keeps the context of coding agents alive across chats, agents, crashes and machines.
+//! Baton: keeps the context of coding agents across chats, agents, crashes and machines.
 //!
-//! The binary owns the command line, the configuration, the terminal and the process. What Baton can do is in
-//! `baton-app`; how it looks on the network is in `baton-server`.
+//! The binary owns the command line, the configuration, the terminal and the process. `baton-app` has the operations,
+//! `baton-server` the network interfaces.
 
 mod backend;
 mod checkout;

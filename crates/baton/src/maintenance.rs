@@ -1,4 +1,4 @@
-//! Maintenance that every process with an open store does while it runs: `serve`, the worker and `mcp`.
+//! Periodic maintenance of long-running processes: `serve`, the worker and `mcp`.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 const INTERVAL: Duration = Duration::from_secs(60);
-/// A process does nothing when another one of the same store did the work within this time.
-const UNLESS_WITHIN_SECONDS: u32 = 50;
+/// A cleanup is skipped if another process of the same store ran one within this time.
+const SKIP_IF_RUN_WITHIN_SECONDS: u32 = 50;
 
-/// Runs retention and removes unreferenced files once a minute, the first time after `first_after`. Of all processes that share
-/// a store, one does the work.
+/// Runs retention and removes unreferenced files once a minute, starting after `first_after`. Of all processes that
+/// share a store, one runs each cleanup.
 pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
     let mut minutes = interval_at(Instant::now() + first_after, INTERVAL);
     minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         minutes.tick().await;
-        let mut params = json!({ "unless_within_seconds": UNLESS_WITHIN_SECONDS });
+        let mut params = json!({ "unless_within_seconds": SKIP_IF_RUN_WITHIN_SECONDS });
         loop {
             let Ok(call) = app.own_call() else { break };
             let reply = app.call(operation::<Cleanup>(), call, params).await;
@@ -29,7 +29,7 @@ pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
             if !done.more {
                 break;
             }
-            // The turn is this process's until everything is done.
+            // Further batches of the same cleanup must not be skipped because of the first one.
             params = json!({});
         }
     }

@@ -1,4 +1,4 @@
-//! How observations are made, put together from the configuration: who compresses, at what cost, for how long.
+//! Builds the observation settings from the configuration: compressor, price, budget, lease and retention.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn compressor(config: &Config, offline: &Arc<dyn Compressor>) -> Arc<dyn Compres
 
 type Connect = Box<dyn Fn() -> Result<Box<dyn Compressor>, EndpointError> + Send + Sync>;
 
-/// A compressor with a model, put together when it is asked for the first time: most processes never do.
+/// A compressor with a model, connected on first use because most processes never use it.
 struct Model {
     name: &'static str,
     model: String,
@@ -85,7 +85,7 @@ impl Model {
                 needs_attention: true,
                 may_be_the_item: false,
             })?;
-            // Another thread may have been first; its own is as good.
+            // If another thread was first, its client is used.
             let _ = self.connected.set(made);
         }
         let missing = || CompressError::Outage {

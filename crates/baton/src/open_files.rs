@@ -1,14 +1,13 @@
-//! The limit of open files, which long-lived processes raise as far as they may.
+//! The limit of open files, which long-running processes raise to the allowed maximum.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More open files than this are of no use, and child processes inherit the limit.
+/// Upper limit for raising it: more is not useful, and child processes inherit the limit.
 const MAX_OPEN_FILES: u64 = 65_536;
-/// The number of open files that a server needs for other things than connections: the database, blobs, logs, programs
-/// that it starts.
+/// Number of open files that a server reserves for the database, blobs, logs and child processes.
 const OTHER_FILES: u64 = 128;
 
-/// Raises the limit of open files to what the system allows, and returns the limit that holds now.
+/// Raises the limit of open files to what the system allows and returns the resulting limit.
 pub(crate) fn raise_open_file_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.unwrap_or(MAX_OPEN_FILES);
@@ -25,7 +24,7 @@ pub(crate) fn raise_open_file_limit() -> u64 {
     }
 }
 
-/// The number of connections that a server may have open: the configured one, as far as the open files allow.
+/// Returns the maximum number of connections: the configured one, reduced to what the limit of open files allows.
 pub(crate) fn max_connections(configured: usize, open_files: u64) -> usize {
     let available = usize::try_from(open_files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
     if available < configured {
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_leave_open_files_for_the_database() {
+    fn connection_limit_reserves_open_files_for_other_uses() {
         assert_eq!(max_connections(1_024, 20_000), 1_024);
         assert_eq!(max_connections(1_024, 1_024), 896);
         assert_eq!(max_connections(1_024, 64), 0);

@@ -1,4 +1,4 @@
-//! Being asked to stop.
+//! Stop signals of the process: SIGTERM and SIGINT.
 
 use std::io;
 
@@ -6,33 +6,33 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Hears SIGTERM and SIGINT from the moment it is made. Clones hear the same, however late they begin to listen.
+/// Receives SIGTERM and SIGINT from its creation on. Clones see a signal even if they start to wait after it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct StopSignal {
-    told: watch::Receiver<bool>,
+    received: watch::Receiver<bool>,
 }
 
 impl StopSignal {
-    /// Begins to listen.
+    /// Installs the signal handlers.
     pub(crate) fn listen(runtime: &Runtime) -> io::Result<Self> {
         let _entered = runtime.enter();
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let (tell, told) = watch::channel(false);
+        let (sender, received) = watch::channel(false);
         runtime.spawn(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            // Nobody may be left who listens.
-            let _ = tell.send(true);
+            // Fails if all receivers were dropped.
+            let _ = sender.send(true);
         });
-        Ok(Self { told })
+        Ok(Self { received })
     }
 
-    /// Is over when the process was asked to stop.
-    pub(crate) async fn heard(mut self) {
-        if self.told.wait_for(|told| *told).await.is_err() {
+    /// Completes when a stop signal was received.
+    pub(crate) async fn wait(mut self) {
+        if self.received.wait_for(|is_stopping| *is_stopping).await.is_err() {
             std::future::pending().await
         }
     }

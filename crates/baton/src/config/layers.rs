@@ -16,7 +16,7 @@ use super::value::{Folders, Raw, Value, without_controls};
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 /// Minimum similarity of two names for a suggestion.
-const NEAR_ENOUGH: f64 = 0.7;
+const MIN_SIMILARITY: f64 = 0.7;
 
 /// Table of a project file that configures tasks. It holds no settings and is read by the task operations.
 const TASK_TABLE: &str = "task.";
@@ -233,7 +233,7 @@ fn nearest(written: &str, known: impl Iterator<Item = &'static str>) -> Option<&
     };
     known
         .map(|name| (alike(name), name))
-        .filter(|(alike, _)| *alike >= NEAR_ENOUGH)
+        .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, name)| name)
 }

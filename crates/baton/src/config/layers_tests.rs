@@ -5,13 +5,13 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::sources::{Flag, Places};
 
-/// A home with a project in it, on disk, and an environment that is not the process's.
-struct World {
+/// A temporary home folder with a project, and an environment that is independent of the process.
+struct Fixture {
     root: TempDir,
     sources: Sources,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let root = TempDir::new().unwrap();
         let home = root.path().join("home");
@@ -69,22 +69,22 @@ fn shown(layers: &Layers, key: &str) -> (String, Origin) {
 }
 
 #[test]
-fn every_layer_wins_over_the_one_before() {
-    let mut world = World::new();
-    assert_eq!(world.stale(), ("45".into(), Origin::Default));
-    let user = world.user_file("[session]\nstale_minutes = 1\n");
-    assert_eq!(world.stale(), ("1".into(), Origin::UserFile(user)));
-    let project = world.project_file("session.stale_minutes = 2");
-    assert_eq!(world.stale(), ("2".into(), Origin::ProjectFile(project)));
-    world.env("BATON_SESSION_STALE_MINUTES", "3");
-    assert_eq!(world.stale(), ("3".into(), Origin::Environment("BATON_SESSION_STALE_MINUTES")));
-    world.sources.flags.extend(Flag::given("--stale-minutes", "session.stale_minutes", Some("4")));
-    assert_eq!(world.stale(), ("4".into(), Origin::Flag("--stale-minutes")));
-    assert_eq!(world.warnings(), [""; 0]);
+fn each_layer_overrides_the_previous_ones() {
+    let mut fixture = Fixture::new();
+    assert_eq!(fixture.stale(), ("45".into(), Origin::Default));
+    let user = fixture.user_file("[session]\nstale_minutes = 1\n");
+    assert_eq!(fixture.stale(), ("1".into(), Origin::UserFile(user)));
+    let project = fixture.project_file("session.stale_minutes = 2");
+    assert_eq!(fixture.stale(), ("2".into(), Origin::ProjectFile(project)));
+    fixture.env("BATON_SESSION_STALE_MINUTES", "3");
+    assert_eq!(fixture.stale(), ("3".into(), Origin::Environment("BATON_SESSION_STALE_MINUTES")));
+    fixture.sources.flags.extend(Flag::given("--stale-minutes", "session.stale_minutes", Some("4")));
+    assert_eq!(fixture.stale(), ("4".into(), Origin::Flag("--stale-minutes")));
+    assert_eq!(fixture.warnings(), [""; 0]);
 }
 
 #[test]
-fn the_specifications_names_work_and_ours_win_over_them() {
+fn alternative_variable_names_work_and_baton_names_take_precedence() {
     for (name, key, value) in [
         ("WORKRAIL_DATA_DIR", "data_dir", "/elsewhere"),
         ("CONTEXT_SESSION_STALE_MINUTES", "session.stale_minutes", "30"),
@@ -92,111 +92,111 @@ fn the_specifications_names_work_and_ours_win_over_them() {
         ("HEARTBEAT_JITTER_SECONDS", "heartbeat.jitter_seconds", "6"),
         ("IDEMPOTENCY_TTL_SECONDS", "idempotency.ttl_seconds", "7"),
     ] {
-        let mut world = World::new();
-        world.env(name, value);
-        assert_eq!(shown(&world.read(), key), (value.into(), Origin::Environment(name)));
+        let mut fixture = Fixture::new();
+        fixture.env(name, value);
+        assert_eq!(shown(&fixture.read(), key), (value.into(), Origin::Environment(name)));
     }
-    let mut world = World::new();
-    world.env("CONTEXT_RELAY_KEY", "abc");
-    world.env("BATON_RELAY_KEY", "abcdef");
+    let mut fixture = Fixture::new();
+    fixture.env("CONTEXT_RELAY_KEY", "abc");
+    fixture.env("BATON_RELAY_KEY", "abcdef");
     let expected = ("set, 6 characters".into(), Origin::Environment("BATON_RELAY_KEY"));
-    assert_eq!(shown(&world.read(), "server.relay_key"), expected);
+    assert_eq!(shown(&fixture.read(), "server.relay_key"), expected);
 }
 
 #[test]
-fn an_empty_variable_is_not_set() {
-    let mut world = World::new();
-    world.env("BATON_SESSION_STALE_MINUTES", "");
-    world.env("BATON_NONSENSE", "");
-    assert_eq!(world.stale(), ("45".into(), Origin::Default));
-    world.env("CONTEXT_SESSION_STALE_MINUTES", "9");
-    assert_eq!(world.stale(), ("9".into(), Origin::Environment("CONTEXT_SESSION_STALE_MINUTES")));
-    assert_eq!(world.warnings(), [""; 0]);
+fn an_empty_variable_counts_as_not_set() {
+    let mut fixture = Fixture::new();
+    fixture.env("BATON_SESSION_STALE_MINUTES", "");
+    fixture.env("BATON_NONSENSE", "");
+    assert_eq!(fixture.stale(), ("45".into(), Origin::Default));
+    fixture.env("CONTEXT_SESSION_STALE_MINUTES", "9");
+    assert_eq!(fixture.stale(), ("9".into(), Origin::Environment("CONTEXT_SESSION_STALE_MINUTES")));
+    assert_eq!(fixture.warnings(), [""; 0]);
 }
 
 #[test]
 fn the_environment_can_name_another_user_file() {
-    let mut world = World::new();
-    world.user_file("session.stale_minutes = 1");
-    let other = world.write("other.toml", "session.stale_minutes = 5\ndata_dir = 'here'");
+    let mut fixture = Fixture::new();
+    fixture.user_file("session.stale_minutes = 1");
+    let other = fixture.write("other.toml", "session.stale_minutes = 5\ndata_dir = 'here'");
     for name in [other.to_str().unwrap(), "../other.toml", "~/other.toml"] {
-        world.env("BATON_CONFIG", name);
-        assert_eq!(world.stale().0, "5", "{name}");
+        fixture.env("BATON_CONFIG", name);
+        assert_eq!(fixture.stale().0, "5", "{name}");
     }
-    world.env("BATON_CONFIG", "/dev/null");
-    assert_eq!(world.stale(), ("45".into(), Origin::Default));
-    world.env("BATON_CONFIG", "/nowhere/x.toml");
-    assert_eq!(world.stale(), ("45".into(), Origin::Default));
+    fixture.env("BATON_CONFIG", "/dev/null");
+    assert_eq!(fixture.stale(), ("45".into(), Origin::Default));
+    fixture.env("BATON_CONFIG", "/nowhere/x.toml");
+    assert_eq!(fixture.stale(), ("45".into(), Origin::Default));
     assert_eq!(
-        world.warnings(),
+        fixture.warnings(),
         ["BATON_CONFIG names /nowhere/x.toml, which does not exist; it is left out"]
     );
 }
 
 #[test]
 fn paths_in_a_file_are_relative_to_it_and_in_the_environment_to_the_working_folder() {
-    let mut world = World::new();
-    world.user_file("data_dir = 'mine'\nlog.file = '~/log'");
-    let layers = world.read();
-    assert_eq!(layers.get("data_dir").unwrap().0, Value::Path(world.home().join("config/mine")));
-    assert_eq!(layers.get("log.file").unwrap().0, Value::Path(world.home().join("log")));
-    world.env("BATON_DATA_DIR", "mine");
-    assert_eq!(world.read().get("data_dir").unwrap().0, Value::Path(world.home().join("project/mine")));
+    let mut fixture = Fixture::new();
+    fixture.user_file("data_dir = 'mine'\nlog.file = '~/log'");
+    let layers = fixture.read();
+    assert_eq!(layers.get("data_dir").unwrap().0, Value::Path(fixture.home().join("config/mine")));
+    assert_eq!(layers.get("log.file").unwrap().0, Value::Path(fixture.home().join("log")));
+    fixture.env("BATON_DATA_DIR", "mine");
+    assert_eq!(fixture.read().get("data_dir").unwrap().0, Value::Path(fixture.home().join("project/mine")));
 }
 
 #[test]
-fn the_nearest_project_file_counts_up_to_the_repository() {
-    let mut world = World::new();
-    world.write(".baton.toml", "session.stale_minutes = 1");
-    world.project_file("session.stale_minutes = 2");
-    let deep = world.write("project/a/b/.keep", "").parent().unwrap().to_owned();
-    world.sources.cwd = Some(deep);
-    assert_eq!(world.stale().0, "2");
-    world.write("project/a/.baton.toml", "session.stale_minutes = 3");
-    assert_eq!(world.stale().0, "3");
-    fs::remove_file(world.home().join("project/a/.baton.toml")).unwrap();
-    world.write("project/a/.git", "gitdir: elsewhere");
-    assert_eq!(world.stale().1, Origin::Default);
+fn the_nearest_project_file_within_the_repository_is_used() {
+    let mut fixture = Fixture::new();
+    fixture.write(".baton.toml", "session.stale_minutes = 1");
+    fixture.project_file("session.stale_minutes = 2");
+    let deep = fixture.write("project/a/b/.keep", "").parent().unwrap().to_owned();
+    fixture.sources.cwd = Some(deep);
+    assert_eq!(fixture.stale().0, "2");
+    fixture.write("project/a/.baton.toml", "session.stale_minutes = 3");
+    assert_eq!(fixture.stale().0, "3");
+    fs::remove_file(fixture.home().join("project/a/.baton.toml")).unwrap();
+    fixture.write("project/a/.git", "gitdir: elsewhere");
+    assert_eq!(fixture.stale().1, Origin::Default);
 }
 
 #[test]
 fn the_search_for_a_project_file_ends_at_home() {
-    let mut world = World::new();
-    fs::write(world.root.path().join(".baton.toml"), "session.stale_minutes = 1").unwrap();
-    fs::remove_dir(world.home().join("project/.git")).unwrap();
-    assert_eq!(world.stale().1, Origin::Default);
-    let file = world.write(".baton.toml", "session.stale_minutes = 2");
-    assert_eq!(world.stale(), ("2".into(), Origin::ProjectFile(file)));
-    world.sources.cwd = None;
-    assert_eq!(world.stale().1, Origin::Default);
+    let mut fixture = Fixture::new();
+    fs::write(fixture.root.path().join(".baton.toml"), "session.stale_minutes = 1").unwrap();
+    fs::remove_dir(fixture.home().join("project/.git")).unwrap();
+    assert_eq!(fixture.stale().1, Origin::Default);
+    let file = fixture.write(".baton.toml", "session.stale_minutes = 2");
+    assert_eq!(fixture.stale(), ("2".into(), Origin::ProjectFile(file)));
+    fixture.sources.cwd = None;
+    assert_eq!(fixture.stale().1, Origin::Default);
 }
 
 #[test]
-fn a_project_file_cannot_set_what_is_refused_to_it_not_even_wrongly() {
+fn a_project_file_cannot_set_restricted_settings_even_with_invalid_values() {
     for setting in SETTINGS {
         let ProjectFile::MayNot(reason) = setting.project_file else { continue };
-        let world = World::new();
-        let before = world.read().get(setting.key).cloned();
-        let file = world.project_file(&format!("{} = true", setting.key));
-        assert_eq!(world.read().get(setting.key).cloned(), before, "{}", setting.key);
+        let fixture = Fixture::new();
+        let before = fixture.read().get(setting.key).cloned();
+        let file = fixture.project_file(&format!("{} = true", setting.key));
+        assert_eq!(fixture.read().get(setting.key).cloned(), before, "{}", setting.key);
         let (key, path, env) = (setting.key, file.display(), setting.env_name());
         let expected = format!(
             "`{key}` in {path} is ignored: a project file may not set it, because {reason}; \
              set it in your user file or with {env}"
         );
-        assert_eq!(world.warnings(), [expected]);
+        assert_eq!(fixture.warnings(), [expected]);
     }
 }
 
 #[test]
-fn unknown_keys_are_warned_of_with_the_nearest() {
-    let world = World::new();
-    let file = world.project_file(
+fn unknown_keys_cause_a_warning_with_a_suggestion() {
+    let fixture = Fixture::new();
+    let file = fixture.project_file(
         "stale_minutes = 1\nfruit = 'apple'\n[sesion]\nstale_minutes = 2\n[session]\nagnet = 'x'\n\"\\u001b[2J\" = 1",
     );
     let path = file.display();
     assert_eq!(
-        world.warnings(),
+        fixture.warnings(),
         [
             format!("unknown setting `fruit` in {path}; `baton config show` lists those there are"),
             format!(
@@ -210,8 +210,8 @@ fn unknown_keys_are_warned_of_with_the_nearest() {
 }
 
 #[test]
-fn unknown_variables_are_warned_of_with_the_nearest() {
-    let mut world = World::new();
+fn unknown_variables_cause_a_warning_with_a_suggestion() {
+    let mut fixture = Fixture::new();
     for name in [
         "BATON_DATADIR",
         "BATON_STALE_MINUTES",
@@ -221,10 +221,10 @@ fn unknown_variables_are_warned_of_with_the_nearest() {
         "BATON_COMMIT",
         "OTHER",
     ] {
-        world.env(name, "x");
+        fixture.env(name, "x");
     }
     assert_eq!(
-        world.warnings(),
+        fixture.warnings(),
         [
             "unknown environment variable BATON_DATADIR; did you mean `BATON_DATA_DIR`?",
             "unknown environment variable BATON_FRUIT; `baton config show` lists those there are",
@@ -234,10 +234,10 @@ fn unknown_variables_are_warned_of_with_the_nearest() {
 }
 
 #[test]
-fn a_wrong_value_is_an_error_that_says_where_and_what_to_do() {
-    let mut world = World::new();
-    let file = world.user_file("session.stale_minutes = \"45\"");
-    let error = world.error();
+fn an_invalid_value_is_an_error_with_its_origin_and_a_hint() {
+    let mut fixture = Fixture::new();
+    let file = fixture.user_file("session.stale_minutes = \"45\"");
+    let error = fixture.error();
     assert_eq!(
         error.to_string(),
         format!(
@@ -247,12 +247,12 @@ fn a_wrong_value_is_an_error_that_says_where_and_what_to_do() {
     );
     assert_eq!(error.hint(), format!("correct it in {}, or leave it out to use `45`", file.display()));
 
-    world.user_file("[data_dir]\nx = 1");
-    assert!(world.error().to_string().contains("`data_dir`"));
+    fixture.user_file("[data_dir]\nx = 1");
+    assert!(fixture.error().to_string().contains("`data_dir`"));
 
-    world.user_file("");
-    world.env("BATON_LISTEN", "7333");
-    let error = world.error();
+    fixture.user_file("");
+    fixture.env("BATON_LISTEN", "7333");
+    let error = fixture.error();
     assert_eq!(
         error.to_string(),
         "`server.listen` (environment BATON_LISTEN) must be a host and a port like 127.0.0.1:7333, but is `7333`"
@@ -262,9 +262,9 @@ fn a_wrong_value_is_an_error_that_says_where_and_what_to_do() {
         "correct the environment variable BATON_LISTEN, or leave it out to use `127.0.0.1:7333`"
     );
 
-    world.env("BATON_LISTEN", "");
-    world.sources.flags.extend(Flag::given("--log-format", "log.format", Some("xml")));
-    let error = world.error();
+    fixture.env("BATON_LISTEN", "");
+    fixture.sources.flags.extend(Flag::given("--log-format", "log.format", Some("xml")));
+    let error = fixture.error();
     assert_eq!(
         error.to_string(),
         "`log.format` (flag --log-format) must be one of `text`, `json`, but is `xml`"
@@ -273,22 +273,22 @@ fn a_wrong_value_is_an_error_that_says_where_and_what_to_do() {
 }
 
 #[test]
-fn a_wrong_secret_is_not_repeated() {
-    let mut world = World::new();
-    world.env("BATON_DATABASE_URL", "mysql://u:hunter2@h");
-    let error = world.error();
+fn errors_do_not_repeat_an_invalid_secret() {
+    let mut fixture = Fixture::new();
+    fixture.env("BATON_DATABASE_URL", "mysql://u:hunter2@h");
+    let error = fixture.error();
     assert!(!format!("{error} {error:?} {}", error.hint()).contains("hunter2"));
-    world.env("BATON_DATABASE_URL", "");
-    world.user_file("server.relay_key = ['hunter2']");
-    let error = world.error();
+    fixture.env("BATON_DATABASE_URL", "");
+    fixture.user_file("server.relay_key = ['hunter2']");
+    let error = fixture.error();
     assert!(!format!("{error} {error:?} {}", error.hint()).contains("hunter2"));
 }
 
 #[test]
-fn a_mistake_in_toml_is_found_by_line_and_column_without_repeating_the_text() {
-    let world = World::new();
-    let file = world.user_file("# ü\nserver.relay_key = 'hunter2'\nlog.level = 'ü' oops\n");
-    let error = world.error();
+fn toml_syntax_errors_have_line_and_column_and_do_not_repeat_the_text() {
+    let fixture = Fixture::new();
+    let file = fixture.user_file("# ü\nserver.relay_key = 'hunter2'\nlog.level = 'ü' oops\n");
+    let error = fixture.error();
     let ConfigError::Syntax { line, column, .. } = &error else { panic!("{error}") };
     assert_eq!((*line, *column), (3, 17));
     let message = error.to_string();
@@ -297,50 +297,50 @@ fn a_mistake_in_toml_is_found_by_line_and_column_without_repeating_the_text() {
 }
 
 #[test]
-fn a_file_that_is_there_and_cannot_be_read_is_an_error() {
-    let world = World::new();
-    let user = world.home().join("config/config.toml");
+fn an_existing_unreadable_file_is_an_error() {
+    let fixture = Fixture::new();
+    let user = fixture.home().join("config/config.toml");
     fs::create_dir(&user).unwrap();
-    let error = world.error();
+    let error = fixture.error();
     assert!(error.to_string().starts_with(&format!("could not read {}: ", user.display())), "{error}");
     assert_eq!(error.hint(), format!("make {} a file that you can read, or remove it", user.display()));
     fs::remove_dir(&user).unwrap();
 
     fs::write(&user, b"x = '\xff'").unwrap();
-    assert!(matches!(world.error(), ConfigError::Unreadable { .. }));
+    assert!(matches!(fixture.error(), ConfigError::Unreadable { .. }));
     fs::write(&user, "#".repeat(MAX_FILE_BYTES as usize)).unwrap();
-    assert_eq!(world.warnings(), [""; 0]);
+    assert_eq!(fixture.warnings(), [""; 0]);
     fs::write(&user, "#".repeat(MAX_FILE_BYTES as usize + 1)).unwrap();
-    assert!(world.error().to_string().ends_with("it is longer than 65536 bytes"));
+    assert!(fixture.error().to_string().ends_with("it is longer than 65536 bytes"));
 }
 
 #[cfg(unix)]
 #[test]
 fn a_project_file_must_be_a_regular_file() {
-    let world = World::new();
-    let link = world.home().join("project/.baton.toml");
+    let fixture = Fixture::new();
+    let link = fixture.home().join("project/.baton.toml");
     for target in ["/dev/zero", "/nowhere/at/all"] {
         std::os::unix::fs::symlink(target, &link).unwrap();
-        assert!(matches!(world.error(), ConfigError::Unreadable { .. }), "{target}");
+        assert!(matches!(fixture.error(), ConfigError::Unreadable { .. }), "{target}");
         fs::remove_file(&link).unwrap();
     }
 }
 
 #[test]
-fn missing_files_and_folders_are_fine() {
-    let mut world = World::new();
-    assert_eq!(world.warnings(), [""; 0]);
-    if let Some(places) = &mut world.sources.places {
+fn missing_files_and_folders_are_not_an_error() {
+    let mut fixture = Fixture::new();
+    assert_eq!(fixture.warnings(), [""; 0]);
+    if let Some(places) = &mut fixture.sources.places {
         places.config = "/dev/null/config".into();
     }
-    assert_eq!(world.warnings(), [""; 0]);
-    world.sources.places = None;
-    assert_eq!(world.warnings(), [""; 0]);
+    assert_eq!(fixture.warnings(), [""; 0]);
+    fixture.sources.places = None;
+    assert_eq!(fixture.warnings(), [""; 0]);
 }
 
 #[test]
-fn a_flag_for_no_setting_is_found_at_once() {
-    let mut world = World::new();
-    world.sources.flags.extend(Flag::given("--fruit", "fruit", Some("x")));
-    assert_eq!(world.error().to_string(), "--fruit sets `fruit`, which is not a setting");
+fn a_flag_for_an_unknown_setting_is_an_error() {
+    let mut fixture = Fixture::new();
+    fixture.sources.flags.extend(Flag::given("--fruit", "fruit", Some("x")));
+    assert_eq!(fixture.error().to_string(), "--fruit sets `fruit`, which is not a setting");
 }

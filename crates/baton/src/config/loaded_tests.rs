@@ -20,7 +20,7 @@ fn entry(config: &Config, key: &str) -> Entry {
 }
 
 #[test]
-fn a_fresh_machine_has_the_defaults() {
+fn defaults_apply_without_files_or_variables() {
     let (config, warnings) = Config::load(&sources(&[])).unwrap();
     assert_eq!(warnings, []);
     assert_eq!(config.data_dir, PathBuf::from("/nowhere/d"));
@@ -141,7 +141,7 @@ fn every_value_reaches_its_field() {
 }
 
 #[test]
-fn the_ends_of_every_range_fit_their_fields() {
+fn minimum_and_maximum_of_every_range_fit_the_field_type() {
     for setting in SETTINGS {
         let crate::config::settings::Kind::Integer { min, max } = setting.kind else { continue };
         for number in [min, max] {
@@ -169,7 +169,7 @@ fn the_jitter_must_be_less_than_the_interval() {
 }
 
 #[test]
-fn without_a_home_the_data_folder_must_be_named() {
+fn without_a_home_folder_data_dir_is_required() {
     let homeless = Sources::default();
     let error = Config::load(&homeless).unwrap_err();
     assert_eq!(
@@ -185,7 +185,7 @@ fn without_a_home_the_data_folder_must_be_named() {
 }
 
 #[test]
-fn only_the_data_folder_can_be_without_a_default_and_required() {
+fn settings_without_a_default_have_no_value_except_data_dir() {
     let homeless = Sources {
         flags: Flag::given("-", "data_dir", Some("/d")).into_iter().collect(),
         ..Sources::default()
@@ -198,7 +198,7 @@ fn only_the_data_folder_can_be_without_a_default_and_required() {
 }
 
 #[test]
-fn entries_are_masked_and_tell_their_origin() {
+fn entries_mask_secrets_and_show_their_origin() {
     let key = "k".repeat(43);
     let config = load(&[
         ("CONTEXT_RELAY_KEY", key.as_str()),
@@ -219,7 +219,7 @@ fn entries_are_masked_and_tell_their_origin() {
 }
 
 #[test]
-fn an_entry_reads_well_as_json() {
+fn an_entry_serializes_to_json() {
     let entry = entry(&load(&[("BATON_LOG", "info")]).unwrap(), "log.level");
     assert_eq!(
         serde_json::to_value(&entry).unwrap(),
@@ -234,7 +234,7 @@ fn an_entry_reads_well_as_json() {
 }
 
 #[test]
-fn origins_are_written_as_people_read_them() {
+fn origins_are_formatted_as_text() {
     for (origin, text) in [
         (Origin::Default, "default"),
         (Origin::UserFile("/u/config.toml".into()), "user file /u/config.toml"),
@@ -247,7 +247,7 @@ fn origins_are_written_as_people_read_them() {
 }
 
 #[test]
-fn an_endpoint_of_many_models_needs_one() {
+fn the_openai_compressor_requires_a_model() {
     let error = Config::load(&sources(&[("BATON_COMPRESSOR", "openai")])).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -261,18 +261,18 @@ fn an_endpoint_of_many_models_needs_one() {
 }
 
 #[test]
-fn whoever_captures_does_without_what_is_wrong_elsewhere() {
+fn load_for_capture_ignores_invalid_settings_that_do_not_affect_capture() {
     let wrong = [
         ("BATON_COMPRESSOR", "bogus"),
         ("BATON_HEARTBEAT_INTERVAL_SECONDS", "10"),
         ("BATON_HEARTBEAT_JITTER_SECONDS", "60"),
         ("BATON_WORKER_CONCURRENCY", "many"),
     ];
-    let (config, told) = Config::load_for_capture(&sources(&wrong)).unwrap();
-    assert_eq!((config.compressor, told.len()), (CompressorKind::Auto, 3), "{told:?}");
-    for concerned in
+    let (config, ignored) = Config::load_for_capture(&sources(&wrong)).unwrap();
+    assert_eq!((config.compressor, ignored.len()), (CompressorKind::Auto, 3), "{ignored:?}");
+    for affecting in
         [("BATON_VENTURE", "a b"), ("BATON_SERVER", "nowhere"), ("BATON_DATABASE_URL", "mysql://x")]
     {
-        assert!(Config::load_for_capture(&sources(&[concerned])).is_err(), "{concerned:?}");
+        assert!(Config::load_for_capture(&sources(&[affecting])).is_err(), "{affecting:?}");
     }
 }

@@ -506,7 +506,7 @@ mod tests {
     use crate::config::value::{Folders, Raw};
 
     #[test]
-    fn keys_are_unique_and_none_is_a_table_of_another() {
+    fn keys_are_unique_and_no_key_is_a_prefix_of_another() {
         let keys: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.key).collect();
         assert_eq!(keys.len(), SETTINGS.len());
         for key in &keys {
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn environment_names_are_unique_and_ours_come_first() {
+    fn environment_names_are_unique_and_baton_names_come_first() {
         let names: Vec<_> = env_names().collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for setting in SETTINGS {
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_moves_data_or_keys_is_out_of_reach_of_a_project_file() {
+    fn project_files_cannot_set_paths_addresses_or_secrets() {
         for setting in SETTINGS {
             let moves = matches!(
                 setting.kind,

@@ -32,7 +32,7 @@ pub(crate) struct Sources {
 }
 
 /// Settings that decide where a hook report is stored, with which credential, and for which venture and agent.
-const CONCERNS_CAPTURE: [&str; 6] = [
+const CAPTURE_SETTINGS: [&str; 6] = [
     "data_dir",
     "store.database_url",
     "client.server",
@@ -103,7 +103,8 @@ impl Sources {
         self.environment.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Returns the data folder without reading a configuration file. A hook uses it to record that a file cannot be read.
+    /// Returns the data folder without reading a configuration file. A hook uses it to record that a file is
+    /// unreadable.
     pub(crate) fn data_dir_without_files(&self) -> Option<PathBuf> {
         let setting = find("data_dir")?;
         let flag = self.flags.iter().find(|flag| flag.key == setting.key).map(|flag| &flag.value);
@@ -114,7 +115,8 @@ impl Sources {
         }
     }
 
-    /// Ignores the invalid source of an error. Returns false if it decides where a report is stored, or is ignored already.
+    /// Ignores the invalid source of an error. Returns false if the source decides where a report is stored, or is
+    /// ignored already.
     pub(super) fn leave_out(&mut self, error: &ConfigError) -> bool {
         let project_file = self.project_file();
         let keys: &[&'static str] = match error {
@@ -131,7 +133,7 @@ impl Sources {
             ConfigError::NoModel { .. } => &["compressor.kind"],
             ConfigError::Unset { .. } | ConfigError::UnknownKey { .. } => return false,
         };
-        if keys.iter().any(|key| CONCERNS_CAPTURE.contains(key) || self.left_out.keys.contains(key)) {
+        if keys.iter().any(|key| CAPTURE_SETTINGS.contains(key) || self.left_out.keys.contains(key)) {
             return false;
         }
         self.left_out.keys.extend(keys);

@@ -10,7 +10,7 @@ fn read_toml(kind: Kind, text: &str) -> Option<Value> {
 }
 
 #[test]
-fn integers_keep_to_their_limits() {
+fn integers_outside_their_limits_are_rejected() {
     let kind = Kind::Integer { min: 1, max: 200 };
     assert_eq!(read(kind, " 200 "), Some(Value::Integer(200)));
     assert_eq!(read_toml(kind, "1"), Some(Value::Integer(1)));
@@ -86,7 +86,7 @@ fn names_words_and_text_are_checked() {
 }
 
 #[test]
-fn the_rule_for_names_is_the_one_of_the_core() {
+fn name_rules_match_those_of_baton_core() {
     let rule = |must: String| must.split_once(": ").map(|(_, rule)| format!("must be {rule}"));
     let venture = "-".parse::<Venture>().unwrap_err().to_string();
     let agent = "-".parse::<Agent>().unwrap_err().to_string();
@@ -107,7 +107,7 @@ fn paths_are_relative_to_their_folder_or_home() {
 
 #[cfg(unix)]
 #[test]
-fn only_paths_may_be_something_else_than_unicode() {
+fn only_paths_may_contain_non_unicode_bytes() {
     use std::os::unix::ffi::OsStrExt;
     let odd = OsStr::from_bytes(b"/x/\xff");
     assert_eq!(Kind::Path.read(Raw::Os(odd), Folders::default()), Some(Value::Path(PathBuf::from(odd))));
@@ -136,7 +136,7 @@ fn passwords_in_addresses_are_masked() {
 }
 
 #[test]
-fn a_secret_is_not_in_its_debug() {
+fn debug_output_does_not_contain_the_secret() {
     let secret = Value::Secret(SecretText::new("hunter2"));
     assert_eq!(format!("{secret:?}"), "Secret(SecretText(set, 7 characters))");
     assert_eq!(secret.shown(), "set, 7 characters");
@@ -144,7 +144,7 @@ fn a_secret_is_not_in_its_debug() {
 }
 
 #[test]
-fn messages_repeat_wrong_values_briefly_and_never_secrets() {
+fn messages_truncate_invalid_values_and_omit_secrets() {
     let long = "x".repeat(500);
     let shown = Kind::Text.found(Raw::Os(long.as_ref())).unwrap();
     assert_eq!(shown.chars().count(), SHOWN_CHARACTERS + 1);

@@ -1,4 +1,4 @@
-//! The journal of hooks: what went wrong, for a person to read later. A hook itself says nothing and fails nobody.
+//! Error log of hooks, `logs/hook.log`. A hook must not fail its agent, so it writes errors to this file.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::data_dir::DataDir;
 
-/// A journal that is longer is put aside, and a new one begun.
+/// Size above which the file is rotated.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// How many characters of a message are written down.
+/// Maximum length of a message, in characters.
 const MAX_MESSAGE: usize = 500;
-/// How many characters of an event's name are written down: it may be anything.
+/// Maximum length of an event name, in characters; the name comes from the command line and may be anything.
 const MAX_EVENT: usize = 64;
 
-/// Something that went wrong.
+/// One error of a hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Trouble {
-    /// When.
+    /// Time of the error.
     pub(crate) at: String,
-    /// In which hook.
+    /// Event of the hook.
     pub(crate) event: String,
-    /// What.
+    /// Error message.
     pub(crate) message: String,
 }
 
-/// The journal.
+/// Error log of hooks.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
 }
 
 impl Journal {
-    /// The journal of a data folder.
+    /// Returns the log of a data folder.
     pub(crate) fn of(data_dir: &Path) -> Self {
         Self { path: DataDir::at(data_dir).logs().join("hook.log") }
     }
@@ -46,7 +46,7 @@ impl Journal {
         &self.path
     }
 
-    /// Writes down what went wrong. Where that cannot be written there is nobody to tell.
+    /// Writes an error. A failure to write is ignored, because it cannot be reported anywhere.
     pub(crate) fn record(&self, event: &str, message: &str) {
         let fit = |text: &str, most: usize| -> String {
             secrets::redact(&without_private(text)).chars().take(most).collect()
@@ -68,7 +68,7 @@ impl Journal {
         file.write_all(line.as_bytes())
     }
 
-    /// Reads the latest troubles, newest last.
+    /// Reads the latest errors, newest last.
     pub(crate) fn latest(&self, count: usize) -> Vec<Trouble> {
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
         let mut found: Vec<Trouble> =

@@ -1,4 +1,4 @@
-//! Where an agent works: repository, branch, commit, machine, told by the folder that its hook names.
+//! Location of an agent's work: repository, branch, commit and machine, derived from the working folder of its hook.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::checkout::{find_root, git};
 
-/// Adds what can be seen of the place to a report that does not say it itself.
+/// Adds the working folder, machine, repository, branch and commit to a report, unless it has them.
 pub(crate) fn describe_place(report: &mut Map<String, Value>) {
     let named = report.get("cwd").and_then(Value::as_str).map(PathBuf::from);
     let Some(folder) = named.or_else(|| std::env::current_dir().ok()) else {
-        // The folder that the agent worked in is gone.
+        // The working folder was deleted.
         return add(report, "repo", Some("local/unknown".to_owned()));
     };
     if !report.get("cwd").is_some_and(Value::is_string) {
@@ -24,12 +24,12 @@ pub(crate) fn describe_place(report: &mut Map<String, Value>) {
     add(report, "root", root.to_str().map(str::to_owned));
     add(report, "branch", glance.branch);
     add(report, "commit_sha", glance.commit);
-    let name = glance.name.or_else(|| asked(&root));
+    let name = glance.name.or_else(|| name_from_git(&root));
     add(report, "repo", name.map(Into::into));
 }
 
-/// Asks git for the name, where its configuration cannot be read at a glance.
-fn asked(root: &Path) -> Option<baton_core::Repo> {
+/// Runs git to get the name of the repository, for configurations that `Repository::glance` cannot read.
+fn name_from_git(root: &Path) -> Option<baton_core::Repo> {
     Repository::name_at(&git().ok()?, root).ok().flatten()
 }
 

@@ -1,75 +1,75 @@
-//! What to do about encryption, given what is wanted and what is to be had.
+//! Decides whether to encrypt, given the configured mode and the available keys.
 //!
-//! Owns the rule, as a pure function. Does not ask for keys, make them or print warnings.
+//! Owns the rule, as a pure function. Does not read or create keys and prints no warnings.
 
 use baton_store::KeyRing;
 
-/// What is wanted: `BATON_ENCRYPTION`.
+/// Encryption mode, set with `BATON_ENCRYPTION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Write in plain.
+    /// Write plain text.
     Off,
-    /// Seal when a key can be had; else write in plain and say so.
+    /// Encrypt if a key is available; otherwise write plain text and warn.
     Preferred,
-    /// Seal, or do not write.
+    /// Encrypt, or fail.
     Required,
 }
 
-/// Whether the store has sealed data already.
+/// Whether the store holds encrypted data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sealed {
-    /// It has none.
+    /// No encrypted data.
     None,
-    /// It has some; its key is somewhere.
+    /// Some encrypted data, so a key must exist.
     Some,
 }
 
-/// What the place where keys are kept answered.
+/// Result of reading the key source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// These keys.
+    /// The source has keys.
     Found(KeyRing),
-    /// That it has none. A locked keychain may answer the same.
+    /// The source has no keys. A locked keychain may report the same.
     Missing,
-    /// Nothing that can be used.
+    /// The source cannot be read.
     Unavailable {
-        /// Why not.
+        /// Cause.
         reason: String,
-        /// What to do about it.
+        /// What to do next.
         hint: String,
     },
 }
 
-/// What to do.
+/// How to write contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Write in plain, as wanted.
+    /// Write plain text, as configured.
     Plain {
-        /// Keys that still open what was sealed before.
+        /// Keys that decrypt existing data.
         opening: Option<KeyRing>,
     },
-    /// Seal with these keys.
+    /// Encrypt with these keys.
     Use(KeyRing),
-    /// Make the first key, then seal with it.
+    /// Create the first key, then encrypt with it.
     Mint,
-    /// Write in plain although sealing is wanted, and say so.
+    /// Write plain text although encryption is preferred, and warn.
     PlainWithWarning {
-        /// Why it is not sealed.
+        /// Cause.
         reason: String,
-        /// What to do about it.
+        /// What to do next.
         hint: String,
     },
-    /// Write nothing.
+    /// Reject the write.
     Refuse {
-        /// Why not.
+        /// Cause.
         reason: String,
-        /// What to do about it.
+        /// What to do next.
         hint: String,
     },
 }
 
-/// Decides. A key is made only where nothing was ever sealed: a locked keychain looks empty, and a second first key
-/// would make all that is sealed unreadable without anybody noticing.
+/// Decides how to write. The first key is created only if the store holds no encrypted data: a locked keychain looks
+/// empty, and storing another first key would silently make the encrypted data unreadable.
 pub(crate) fn decide(mode: Mode, answer: Answer, sealed: Sealed) -> Decision {
     let (reason, hint) = match (mode, answer) {
         (Mode::Off, Answer::Found(keys)) => return Decision::Plain { opening: Some(keys) },
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// A decision by its name, with the keys that come with it.
+    /// Returns the name of a decision and its keys.
     fn name(decision: &Decision) -> (&'static str, Option<&KeyRing>) {
         match decision {
             Decision::Plain { opening } => ("plain", opening.as_ref()),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_is_decided() {
+    fn decides_every_combination_of_mode_keys_and_data() {
         let keys = KeyRing::from(SecretKey::new(&[7; 32]));
         let found = Answer::Found(keys.clone());
         let missing = Answer::Missing;

@@ -1,6 +1,6 @@
-//! Keys in a file that belongs to one person alone.
+//! Key file that only its owner can access.
 //!
-//! Owns reading it, making it and replacing it durably. Does not own the form of its text.
+//! Owns reading, creating and durably replacing the file. Does not own the format of its text.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,54 +15,54 @@ use zeroize::Zeroizing;
 use super::lock::Lock;
 use super::text::{self, KeyTextError};
 
-/// Hundreds of keys; whatever is larger is another file.
+/// Maximum size, enough for hundreds of keys. A larger file is not a key file.
 const MAX_BYTES: u64 = 64 * 1024;
-/// Replacing a file takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for the lock; its holder replaces the file within milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a key file does not give its keys or take new ones.
+/// Error of reading or writing a key file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyFileError {
-    /// There is none.
+    /// The file does not exist.
     #[error("there is no key file {}", path.display())]
     Missing {
-        /// Where it was looked for.
+        /// The file.
         path: PathBuf,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("could not read key file {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It is too large to be a list of keys.
+    /// The file is too large for a list of keys.
     #[error("key file {} is larger than {MAX_BYTES} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// It holds something else than keys.
+    /// The file is not a list of keys.
     #[error("key file {}: {source}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Parse error.
         source: KeyTextError,
     },
-    /// It cannot be made or replaced.
+    /// The file cannot be created or replaced.
     #[error("could not write key file {}: {source}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl KeyFileError {
-    /// Says what to do next.
+    /// Returns a hint for the user.
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Missing { .. } => {
@@ -80,54 +80,53 @@ impl KeyFileError {
     }
 }
 
-/// What is odd about a key file that can be read all the same.
+/// Warning about a key file that could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyFileWarning {
-    /// Its mode lets others in.
+    /// Other users can access the file.
     #[error("key file {} has mode {mode:04o}: others can get at it; run chmod 600 on it", path.display())]
     OpenToOthers {
         /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// Mode of the file.
         mode: u32,
     },
-    /// Somebody else can replace its content.
+    /// Another user owns the file and can replace its content.
     #[error("key file {} belongs to another user (id {owner})", path.display())]
     OwnedByAnother {
         /// The file.
         path: PathBuf,
-        /// The user id of its owner.
+        /// User id of the owner.
         owner: u32,
     },
 }
 
-/// What a key file holds.
+/// Content of a key file.
 #[derive(Debug)]
 pub(crate) struct KeysRead {
     /// The keys.
     pub(crate) keys: KeyRing,
-    /// What is odd about the file.
+    /// Warning about the file.
     pub(crate) warning: Option<KeyFileWarning>,
 }
 
-/// The key file at a path, there or not.
+/// Key file at a path; it need not exist.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyFile {
     path: PathBuf,
 }
 
 impl KeyFile {
-    /// Takes the path as it is.
     pub(crate) fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// Where it lies.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the keys. That others can read them too is a warning, not an error: mounted secrets often have such modes.
+    /// Reads the keys. Access by other users is a warning and not an error, because mounted secrets often have such
+    /// modes.
     pub(crate) fn read(&self) -> Result<KeysRead, KeyFileError> {
         let path = || self.path.clone();
         let unreadable = |source: io::Error| match source.kind() {
@@ -136,7 +135,7 @@ impl KeyFile {
         };
         let file = File::open(&self.path).map_err(unreadable)?;
         let warning = self.warning(&file.metadata().map_err(unreadable)?);
-        // Read to a buffer that does not grow: growing would leave copies of keys behind.
+        // The buffer must not be reallocated, because that would leave copies of the keys in memory.
         let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BYTES as usize + 1));
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > MAX_BYTES {
@@ -148,7 +147,7 @@ impl KeyFile {
 
     fn warning(&self, metadata: &fs::Metadata) -> Option<KeyFileWarning> {
         let (mode, owner) = (metadata.mode() & 0o777, metadata.uid());
-        // A pipe (`<(pass show baton)`) has no mode that means anything.
+        // The mode of a pipe, for example `<(pass show baton)`, has no meaning.
         if !metadata.is_file() {
             None
         } else if mode & 0o077 != 0 {
@@ -160,12 +159,12 @@ impl KeyFile {
         }
     }
 
-    /// Makes the file with this key, unless there is one. Of several processes that do so at once one wins, and all
-    /// get the winner's keys.
+    /// Creates the file with this key, unless it exists, and returns its keys. Concurrent processes all get the keys of
+    /// the one that created the file.
     pub(crate) fn mint(&self, fresh: SecretKey) -> Result<KeyRing, KeyFileError> {
         let keys = KeyRing::from(fresh);
-        let made = self.complete_file(&self.path, &keys).and_then(|file| {
-            // Never replaces: the file appears whole and with its mode, or the other one stays.
+        let made = self.write_temporary(&self.path, &keys).and_then(|file| {
+            // Never replaces an existing file. The new file appears complete and with its mode.
             file.persist_noclobber(&self.path).map_err(|error| error.error)
         });
         match made {
@@ -175,30 +174,31 @@ impl KeyFile {
         }
     }
 
-    /// Puts a new current key in front of the others.
+    /// Adds a key as the current one and keeps the others.
     pub(crate) fn rotate(&self, fresh: SecretKey) -> Result<KeyRing, KeyFileError> {
         self.change(|keys| keys.rotated(fresh))
     }
 
-    /// Drops the older keys that nothing is sealed with any more.
+    /// Removes old keys that are not in `still_used`.
     pub(crate) fn drop_old(&self, still_used: &[KeyId]) -> Result<KeyRing, KeyFileError> {
         self.change(|keys| keys.without_unneeded(|id| still_used.contains(&id)))
     }
 
-    /// Replaces the list; comments in it are lost.
+    /// Replaces the keys under a lock; comments in the file are lost.
     fn change(&self, change: impl FnOnce(KeyRing) -> KeyRing) -> Result<KeyRing, KeyFileError> {
-        // Through links, so that the file is replaced and not a link to it.
+        // Symbolic links are resolved, so that the file is replaced and not the link.
         let path = self.path.canonicalize().map_err(|source| match source.kind() {
             ErrorKind::NotFound => KeyFileError::Missing { path: self.path.clone() },
             _ => KeyFileError::Unreadable { path: self.path.clone(), source },
         })?;
         let mut lock_name = path.clone().into_os_string();
         lock_name.push(".lock");
-        let _lock = Lock::acquire(Path::new(&lock_name), PATIENCE).map_err(|error| self.unwritable(error))?;
+        let _lock =
+            Lock::acquire(Path::new(&lock_name), LOCK_TIMEOUT).map_err(|error| self.unwritable(error))?;
         let before = self.read()?.keys;
         let after = change(before.clone());
         if after != before {
-            self.complete_file(&path, &after)
+            self.write_temporary(&path, &after)
                 .and_then(|file| file.persist(&path).map_err(|error| error.error))
                 .and_then(|_| sync_folder(&path))
                 .map_err(|error| self.unwritable(error))?;
@@ -206,8 +206,8 @@ impl KeyFile {
         Ok(after)
     }
 
-    /// A file beside `path` (0600, made exclusively) that has all of its content on disk.
-    fn complete_file(&self, path: &Path, keys: &KeyRing) -> io::Result<NamedTempFile> {
+    /// Writes the keys to a temporary file (mode 0600) in the folder of `path` and syncs it.
+    fn write_temporary(&self, path: &Path, keys: &KeyRing) -> io::Result<NamedTempFile> {
         let mut file = tempfile::Builder::new().prefix(".baton-keys-").tempfile_in(folder_of(path))?;
         file.write_all(text::write(keys).as_bytes())?;
         file.as_file().sync_all()?;

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn place() -> (TempDir, KeyFile) {
+fn key_file_in_new_folder() -> (TempDir, KeyFile) {
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::at(&folder.path().join("baton.keys"));
     (folder, file)
@@ -20,16 +20,16 @@ fn mode(file: &KeyFile) -> u32 {
     fs::metadata(&file.path).unwrap().permissions().mode() & 0o7777
 }
 
-/// What lies in the folder beside the key file and its lock.
-fn litter(folder: &TempDir) -> Vec<String> {
+/// Returns the files in the folder other than the key file and its lock.
+fn leftover_files(folder: &TempDir) -> Vec<String> {
     let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
     names.filter(|name| name != "baton.keys" && name != "baton.keys.lock").collect()
 }
 
 #[test]
-fn a_minted_file_is_its_owners_alone_and_reads_back() {
-    let (folder, file) = place();
+fn mint_creates_a_file_with_mode_0600_that_reads_back() {
+    let (folder, file) = key_file_in_new_folder();
     assert!(matches!(file.read().unwrap_err(), KeyFileError::Missing { .. }));
     let key = fresh();
     let keys = file.mint(key.clone()).unwrap();
@@ -37,29 +37,29 @@ fn a_minted_file_is_its_owners_alone_and_reads_back() {
     let read = file.read().unwrap();
     assert_eq!((read.keys, read.warning), (keys, None));
     assert_eq!(mode(&file), 0o600);
-    assert_eq!(litter(&folder), [""; 0]);
+    assert_eq!(leftover_files(&folder), [""; 0]);
 }
 
 #[test]
-fn minting_keeps_the_key_that_is_there() {
-    let (folder, file) = place();
+fn mint_keeps_an_existing_key() {
+    let (folder, file) = key_file_in_new_folder();
     let first = file.mint(fresh()).unwrap();
     assert_eq!(file.mint(fresh()).unwrap(), first);
-    assert_eq!(litter(&folder), [""; 0]);
+    assert_eq!(leftover_files(&folder), [""; 0]);
 }
 
 #[test]
-fn minting_does_not_replace_a_file_that_is_no_key_file() {
-    let (_folder, file) = place();
+fn mint_does_not_replace_a_file_that_is_not_a_key_file() {
+    let (_folder, file) = key_file_in_new_folder();
     fs::write(&file.path, "dear diary").unwrap();
     assert!(matches!(file.mint(fresh()).unwrap_err(), KeyFileError::Content { .. }));
     assert_eq!(fs::read_to_string(&file.path).unwrap(), "dear diary");
 }
 
 #[test]
-fn all_who_mint_at_once_get_one_key() {
+fn concurrent_mints_return_the_same_key() {
     for _ in 0..20 {
-        let (folder, file) = place();
+        let (folder, file) = key_file_in_new_folder();
         let start = Barrier::new(8);
         let rings: Vec<KeyRing> = thread::scope(|scope| {
             let minting: Vec<_> = (0..8)
@@ -75,13 +75,13 @@ fn all_who_mint_at_once_get_one_key() {
         });
         assert!(rings.iter().all(|ring| *ring == rings[0]), "{rings:?}");
         assert_eq!(file.read().unwrap().keys, rings[0]);
-        assert_eq!(litter(&folder), [""; 0]);
+        assert_eq!(leftover_files(&folder), [""; 0]);
     }
 }
 
 #[test]
-fn rotations_at_once_lose_no_key() {
-    let (folder, file) = place();
+fn concurrent_rotations_lose_no_key() {
+    let (folder, file) = key_file_in_new_folder();
     file.mint(fresh()).unwrap();
     let added: Vec<KeyId> = thread::scope(|scope| {
         let rotating: Vec<_> = (0..8)
@@ -100,12 +100,12 @@ fn rotations_at_once_lose_no_key() {
     assert_eq!(keys.ids().count(), 9);
     assert!(added.iter().all(|id| keys.has(id)));
     assert_eq!(mode(&file), 0o600);
-    assert_eq!(litter(&folder), [""; 0]);
+    assert_eq!(leftover_files(&folder), [""; 0]);
 }
 
 #[test]
-fn the_newest_key_comes_first_and_unused_ones_can_be_dropped() {
-    let (_folder, file) = place();
+fn rotate_puts_the_new_key_first_and_drop_old_removes_unused_keys() {
+    let (_folder, file) = key_file_in_new_folder();
     let first = file.mint(fresh()).unwrap().current_id();
     let second = file.rotate(fresh()).unwrap().current_id();
     let third = file.rotate(fresh()).unwrap().current_id();
@@ -116,8 +116,8 @@ fn the_newest_key_comes_first_and_unused_ones_can_be_dropped() {
 }
 
 #[test]
-fn a_key_as_it_is_can_be_rotated() {
-    let (_folder, file) = place();
+fn rotate_accepts_a_file_with_32_raw_bytes() {
+    let (_folder, file) = key_file_in_new_folder();
     let key = fresh();
     fs::write(&file.path, key.expose()).unwrap();
     let keys = file.rotate(fresh()).unwrap();
@@ -126,15 +126,15 @@ fn a_key_as_it_is_can_be_rotated() {
 }
 
 #[test]
-fn there_is_nothing_to_rotate_without_a_file() {
-    let (folder, file) = place();
+fn rotate_without_a_file_fails_and_creates_nothing() {
+    let (folder, file) = key_file_in_new_folder();
     assert!(matches!(file.rotate(fresh()).unwrap_err(), KeyFileError::Missing { .. }));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn modes_that_let_others_in_are_a_warning_until_the_file_is_replaced() {
-    let (_folder, file) = place();
+fn a_mode_with_access_for_others_causes_a_warning_until_the_file_is_replaced() {
+    let (_folder, file) = key_file_in_new_folder();
     file.mint(fresh()).unwrap();
     for mode in [0o640, 0o604, 0o620] {
         fs::set_permissions(&file.path, fs::Permissions::from_mode(mode)).unwrap();
@@ -146,8 +146,8 @@ fn modes_that_let_others_in_are_a_warning_until_the_file_is_replaced() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
-    let (folder, file) = place();
+fn rotate_replaces_the_target_of_a_symbolic_link() {
+    let (folder, file) = key_file_in_new_folder();
     file.mint(fresh()).unwrap();
     let link = KeyFile::at(&folder.path().join("link"));
     symlink(&file.path, &link.path).unwrap();
@@ -157,8 +157,8 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn what_is_no_key_file_is_told_by_name() {
-    let (folder, file) = place();
+fn read_reports_files_that_are_not_key_files() {
+    let (folder, file) = key_file_in_new_folder();
     fs::write(&file.path, vec![b'#'; MAX_BYTES as usize + 1]).unwrap();
     assert!(matches!(file.read().unwrap_err(), KeyFileError::TooLarge { .. }));
     fs::write(&file.path, vec![b'#'; MAX_BYTES as usize]).unwrap();
@@ -168,8 +168,8 @@ fn what_is_no_key_file_is_told_by_name() {
 }
 
 #[test]
-fn a_lock_that_stays_held_is_an_error() {
-    let (folder, _) = place();
+fn acquiring_a_held_lock_times_out() {
+    let (folder, _) = key_file_in_new_folder();
     let path = folder.path().join("lock");
     let held = Lock::acquire(&path, Duration::ZERO).unwrap();
     assert_eq!(Lock::acquire(&path, Duration::ZERO).unwrap_err().kind(), ErrorKind::TimedOut);

@@ -1,9 +1,9 @@
 //! Keys in the keychain of the desktop: Secret Service, macOS Keychain, Windows Credential Manager.
 //!
-//! Owns talking to it without ever hanging, and telling its failures apart. Does not own the form of the text that is
-//! stored, or what to do when there is no key.
+//! Owns access to the keychain with a timeout, and the classification of its errors. Does not own the format of the
+//! stored text, or the decision what to do without a key.
 //!
-//! All processes of a person share one entry, whatever data folder they work on.
+//! All processes of a user share one entry, regardless of their data folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,66 +20,66 @@ use super::text::{self, KeyTextError};
 
 const SERVICE: &str = "baton";
 const USER: &str = "encryption-keys";
-/// An entry without meaning, written so that the keychain unlocks.
+/// Entry that is written only to make the keychain unlock.
 const UNLOCKING_USER: &str = "unlocking";
 
-/// Why the keychain does not give its keys or take new ones.
+/// Error of reading or writing the keychain.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeychainError {
-    /// None runs on this machine, or none that this process can reach.
+    /// No keychain is available to this process.
     #[error("there is no keychain to be reached: {cause}")]
     Absent {
-        /// What was said.
+        /// Message of the platform.
         cause: String,
     },
-    /// It is there and does not let this process in.
+    /// The keychain denies access.
     #[error("the keychain is locked, was never set up or denies access: {cause}")]
     Locked {
-        /// What was said.
+        /// Message of the platform.
         cause: String,
     },
-    /// It did not answer; most likely it asks for a password that nobody types.
+    /// The keychain did not answer; most likely it waits at a password prompt.
     #[error("the keychain did not answer within {} ms", deadline.as_millis())]
     TimedOut {
-        /// How long was waited.
+        /// The timeout that elapsed.
         deadline: Duration,
     },
-    /// It has no entry for keys, or does not show it while it is locked.
+    /// The keychain has no entry for keys, or hides it while it is locked.
     #[error("the keychain has no encryption keys (service {SERVICE}, user {USER})")]
     NoKeys,
-    /// Its entry holds something else than keys.
+    /// The entry is not a list of keys.
     #[error("the keychain entry (service {SERVICE}, user {USER}) is not a list of keys: {source}")]
     Content {
-        /// What is wrong with it.
+        /// Parse error.
         source: KeyTextError,
     },
-    /// It has several entries, and which of them counts cannot be told.
+    /// The keychain has several entries for the keys.
     #[error("the keychain has {count} entries for service {SERVICE}, user {USER}")]
     Several {
-        /// How many.
+        /// Number of entries.
         count: usize,
     },
-    /// What it was given is not what it gives back.
+    /// The keychain does not return the keys that were stored.
     #[error("the keychain took the keys and did not keep them")]
     NotKept,
-    /// Something else.
+    /// Any other error.
     #[error("the keychain failed: {cause}")]
     Failed {
-        /// What was said.
+        /// Message of the platform.
         cause: String,
     },
-    /// The lock against other processes could not be taken.
+    /// The lock file could not be locked.
     #[error("could not lock {}: {source}", path.display())]
     Lock {
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl KeychainError {
-    /// Says what to do next.
+    /// Returns a hint for the user.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Absent { .. } | Self::Failed { .. } | Self::NotKept => {
@@ -102,7 +102,7 @@ impl KeychainError {
     }
 }
 
-/// The entry for keys in the keychain, there or not.
+/// Keychain entry for the keys; it need not exist.
 #[derive(Debug, Clone)]
 pub(crate) struct Keychain {
     lock_path: PathBuf,
@@ -110,8 +110,9 @@ pub(crate) struct Keychain {
 }
 
 impl Keychain {
-    /// Takes where to lock while keys are replaced, the same for all processes of a person, and how long to wait for an
-    /// answer. A locked keychain asks the person: only whoever can wait for that should have a long deadline.
+    /// Creates a client. `lock_path` is locked while keys are replaced and must be the same for all processes of the
+    /// user. `deadline` limits each access; use a long one only if a user can answer the password prompt of a locked
+    /// keychain.
     pub(crate) fn new(lock_path: &Path, deadline: Duration) -> Self {
         Self { lock_path: lock_path.to_owned(), deadline }
     }
@@ -121,8 +122,8 @@ impl Keychain {
         self.within_deadline(|| read_entry(&entry(USER)?))
     }
 
-    /// Stores this key, unless there are keys. Of several processes that do so at once one wins, and all get the
-    /// winner's keys.
+    /// Stores this key, unless there are keys, and returns the stored keys. Concurrent processes all get the keys of
+    /// the one that was first.
     pub(crate) fn mint(&self, fresh: SecretKey) -> Result<KeyRing, KeychainError> {
         self.change(move |keys| match keys {
             Some(keys) => Ok(keys),
@@ -136,12 +137,12 @@ impl Keychain {
         })
     }
 
-    /// Puts a new current key in front of the others.
+    /// Adds a key as the current one and keeps the others.
     pub(crate) fn rotate(&self, fresh: SecretKey) -> Result<KeyRing, KeychainError> {
         self.change(move |keys| Ok(keys.ok_or(KeychainError::NoKeys)?.rotated(fresh)))
     }
 
-    /// Drops the older keys that nothing is sealed with any more.
+    /// Removes old keys that are not in `still_used`.
     pub(crate) fn drop_old(&self, still_used: &[KeyId]) -> Result<KeyRing, KeychainError> {
         let still_used = still_used.to_vec();
         self.change(move |keys| {
@@ -155,8 +156,8 @@ impl Keychain {
     ) -> Result<KeyRing, KeychainError> {
         let Self { lock_path, deadline } = self.clone();
         self.within_deadline(move || {
-            // Held by the thread that writes, not by the one that waits: a write that comes after the deadline must not
-            // replace what another process has stored by then.
+            // The thread that writes holds the lock, so that a write after the deadline cannot replace keys that
+            // another process stored meanwhile.
             let _lock = Lock::acquire(&lock_path, deadline)
                 .map_err(|source| KeychainError::Lock { path: lock_path, source })?;
             let entry = entry(USER)?;
@@ -168,7 +169,7 @@ impl Keychain {
             let after = change(before.clone())?;
             if before.as_ref() != Some(&after) {
                 entry.set_secret(text::write(&after).as_bytes()).map_err(explain)?;
-                // Sealing with a key that was not kept would lose data.
+                // Encrypting with a key that was not stored would lose data.
                 if read_entry(&entry)? != after {
                     return Err(KeychainError::NotKept);
                 }
@@ -177,7 +178,7 @@ impl Keychain {
         })
     }
 
-    /// Neither the bus nor a password prompt that nobody sees has a limit of its own.
+    /// Runs `work` on a thread and waits until the deadline: neither D-Bus nor a password prompt has its own timeout.
     fn within_deadline<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, KeychainError> + Send + 'static,
@@ -185,7 +186,7 @@ impl Keychain {
         let (sender, receiver) = mpsc::sync_channel(1);
         thread::Builder::new()
             .name("keychain".into())
-            // Nobody listens any more when the deadline has passed.
+            // After the deadline the receiver is gone, and the result is dropped.
             .spawn(move || drop(sender.send(work())))
             .map_err(|error| KeychainError::Failed { cause: error.to_string() })?;
         receiver.recv_timeout(self.deadline).unwrap_or_else(|error| match error {
@@ -198,7 +199,7 @@ impl Keychain {
 }
 
 fn entry(user: &str) -> Result<Entry, KeychainError> {
-    // The entry itself would only say that there is no store, not why.
+    // `Entry::new` reports a missing store without the cause, so the cause is read here.
     if let Err(cause) = Entry::store_status() {
         return Err(KeychainError::Absent { cause: cause_of(cause) });
     }
@@ -210,19 +211,19 @@ fn read_entry(entry: &Entry) -> Result<KeyRing, KeychainError> {
     text::parse(&bytes).map_err(|source| KeychainError::Content { source })
 }
 
-/// Makes sure that the keychain is unlocked. Some of them show no entries while they are locked, and storing a first key
-/// would then unlock them and replace the keys that are there; to write another entry unlocks them as well.
+/// Unlocks the keychain by writing and deleting another entry. Some keychains hide their entries while they are locked;
+/// storing a first key would unlock them and replace the existing keys.
 fn unlock() -> Result<(), KeychainError> {
     let entry = entry(UNLOCKING_USER)?;
     entry.set_secret(b"unlocked").map_err(explain)?;
     match entry.delete_credential() {
-        // Another process was first.
+        // NoEntry: another process deleted the entry first.
         Ok(()) | Err(Error::NoEntry) => Ok(()),
         Err(error) => Err(explain(error)),
     }
 }
 
-/// Some variants carry the secret that was read: nothing of those is passed on.
+/// Converts an error. Variants that contain the secret that was read are replaced with a fixed text.
 fn explain(error: Error) -> KeychainError {
     match error {
         Error::NoEntry => KeychainError::NoKeys,
@@ -237,7 +238,7 @@ fn explain(error: Error) -> KeychainError {
     }
 }
 
-/// What the platform said, without the words that every such error begins with.
+/// Returns the message of the platform without the prefix of `keyring`.
 fn cause_of(error: &Error) -> String {
     match error {
         Error::PlatformFailure(cause) | Error::NoStorageAccess(cause) => cause.to_string(),

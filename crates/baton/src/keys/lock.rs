@@ -1,6 +1,4 @@
-//! A lock between processes, for as long as keys are being replaced.
-//!
-//! Owns waiting for it. Does not own what is done under it.
+//! Lock between processes, held while keys are replaced.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -9,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Holds the lock until it is dropped or the process ends.
 #[derive(Debug)]
@@ -19,11 +17,11 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock at `path`, making the file when it is missing. The file stays: removing it would let two
-    /// processes lock two different files of that name.
+    /// Acquires the lock at `path` and creates the file if it is missing. The file is never removed, because two
+    /// processes could then lock two different files of that name.
     ///
-    /// Fails with [`io::ErrorKind::TimedOut`] when others hold it for longer than `patience`.
-    pub(super) fn acquire(path: &Path, patience: Duration) -> io::Result<Self> {
+    /// Fails with [`io::ErrorKind::TimedOut`] if another process holds the lock for longer than `timeout`.
+    pub(super) fn acquire(path: &Path, timeout: Duration) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             baton_store::make_folder(folder)?;
         }
@@ -32,7 +30,7 @@ impl Lock {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),
-                Err(TryLockError::WouldBlock) if started.elapsed() < patience => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) if started.elapsed() < timeout => thread::sleep(POLL_INTERVAL),
                 Err(TryLockError::WouldBlock) => {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "another process keeps it locked"));
                 }

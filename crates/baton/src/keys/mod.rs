@@ -1,11 +1,11 @@
-//! Where encryption keys come from: a key file or the keychain of the desktop.
+//! Sources of encryption keys: a key file or the keychain of the desktop.
 //!
-//! Owns how keys are written down, found, made and replaced, and the decision what to do when they are not to be had.
-//! Does not own sealing itself (`baton_store::KeyRing`), settings, or what is printed.
+//! Owns the text format of keys, reading, creating and replacing them, and the decision what to do without a key. Does
+//! not own encryption itself (`baton_store::KeyRing`), settings or output.
 //!
-//! - `text` is how keys are written down, in both places.
-//! - `file` and `keychain` are the places; `source` is whichever of them is configured.
-//! - `decision` is the rule that keeps data from being sealed with a key nobody has, or left plain unnoticed.
+//! - `text` is the text format, used by both sources.
+//! - `file` and `keychain` are the sources; `source` is the configured one.
+//! - `decision` is the rule that prevents encryption with a key that is not stored, and silent writes of plain text.
 
 mod decision;
 mod file;

@@ -1,6 +1,6 @@
-//! The place where keys are kept, whichever is configured, and how they are obtained from it.
+//! The configured source of keys, and how keys are obtained from it.
 //!
-//! Owns asking, deciding and minting in that order. Does not own the rule (`decision`) or the places.
+//! Owns the sequence: read the keys, decide, create the first key. Does not own the rule (`decision`) or the sources.
 
 use baton_store::{KeyId, KeyRing, SecretKey};
 
@@ -8,33 +8,33 @@ use super::decision::{Answer, Decision, Mode, Sealed, decide};
 use super::file::{KeyFile, KeyFileError, KeyFileWarning};
 use super::keychain::{Keychain, KeychainError};
 
-/// Where keys are kept.
+/// Source of keys.
 #[derive(Debug, Clone)]
 pub(crate) enum KeySource {
-    /// In a file.
+    /// A key file.
     File(KeyFile),
-    /// In the keychain of the desktop.
+    /// The keychain of the desktop.
     Keychain(Keychain),
 }
 
-/// Why keys were not given or taken.
+/// Error of reading or writing keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
-    /// The file does not.
+    /// Error of the key file.
     #[error(transparent)]
     File(#[from] KeyFileError),
-    /// The keychain does not.
+    /// Error of the keychain.
     #[error(transparent)]
     Keychain(#[from] KeychainError),
 }
 
 impl SourceError {
-    /// Tells whether there are simply no keys yet.
+    /// Returns true if there are no keys yet.
     pub(crate) const fn is_missing(&self) -> bool {
         matches!(self, Self::File(KeyFileError::Missing { .. }) | Self::Keychain(KeychainError::NoKeys))
     }
 
-    /// Says what to do next.
+    /// Returns a hint for the user.
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::File(error) => error.hint(),
@@ -53,7 +53,7 @@ impl From<SourceError> for Answer {
 }
 
 impl KeySource {
-    /// Reads the keys, and what is odd about where they lie.
+    /// Reads the keys and returns them with a warning about the key file, if any.
     pub(crate) fn read(&self) -> Result<(KeyRing, Option<KeyFileWarning>), SourceError> {
         match self {
             Self::File(file) => file.read().map(|read| (read.keys, read.warning)).map_err(Into::into),
@@ -61,7 +61,7 @@ impl KeySource {
         }
     }
 
-    /// Stores a first key, unless there are keys; gives what is stored then.
+    /// Stores a first key, unless there are keys, and returns the stored keys.
     pub(crate) fn mint(&self, fresh: SecretKey) -> Result<KeyRing, SourceError> {
         match self {
             Self::File(file) => file.mint(fresh).map_err(Into::into),
@@ -69,7 +69,7 @@ impl KeySource {
         }
     }
 
-    /// Puts a new current key in front of the others.
+    /// Adds a key as the current one and keeps the others.
     pub(crate) fn rotate(&self, fresh: SecretKey) -> Result<KeyRing, SourceError> {
         match self {
             Self::File(file) => file.rotate(fresh).map_err(Into::into),
@@ -77,7 +77,7 @@ impl KeySource {
         }
     }
 
-    /// Drops the older keys that nothing is sealed with any more.
+    /// Removes old keys that are not in `still_used`.
     pub(crate) fn drop_old(&self, still_used: &[KeyId]) -> Result<KeyRing, SourceError> {
         match self {
             Self::File(file) => file.drop_old(still_used).map_err(Into::into),
@@ -86,18 +86,18 @@ impl KeySource {
     }
 }
 
-/// What came of asking for keys.
+/// Result of [`obtain`].
 #[derive(Debug)]
 pub(crate) struct Obtained {
-    /// What to do; never [`Decision::Mint`].
+    /// The decision; never [`Decision::Mint`].
     pub(crate) decision: Decision,
-    /// What is odd about where the keys lie.
+    /// Warning about the key file.
     pub(crate) warning: Option<KeyFileWarning>,
 }
 
-/// Asks for keys and decides, storing `fresh` as the first key if that is the decision.
+/// Reads the keys and decides how to write. Stores `fresh` as the first key if the decision is [`Decision::Mint`].
 pub(crate) fn obtain(mode: Mode, source: &KeySource, sealed: Sealed, fresh: SecretKey) -> Obtained {
-    // Nothing to seal and nothing to open: nobody is to be asked for the password of the keychain.
+    // Nothing to encrypt and nothing to decrypt, so the keychain must not prompt for its password.
     if mode == Mode::Off && sealed == Sealed::None {
         return Obtained { decision: Decision::Plain { opening: None }, warning: None };
     }
@@ -106,14 +106,14 @@ pub(crate) fn obtain(mode: Mode, source: &KeySource, sealed: Sealed, fresh: Secr
         Err(error) => (error.into(), None),
     };
     let decision = match decide(mode, answer, sealed) {
-        Decision::Mint => decide(mode, minted(source, fresh), sealed),
+        Decision::Mint => decide(mode, store_first_key(source, fresh), sealed),
         decision => decision,
     };
     Obtained { decision, warning }
 }
 
-/// Whatever keeps the key from being stored, there is none then, and that is not a reason to try again.
-fn minted(source: &KeySource, fresh: SecretKey) -> Answer {
+/// Stores the first key. Every error counts as unavailable, never as missing, so that it is not tried again.
+fn store_first_key(source: &KeySource, fresh: SecretKey) -> Answer {
     match source.mint(fresh) {
         Ok(keys) => Answer::Found(keys),
         Err(error) => Answer::Unavailable { reason: error.to_string(), hint: error.hint() },
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_is_made_once_and_used_from_then_on() {
+    fn the_first_key_is_created_once_and_reused() {
         let folder = tempfile::tempdir().unwrap();
         let source = file(&folder.path().join("keys"));
         let Decision::Use(keys) = decision(Mode::Preferred, &source, Sealed::None) else {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_is_made_beside_sealed_data() {
+    fn no_key_is_created_if_the_store_has_encrypted_data() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         for mode in [Mode::Off, Mode::Preferred, Mode::Required] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_cannot_be_kept_is_not_used() {
+    fn a_key_that_cannot_be_stored_is_not_used() {
         let source = file(Path::new("/nowhere/at/all/keys"));
         let Decision::PlainWithWarning { reason, .. } = decision(Mode::Preferred, &source, Sealed::None)
         else {

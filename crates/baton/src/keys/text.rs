@@ -1,6 +1,6 @@
-//! How keys are written down: one a line in hexadecimal or base64, or a single key as it is.
+//! Text format of keys: one per line in hexadecimal or base64, or a single key as 32 raw bytes.
 //!
-//! Owns reading and writing that form. Does not own where it is kept. Nothing of a key gets into an error.
+//! Owns parsing and writing the format. Does not own the storage. Errors never contain parts of a key.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 const KEY_BYTES: usize = 32;
 const HEX_DIGITS: usize = 2 * KEY_BYTES;
-/// 32 bytes in base64, with and without padding.
+/// Length of 32 bytes in base64, without and with padding.
 const BASE64_CHARACTERS: std::ops::RangeInclusive<usize> = 43..=44;
 const HEADING: &str =
     "# Encryption keys of Baton. The first one seals, all of them open. Keep a copy in a safe place.\n";
@@ -22,19 +22,19 @@ const LENIENT: GeneralPurposeConfig =
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Why bytes are not a list of keys.
+/// Error of parsing a list of keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyTextError {
-    /// Nothing but comments and empty lines.
+    /// Only comments and empty lines.
     #[error("no key in it")]
     Empty,
-    /// Neither text nor one key as it is.
+    /// Neither text nor one raw key.
     #[error("{length_bytes} bytes that are not text; a key as it is has exactly 32")]
     NotText {
-        /// How many bytes there are.
+        /// Number of bytes.
         length_bytes: usize,
     },
-    /// 32 characters that somebody can type are no 256 bits.
+    /// 32 printable characters, which have less than 256 bits of entropy.
     #[error("32 characters of text, which is too little for a key")]
     Typed,
     /// A line is not a key.
@@ -42,32 +42,32 @@ pub(crate) enum KeyTextError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Problem of the line.
         problem: LineProblem,
     },
-    /// The same key twice.
+    /// A key occurs twice.
     #[error("line {line} repeats the key of line {first}")]
     Repeated {
         /// The line, from 1.
         line: usize,
-        /// The line that has it already.
+        /// The first line with this key, from 1.
         first: usize,
     },
 }
 
-/// What is wrong with a line.
+/// Problem of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LineProblem {
-    /// Too short or too long.
+    /// The length is neither that of hexadecimal nor that of base64.
     #[error("{characters} characters instead of 64 hexadecimal digits or 43 to 44 of base64")]
     Length {
-        /// How many there are.
+        /// Number of characters.
         characters: usize,
     },
-    /// As long as hexadecimal digits would be, but with others among them.
+    /// Length of a hexadecimal key, but with other characters.
     #[error("64 characters, but not all of them hexadecimal digits")]
     NotHex,
-    /// As long as base64 would be, but not base64.
+    /// Length of a base64 key, but not base64.
     #[error("as long as base64 of a key, but not base64")]
     NotBase64,
     /// All bytes of the key are the same.
@@ -76,7 +76,7 @@ pub(crate) enum LineProblem {
 }
 
 impl KeyTextError {
-    /// Says what to do next.
+    /// Returns a hint for the user.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Empty | Self::Typed | Self::Line { problem: LineProblem::Placeholder, .. } => {
@@ -93,7 +93,7 @@ impl KeyTextError {
     }
 }
 
-/// Reads a list of keys.
+/// Parses a list of keys.
 pub(crate) fn parse(bytes: &[u8]) -> Result<KeyRing, KeyTextError> {
     if let Ok(key) = <&[u8; KEY_BYTES]>::try_from(bytes) {
         return parse_raw(key).map(KeyRing::from);
@@ -115,7 +115,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<KeyRing, KeyTextError> {
     KeyRing::new(keys.into_iter().map(|(_, key)| key).collect()).ok_or(KeyTextError::Empty)
 }
 
-/// Half a key in hexadecimal has 32 characters too: such a file must not pass for a key.
+/// Parses 32 raw bytes. Printable text is rejected: it may be one half of a hexadecimal key.
 fn parse_raw(bytes: &[u8; KEY_BYTES]) -> Result<SecretKey, KeyTextError> {
     if bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
         return Err(KeyTextError::Typed);
@@ -158,7 +158,7 @@ fn decode_hex(text: &str, key: &mut [u8; KEY_BYTES]) -> Option<()> {
 
 fn decode_base64(text: &str, key: &mut [u8; KEY_BYTES]) -> Option<()> {
     let engine = if text.contains(['-', '_']) { URL_SAFE } else { STANDARD };
-    // Roomier than a key, because the decoder works in whole groups.
+    // Larger than a key, because the decoder writes whole groups.
     let mut decoded = Zeroizing::new([0; KEY_BYTES + 4]);
     let length = engine.decode_slice(text, decoded.as_mut_slice()).ok()?;
     let bytes: &[u8; KEY_BYTES] = decoded.get(..length)?.try_into().ok()?;
@@ -166,10 +166,10 @@ fn decode_base64(text: &str, key: &mut [u8; KEY_BYTES]) -> Option<()> {
     Some(())
 }
 
-/// Writes the keys down, one a line in hexadecimal.
+/// Formats the keys, one per line in hexadecimal.
 pub(crate) fn write(keys: &KeyRing) -> Zeroizing<String> {
     let length = HEADING.len() + keys.keys().count() * (HEX_DIGITS + 1);
-    // As long as it will be: growing would leave copies of keys behind.
+    // The exact capacity: a reallocation would leave copies of the keys in memory.
     let mut text = Zeroizing::new(String::with_capacity(length));
     text.push_str(HEADING);
     for key in keys.keys() {

@@ -18,7 +18,7 @@ fn problem(text: &str) -> LineProblem {
 }
 
 #[test]
-fn every_spelling_is_the_same_key() {
+fn all_encodings_parse_to_the_same_key() {
     let expected = ids(HEX);
     let bytes = *parse(HEX.as_bytes()).unwrap().keys().next().unwrap().expose();
     let spellings = [
@@ -37,13 +37,13 @@ fn every_spelling_is_the_same_key() {
 }
 
 #[test]
-fn comments_and_empty_lines_are_skipped_and_the_order_stays() {
+fn comments_and_empty_lines_are_skipped_and_order_is_kept() {
     let list = format!("# since May\n\n{OTHER} # laptop\n   # before\n{HEX}");
     assert_eq!(ids(&list), [ids(OTHER), ids(HEX)].concat());
 }
 
 #[test]
-fn a_bad_line_is_named() {
+fn errors_name_the_invalid_line_and_omit_its_text() {
     let list = format!("# first\n{HEX}\n\nhunter2\n");
     let error = parse(list.as_bytes()).unwrap_err();
     assert_eq!(error, KeyTextError::Line { line: 4, problem: LineProblem::Length { characters: 7 } });
@@ -52,7 +52,7 @@ fn a_bad_line_is_named() {
 }
 
 #[test]
-fn what_is_wrong_with_a_line_is_told() {
+fn reports_the_problem_of_an_invalid_line() {
     assert_eq!(problem(&HEX.replace('0', "g")), LineProblem::NotHex);
     assert_eq!(problem(&HEX[..63]), LineProblem::Length { characters: 63 });
     assert_eq!(problem(&format!("{HEX},{OTHER}")), LineProblem::Length { characters: 129 });
@@ -61,14 +61,14 @@ fn what_is_wrong_with_a_line_is_told() {
     assert_eq!(problem(&"é".repeat(64)), LineProblem::NotHex);
     assert_eq!(problem(&"é".repeat(43)), LineProblem::NotBase64);
     assert_eq!(problem(&"0".repeat(64)), LineProblem::Placeholder);
-    // Both alphabets at once.
+    // Characters of both base64 alphabets.
     assert_eq!(problem(&format!("+/-_{}", "A".repeat(39))), LineProblem::NotBase64);
-    // Bits after the last byte that are not zero.
+    // Trailing bits that are not zero.
     assert_eq!(problem(&format!("{}B", "A".repeat(42))), LineProblem::NotBase64);
 }
 
 #[test]
-fn what_is_no_list_at_all_is_told() {
+fn rejects_input_that_is_not_a_list_of_keys() {
     for empty in ["", "\n", "# only a comment\n"] {
         assert_eq!(parse(empty.as_bytes()).unwrap_err(), KeyTextError::Empty, "{empty:?}");
     }
@@ -83,7 +83,7 @@ fn what_is_no_list_at_all_is_told() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(keys in proptest::collection::hash_set(any::<[u8; 32]>(), 1..6)) {
+    fn written_keys_parse_back(keys in proptest::collection::hash_set(any::<[u8; 32]>(), 1..6)) {
         let ring = KeyRing::new(keys.iter().map(SecretKey::new).collect()).unwrap();
         let text = write(&ring);
         prop_assert_eq!(text.capacity(), text.len());
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn no_input_breaks_the_reader_or_shows_in_its_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_input_parses_or_fails_with_an_ascii_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Err(error) = parse(&bytes) {
             prop_assert!(error.to_string().is_ascii());
         }

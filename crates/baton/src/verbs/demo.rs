@@ -19,27 +19,27 @@ use crate::verbs::session::describe_start;
 use crate::verbs::{task, worker};
 
 /// Runs operations on the temporary store and collects the transcript.
-struct Stage {
+struct Demo {
     backend: Backend,
-    told: Vec<String>,
-    played: Vec<Value>,
+    transcript: Vec<String>,
+    steps: Vec<Value>,
 }
 
-impl Stage {
-    fn tell(&mut self, line: &str) {
-        self.told.push(line.to_owned());
+impl Demo {
+    fn add_line(&mut self, line: &str) {
+        self.transcript.push(line.to_owned());
     }
 
-    fn play<O: Operation>(
+    fn run_step<O: Operation>(
         &mut self,
         command: &str,
         params: &Value,
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<O::Output, Failure> {
         let (output, data) = self.backend.call::<O>(params, None)?;
-        self.told.push(format!("\n$ {command}"));
-        self.told.extend(describe(&output).lines().map(|line| format!("  {line}")));
-        self.played.push(json!({ "operation": O::NAME, "output": data }));
+        self.transcript.push(format!("\n$ {command}"));
+        self.transcript.extend(describe(&output).lines().map(|line| format!("  {line}")));
+        self.steps.push(json!({ "operation": O::NAME, "output": data }));
         Ok(output)
     }
 }
@@ -52,38 +52,40 @@ pub(crate) fn run() -> Result<Answer, Failure> {
     // The user's configuration is not read, so that the demo is the same everywhere.
     let flags = Flag::given("--data-dir", "data_dir", Some(folder.path())).into_iter().collect();
     let (config, _) = Config::load(&Sources { flags, ..Sources::default() })?;
-    let mut stage = Stage { backend: Backend::open(&config)?, told: Vec::new(), played: Vec::new() };
-    stage.tell("Demo on a temporary store: one agent works and leaves a handoff, another agent continues.");
-    relay(&mut stage)?;
-    observations(&mut stage, &config)?;
-    tasks(&mut stage, &folder.path().join("webshop"))?;
-    stage.tell(
+    let mut demo = Demo { backend: Backend::open(&config)?, transcript: Vec::new(), steps: Vec::new() };
+    demo.add_line(
+        "Demo on a temporary store: one agent works and leaves a handoff, another agent continues.",
+    );
+    relay(&mut demo)?;
+    observations(&mut demo, &config)?;
+    tasks(&mut demo, &folder.path().join("webshop"))?;
+    demo.add_line(
         "\nThe temporary store was deleted. Start a session: baton session start --agent NAME --repo OWNER/NAME",
     );
-    let Stage { backend, told, played } = stage;
+    let Demo { backend, transcript, steps } = demo;
     drop(backend);
-    Ok(Answer::new(json!({ "steps": played }), told.join("\n")))
+    Ok(Answer::new(json!({ "steps": steps }), transcript.join("\n")))
 }
 
-fn relay(stage: &mut Stage) -> Result<(), Failure> {
+fn relay(demo: &mut Demo) -> Result<(), Failure> {
     let repo = "acme/webshop";
-    let first = stage.play::<StartSession>(
+    let first = demo.run_step::<StartSession>(
         "baton session start --agent claude-1 --repo acme/webshop --branch feature/login",
         &json!({ "agent": "claude-1", "repo": repo, "branch": "feature/login" }),
         describe_start,
     )?;
-    stage.play::<Heartbeat>(
+    demo.run_step::<Heartbeat>(
         &format!("baton session heartbeat {}", first.session_id),
         &json!({ "session_id": first.session_id }),
         |output| format!("recorded a heartbeat; next heartbeat before {}", output.next_heartbeat_at),
     )?;
-    stage.play::<ListSessions>(
+    demo.run_step::<ListSessions>(
         "baton session list --repo acme/webshop",
         &json!({ "repo": repo }),
         |output| output.sessions.iter().map(|session| format!("{}  {}", session.id, session.agent)).collect(),
     )?;
-    save_context(stage, repo)?;
-    stage.play::<EndSession>(
+    save_context(demo, repo)?;
+    demo.run_step::<EndSession>(
         &format!("baton session end {} --summary … --next …", first.session_id),
         &json!({
             "session_id": first.session_id,
@@ -93,20 +95,20 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
         }),
         |output| format!("ended with handoff {}", output.handoff_id),
     )?;
-    stage.tell("\nThe first chat is over. Another agent starts in the same repository:");
-    let second = stage.play::<StartSession>(
+    demo.add_line("\nThe first chat is over. Another agent starts in the same repository:");
+    let second = demo.run_step::<StartSession>(
         "baton session start --agent codex-2 --repo acme/webshop",
         &json!({ "agent": "codex-2", "repo": repo }),
         describe_start,
     )?;
     if let Some(handoff) = second.last_handoff {
-        stage.play::<AckHandoff>(
+        demo.run_step::<AckHandoff>(
             &format!("baton handoff ack {} --agent codex-2", handoff.id),
             &json!({ "handoff_id": handoff.id, "agent": "codex-2" }),
             |output| format!("acknowledged by {}", output.acknowledged_by),
         )?;
     }
-    stage.play::<LoadCheckpoint>(
+    demo.run_step::<LoadCheckpoint>(
         "baton checkpoint load --session login --max-tokens 60",
         &json!({ "sessionId": "login", "maxTokens": 60 }),
         |output| {
@@ -121,8 +123,8 @@ fn relay(stage: &mut Stage) -> Result<(), Failure> {
 }
 
 /// Reports tool uses through hooks and runs a worker that creates observations.
-fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
-    stage.tell("\nHooks of an agent capture its prompts and tool uses without any action of the agent:");
+fn observations(demo: &mut Demo, config: &Config) -> Result<(), Failure> {
+    demo.add_line("\nHooks of an agent capture its prompts and tool uses without any action of the agent:");
     let chat = json!({ "session_id": "chat-7", "client": "claude-code", "repo": "acme/webshop" });
     let with = |more: Value| {
         let mut report = chat.clone();
@@ -157,16 +159,17 @@ fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
         ),
         ("stop", with(json!({ "event": "stop" }))),
     ] {
-        stage.play::<Hook>(&format!("baton hook {event} < report.json"), &report, |output| {
-            let told = output.hook_specific_output.as_ref();
-            told.map_or_else(|| "(no response)".to_owned(), |told| told.additional_context.clone())
+        demo.run_step::<Hook>(&format!("baton hook {event} < report.json"), &report, |output| {
+            let response = output.hook_specific_output.as_ref();
+            response
+                .map_or_else(|| "(no response)".to_owned(), |response| response.additional_context.clone())
         })?;
     }
-    stage.tell("\nA worker turns the tool uses into observations, here without a model:");
+    demo.add_line("\nA worker turns the tool uses into observations, here without a model:");
     let drained = worker::drain(config)?;
-    stage.told.push("\n$ baton worker run --once".into());
-    stage.told.push(format!("  {}", drained.text));
-    let found = stage.play::<ListObservations>(
+    demo.transcript.push("\n$ baton worker run --once".into());
+    demo.transcript.push(format!("  {}", drained.text));
+    let found = demo.run_step::<ListObservations>(
         "baton observation list --repo acme/webshop",
         &json!({ "repo": "acme/webshop" }),
         |output| {
@@ -174,7 +177,7 @@ fn observations(stage: &mut Stage, config: &Config) -> Result<(), Failure> {
         },
     )?;
     let Some(first) = found.observations.last() else { return Ok(()) };
-    stage.play::<SummarizeSession>(
+    demo.run_step::<SummarizeSession>(
         &format!("baton summarize {}", first.session_id),
         &json!({ "session_id": first.session_id }),
         |output| output.summary.clone(),
@@ -188,22 +191,22 @@ const TEST_RUN: &str = "running 3 tests\ntest logout::clears_cookie ... ok\ntest
     test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 12 filtered out; finished in 0.02s\n";
 
 /// Passes a task from role to role in a temporary checkout. Skipped if git is not available.
-fn tasks(stage: &mut Stage, checkout: &Path) -> Result<(), Failure> {
+fn tasks(demo: &mut Demo, checkout: &Path) -> Result<(), Failure> {
     if let Err(fault) = git() {
-        stage.tell(&format!("\n{}: the part about tasks is left out.", fault.message));
+        demo.add_line(&format!("\n{}: the part about tasks is left out.", fault.message));
         return Ok(());
     }
-    stage.tell("\nA task passes from role to role in one checkout, and unexpected changes are detected:");
+    demo.add_line("\nA task passes from role to role in one checkout, and unexpected changes are detected:");
     for step in task::demo(checkout)? {
-        stage.told.push(format!("\n$ {}", step.command));
-        stage.told.extend(step.told.lines().map(|line| format!("  {line}")));
-        stage.played.push(json!({ "operation": step.operation, "output": step.output }));
+        demo.transcript.push(format!("\n$ {}", step.command));
+        demo.transcript.extend(step.text.lines().map(|line| format!("  {line}")));
+        demo.steps.push(json!({ "operation": step.operation, "output": step.output }));
     }
     Ok(())
 }
 
 /// Saves a context twice; the second checkpoint is stored as a difference.
-fn save_context(stage: &mut Stage, repo: &str) -> Result<(), Failure> {
+fn save_context(demo: &mut Demo, repo: &str) -> Result<(), Failure> {
     let log: Vec<String> = (0..60).map(|line| format!("test login::case_{line} ... ok")).collect();
     let mut context = json!({
         "goal": "Customers log in with their e-mail address",
@@ -212,18 +215,18 @@ fn save_context(stage: &mut Stage, repo: &str) -> Result<(), Failure> {
         "lastTestRun": log.join("\n"),
         "progress": { "done": 1 },
     });
-    stage.play::<SaveCheckpoint>(
+    demo.run_step::<SaveCheckpoint>(
         "baton checkpoint save --session login < context.json",
         &json!({ "sessionId": "login", "repo": repo, "context": context }),
         describe_save,
     )?;
     context["progress"]["done"] = 2.into();
-    stage.play::<SaveCheckpoint>(
+    demo.run_step::<SaveCheckpoint>(
         "baton checkpoint save --session login < context.json     # one number changed",
         &json!({ "sessionId": "login", "repo": repo, "context": context }),
         describe_save,
     )?;
-    stage.play::<MarkCritical>(
+    demo.run_step::<MarkCritical>(
         "baton checkpoint mark-critical --session login plan",
         &json!({ "sessionId": "login", "contextKey": "plan" }),
         |output| output.message.clone(),

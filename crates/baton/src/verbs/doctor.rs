@@ -20,7 +20,7 @@ use crate::hooks::{CaptureFailures, HookSpill, Journal, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
-use crate::verbs::worker::{Occupancy, Seat, health, socket_of};
+use crate::verbs::worker::{LockState, WorkerLock, health, socket_of};
 
 /// Free space below which `baton doctor` warns.
 const LOW_SPACE_BYTES: u64 = 256 * 1024 * 1024;
@@ -110,7 +110,7 @@ fn folder(path: &Path) -> Vec<Finding> {
             return vec![Finding::bad(CHECK, Level::Error, format!("{}: {error}", path.display()), fix)];
         }
     };
-    let mut findings: Vec<Finding> = loose(path, &metadata, 0o700).into_iter().collect();
+    let mut findings: Vec<Finding> = access_for_others(path, &metadata, 0o700).into_iter().collect();
     if rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err() {
         let fix = format!("chmod u+w {}", path.display());
         findings.push(Finding::bad(
@@ -120,26 +120,26 @@ fn folder(path: &Path) -> Vec<Finding> {
             fix,
         ));
     }
-    findings.extend(loose_files(path));
+    findings.extend(files_with_access_for_others(path));
     if findings.is_empty() {
         findings.push(Finding::ok(CHECK, format!("{}, accessible only to you", path.display())));
     }
     findings
 }
 
-fn loose_files(folder: &Path) -> Vec<Finding> {
+fn files_with_access_for_others(folder: &Path) -> Vec<Finding> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)));
     files
         .filter(|(_, metadata)| metadata.is_file() || metadata.is_dir())
         .filter_map(|(path, metadata)| {
             let wanted = if metadata.is_dir() { 0o700 } else { 0o600 };
-            loose(&path, &metadata, wanted)
+            access_for_others(&path, &metadata, wanted)
         })
         .collect()
 }
 
-fn loose(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Finding> {
+fn access_for_others(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Finding> {
     const CHECK: &str = "data folder";
     let mode = metadata.permissions().mode() & 0o777;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -261,10 +261,10 @@ fn content(config: &Config) -> Vec<Finding> {
 fn worker(config: &Config) -> Finding {
     const CHECK: &str = "worker";
     let data_dir = &config.data_dir;
-    match Seat::occupancy(data_dir) {
-        Occupancy::Taken(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
-        Occupancy::Taken(None) => Finding::ok(CHECK, "running in another container"),
-        Occupancy::Free => {
+    match WorkerLock::state(data_dir) {
+        LockState::Held(Some(pid)) => Finding::ok(CHECK, format!("running as process {}", pid.as_raw_pid())),
+        LockState::Held(None) => Finding::ok(CHECK, "running in another container"),
+        LockState::Free => {
             if let Err(failure) = socket_of(&DataDir::at(data_dir)) {
                 let fix = failure.hint.unwrap_or_else(|| "choose a data folder with a shorter path".into());
                 return Finding::bad(
@@ -315,9 +315,9 @@ fn observations(config: &Config) -> Finding {
         told.push(format!("{} captured tool uses were given up", stats.error));
         next.push("run baton queue list --errors to see why, and baton queue retry to retry them".to_owned());
     }
-    let health = match Seat::occupancy(&config.data_dir) {
-        Occupancy::Taken(_) => health(&DataDir::at(&config.data_dir).worker_socket()).unwrap_or_default(),
-        Occupancy::Free => serde_json::Value::Null,
+    let health = match WorkerLock::state(&config.data_dir) {
+        LockState::Held(_) => health(&DataDir::at(&config.data_dir).worker_socket()).unwrap_or_default(),
+        LockState::Free => serde_json::Value::Null,
     };
     let trouble = &health["model_trouble"];
     if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use crate::backend::Backend;
 use crate::output::{Answer, Failure, Format, Printed, print_line};
 
-/// The largest page that the operation gives.
+/// Maximum page size of the operation.
 const MAX_PAGE: usize = 200;
 /// Time between two reads of the log while it is followed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Records before the newest one that are read again while the log is followed: several servers on one database may commit
-/// records in another order than that of their ids.
+/// Records before the newest one that are read again while the log is followed: several servers on one database may
+/// commit records in another order than that of their ids.
 const OVERLAP: i64 = 1_000;
 
 #[derive(Debug, Args)]
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &RequestsArgs, format: Format, backend: &Backend) -> Res
 fn follow(args: &RequestsArgs, format: Format, backend: &Backend) -> Result<Answer, Failure> {
     let mut printed = BTreeSet::new();
     let mut found = args.find(backend, args.limit as usize, None, None)?;
-    // Of the records before the first one shown, none is new.
+    // Records before the first one shown are never printed.
     let oldest = found.requests.last().map_or(0, |(request, _)| request.id);
     loop {
         for request in found.requests.iter().rev() {

@@ -17,7 +17,7 @@ use crate::maintenance::clean_up_every_minute;
 use crate::open_files::{max_connections, raise_open_file_limit};
 use crate::output::{Answer, Failure, note, warn};
 use crate::stop_signal::StopSignal;
-use crate::verbs::worker::{announce_server, spawn_beside};
+use crate::verbs::worker::{announce_server, spawn_in_process};
 
 /// Minimum length of a relay key.
 const MIN_RELAY_KEY_CHARS: usize = 16;
@@ -37,8 +37,8 @@ pub(crate) struct ServeArgs {
     pub(crate) no_worker: bool,
 }
 
-/// Rejects a relay key that is easy to guess, and one of the form of a token: such a credential is looked up as a token and
-/// never compared with the relay key, so no client could use it.
+/// Rejects a relay key that is easy to guess, and one of the form of a token: such a credential is looked up as a token
+/// and never compared with the relay key, so no client could use it.
 fn check_relay_key(key: &str) -> Result<(), Failure> {
     let problem = if key.starts_with("bt_") {
         "it is a token"
@@ -82,9 +82,9 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
-    let team = if args.no_worker { None } else { Some(spawn_beside(&app, config)?) };
+    let worker = if args.no_worker { None } else { Some(spawn_in_process(&app, config)?) };
     // While this lock is held, hooks do not start a worker.
-    let _announced = team.as_ref().and_then(|_| announce_server(&folder));
+    let _announced = worker.as_ref().and_then(|_| announce_server(&folder));
     let failed = |error: baton_server::ServeError| {
         Failure::new(Exit::Failure, "serve_failed", error.to_string())
             .hint("choose another address with --listen, or stop the process that uses it")
@@ -99,15 +99,15 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
             );
         }
         note(&format!("baton listens on http://{address}"));
-        let sweeper = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
-        let taker = tokio::spawn(take_in_now_and_then(app, config.clone()));
-        server.run(stop.heard()).await;
-        sweeper.abort();
-        taker.abort();
+        let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
+        let replayer = tokio::spawn(take_in_now_and_then(app, config.clone()));
+        server.run(stop.wait()).await;
+        cleaner.abort();
+        replayer.abort();
         Ok::<(), Failure>(())
     });
-    if let Some(team) = team {
-        team.stop();
+    if let Some(worker) = worker {
+        worker.stop();
     }
     served?;
     Ok(Answer::new(json!({ "stopped": true }), "stopped".into()))

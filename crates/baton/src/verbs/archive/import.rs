@@ -38,7 +38,7 @@ pub(crate) struct AllArgs {
 
 const WHAT: &str = "import the archive";
 /// Maximum number of conflicts in the text output.
-const SHOWN: usize = 10;
+const MAX_SHOWN_CONFLICTS: usize = 10;
 
 pub(crate) fn import(command: &ImportCommand, config: &Config) -> Result<Answer, Failure> {
     let ImportCommand::All(args) = command;
@@ -87,11 +87,11 @@ fn describe(report: &ImportReport) -> String {
 }
 
 fn conflicts(report: &ImportReport) -> String {
-    let named = report.conflicts.iter().take(SHOWN);
+    let named = report.conflicts.iter().take(MAX_SHOWN_CONFLICTS);
     let mut text: String = named
         .map(|conflict| format!("\n  {} {}: {}", conflict.table, conflict.key, conflict.reason))
         .collect();
-    let more = report.conflicting.saturating_sub(SHOWN as u64);
+    let more = report.conflicting.saturating_sub(MAX_SHOWN_CONFLICTS as u64);
     if more > 0 {
         text.push_str(&format!("\n  and {more} more"));
     }

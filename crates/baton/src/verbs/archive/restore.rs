@@ -15,7 +15,7 @@ use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure, note, warn};
 use crate::verbs::key::keys_in_use;
-use crate::verbs::worker::{Occupancy, Seat};
+use crate::verbs::worker::{LockState, WorkerLock};
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
@@ -30,7 +30,7 @@ const WHAT: &str = "restore the store";
 
 pub(crate) fn restore(args: &RestoreArgs, config: &Config) -> Result<Answer, Failure> {
     require_local(config, "a restore")?;
-    if let Occupancy::Taken(_) = Seat::occupancy(&config.data_dir) {
+    if let LockState::Held(_) = WorkerLock::state(&config.data_dir) {
         let message = format!("cannot {WHAT}: the background worker is running");
         return Err(Failure::new(Exit::Blocked, "store_in_use", message)
             .hint("run baton worker stop, then repeat the command"));

@@ -64,7 +64,8 @@ pub(super) fn actor(config: &Config) -> String {
     agent.unwrap_or_else(user_name)
 }
 
-/// Returns the name of the user. Jobs and containers often run without the variables, so the user database is asked too.
+/// Returns the name of the user. Jobs and containers often run without the variables, so the user database is asked
+/// too.
 fn user_name() -> String {
     let given = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
     let user_id = rustix::process::geteuid().as_raw();
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_database_names_a_user_by_id() {
+    fn user_name_is_found_in_passwd_by_id() {
         let passwd =
             "root:x:0:0:root:/root:/bin/sh\n# a comment\n:x:7::\nada:x:1000:1000::/home/ada:/bin/sh\n";
         assert_eq!(name_in(passwd, 1000).as_deref(), Some("ada"));

@@ -35,7 +35,7 @@ const FILES: [(&str, &str); 5] = [
 pub(crate) struct Step {
     pub(crate) operation: &'static str,
     pub(crate) command: String,
-    pub(crate) told: String,
+    pub(crate) text: String,
     pub(crate) output: Value,
 }
 
@@ -49,8 +49,13 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
     let edit = |text: &str| fs::write(folder.join("src/login.rs"), text).unwrap_or_default();
     let role = |agent: &str, status: &str| json!({ "task_id": TASK, "agent": agent, "status": status });
     let mut steps = vec![
-        done::<InitContext>(&place, "init-context TASK-0007", json!({ "task_id": TASK }), describe::begun)?,
-        done::<UpdateAgent>(
+        run_step::<InitContext>(
+            &place,
+            "init-context TASK-0007",
+            json!({ "task_id": TASK }),
+            describe::begun,
+        )?,
+        run_step::<UpdateAgent>(
             &place,
             "update-agent TASK-0007 --agent implementer --status in_progress",
             role("implementer", "in_progress"),
@@ -58,31 +63,31 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
         )?,
     ];
     edit("pub fn login() {}\n\npub fn logout() {}\n");
-    steps.push(done::<SnapshotWorktree>(
+    steps.push(run_step::<SnapshotWorktree>(
         &place,
         "snapshot-worktree TASK-0007 --agent implementer     # after the work",
         json!({ "task_id": TASK, "agent": "implementer" }),
         describe::snapshot,
     )?);
-    steps.push(done::<UpdateAgent>(
+    steps.push(run_step::<UpdateAgent>(
         &place,
         "update-agent TASK-0007 --agent implementer --status done",
         role("implementer", "done"),
         describe::updated,
     )?);
     edit("pub fn login() {}\n\npub fn logout() { todo!() }\n");
-    steps.push(refused::<UpdateAgent>(
+    steps.push(run_failing_step::<UpdateAgent>(
         &place,
         "update-agent TASK-0007 --agent reviewer --status in_progress     # a file was edited meanwhile",
         role("reviewer", "in_progress"),
     )?);
-    steps.push(done::<ResolveDrift>(
+    steps.push(run_step::<ResolveDrift>(
         &place,
         "resolve-drift TASK-0007 --note 'I marked what is missing'",
         json!({ "task_id": TASK, "note": "I marked what is missing" }),
         describe::resolved,
     )?);
-    steps.push(done::<UpdateAgent>(
+    steps.push(run_step::<UpdateAgent>(
         &place,
         "update-agent TASK-0007 --agent reviewer --status in_progress",
         role("reviewer", "in_progress"),
@@ -107,7 +112,7 @@ fn call<O: TaskOperation>(place: &TaskPlace, params: Value) -> Result<Value, Fau
     operation::<O>().call(place, params)
 }
 
-fn done<O: TaskOperation>(
+fn run_step<O: TaskOperation>(
     place: &TaskPlace,
     command: &str,
     params: Value,
@@ -117,11 +122,15 @@ fn done<O: TaskOperation>(
     let typed: O::Output = serde_json::from_value(output.clone()).map_err(|error| {
         Failure::new(Exit::Failure, "internal", format!("cannot parse the result: {error}"))
     })?;
-    Ok(Step { operation: O::NAME, command: format!("baton task {command}"), told: describe(&typed), output })
+    Ok(Step { operation: O::NAME, command: format!("baton task {command}"), text: describe(&typed), output })
 }
 
 /// Runs a step that is expected to fail.
-fn refused<O: TaskOperation>(place: &TaskPlace, command: &str, params: Value) -> Result<Step, Failure> {
+fn run_failing_step<O: TaskOperation>(
+    place: &TaskPlace,
+    command: &str,
+    params: Value,
+) -> Result<Step, Failure> {
     match call::<O>(place, params) {
         Ok(answer) => {
             Err(Failure::new(Exit::Failure, "internal", format!("expected an error, got: {answer}")))
@@ -129,7 +138,7 @@ fn refused<O: TaskOperation>(place: &TaskPlace, command: &str, params: Value) ->
         Err(fault) => Ok(Step {
             operation: O::NAME,
             command: format!("baton task {command}"),
-            told: format!("refused with exit code {}: {}", Exit::from(fault.code) as u8, fault.message),
+            text: format!("refused with exit code {}: {}", Exit::from(fault.code) as u8, fault.message),
             output: json!({ "error": fault.code, "details": fault.details }),
         }),
     }

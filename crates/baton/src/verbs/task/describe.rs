@@ -11,7 +11,7 @@ use baton_task::{
 use super::view;
 
 /// Maximum number of list items that are printed.
-const NAMED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 pub(super) fn begun(output: &InitContextOutput) -> String {
     let roles: Vec<&str> = output.pipeline.iter().map(Role::as_str).collect();
@@ -56,7 +56,7 @@ pub(super) fn drift(event: &DriftEvent) -> String {
     let named: Vec<String> = event
         .differences
         .iter()
-        .take(NAMED)
+        .take(MAX_LISTED)
         .map(|difference| format!("\n    {}", difference.message))
         .collect();
     let rest = event.difference_count.saturating_sub(named.len() as u64);
@@ -121,8 +121,8 @@ pub(super) fn quality(output: &RecordQaOutput) -> String {
     for run in &output.runs {
         lines.push(view::run(run));
         if !run.is_clean() {
-            lines.extend(run.failures.iter().take(NAMED).map(failure));
-            let rest = run.failures.len().saturating_sub(NAMED);
+            lines.extend(run.failures.iter().take(MAX_LISTED).map(failure));
+            let rest = run.failures.len().saturating_sub(MAX_LISTED);
             lines.extend((rest > 0).then(|| format!("  and {rest} more")));
         }
     }

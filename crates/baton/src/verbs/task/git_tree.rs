@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_reports_read_the_same() {
+    fn non_utf8_reports_are_distinct_from_their_escaped_text() {
         assert_eq!(report(b"? caf\xc3\xa9\0"), "? caf\u{e9}\0");
         assert_eq!(report(b"? caf\xe9\0"), r"? caf\xe9\x00");
         assert_ne!(report(b"? caf\xe9\0"), report(b"? caf\\xe9\\x00\0"));

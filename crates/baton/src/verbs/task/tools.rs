@@ -13,12 +13,12 @@ use super::index::record;
 use crate::checkout::find_root;
 use crate::config::Config;
 
-/// Maximum size of an output schema, because some clients send every schema to their model. Three schemas are larger and
-/// are truncated: a whole context (42 kB), and the state of a role with its snapshot (11 kB, twice).
+/// Maximum size of an output schema, because some clients send every schema to their model. Three schemas are larger
+/// and are truncated: a whole context (42 kB), and the state of a role with its snapshot (11 kB, twice).
 const MAX_SCHEMA_BYTES: usize = 8 * 1024;
 
 /// Minimum depth of a truncated schema.
-const LEAST_DEPTH: usize = 2;
+const MIN_DEPTH: usize = 2;
 
 /// Returns a tool for every task operation; none outside of a checkout.
 pub(crate) fn local_tools(config: &Config) -> Vec<LocalTool> {
@@ -79,9 +79,9 @@ fn fitting(schema: Value) -> Value {
     if schema.to_string().len() <= MAX_SCHEMA_BYTES {
         return schema;
     }
-    let deepest = (LEAST_DEPTH..=8).rev().map(|depth| outline(&schema, depth));
+    let deepest = (MIN_DEPTH..=8).rev().map(|depth| outline(&schema, depth));
     let mut outlines = deepest.skip_while(|outline| outline.to_string().len() > MAX_SCHEMA_BYTES);
-    outlines.next().unwrap_or_else(|| outline(&schema, LEAST_DEPTH))
+    outlines.next().unwrap_or_else(|| outline(&schema, MIN_DEPTH))
 }
 
 /// Keeps the upper levels of a schema. The result is less strict and still valid for every output.
@@ -113,8 +113,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_answers_are_described_whole_and_none_at_length() {
-        let cut: Vec<&str> = catalog()
+    fn output_schemas_are_within_the_limit_and_only_three_are_truncated() {
+        let truncated: Vec<&str> = catalog()
             .into_iter()
             .filter(|operation| {
                 let (whole, described) = (operation.output_schema(), fitting(operation.output_schema()));
@@ -123,7 +123,7 @@ mod tests {
             })
             .map(AnyTaskOperation::name)
             .collect();
-        assert_eq!(cut, ["task.get_context", "task.update_agent", "task.mark_blocked"]);
+        assert_eq!(truncated, ["task.get_context", "task.update_agent", "task.mark_blocked"]);
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outline_has_the_upper_levels() {
+    fn outline_keeps_the_upper_levels_of_a_schema() {
         let leaf =
             json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "string" } } });
         let schema = json!({ "type": "object", "title": "T", "required": ["a"], "properties": {

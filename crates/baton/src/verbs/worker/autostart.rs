@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::process::spawn_detached;
-use super::seat::{Occupancy, Seat, socket_of};
+use super::worker_lock::{LockState, WorkerLock, socket_of};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::output::Failure;
@@ -24,7 +24,7 @@ pub(crate) fn start_if_absent(config: &Config) {
         return;
     }
     let folder = DataDir::at(&config.data_dir);
-    if Seat::occupancy(&config.data_dir) != Occupancy::Free || is_locked(&folder.server_lock()) {
+    if WorkerLock::state(&config.data_dir) != LockState::Free || is_locked(&folder.server_lock()) {
         return;
     }
     // The report is stored or spooled already, and `baton doctor` reports the cause; the next hook tries again.
@@ -37,12 +37,14 @@ fn start(config: &Config) -> Result<(), Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     socket_of(&folder)?;
     // Held until the worker was started.
-    let Some(_turn) = take_turn(&folder.worker_start()).unwrap_or_default() else { return Ok(()) };
+    let Some(_start_lock) = acquire_start_lock(&folder.worker_start()).unwrap_or_default() else {
+        return Ok(());
+    };
     spawn_detached(config, &folder).map(|_| ())
 }
 
 /// Acquires the start lock; `None` if another process holds it or held it less than `START_INTERVAL` ago.
-fn take_turn(path: &Path) -> io::Result<Option<File>> {
+fn acquire_start_lock(path: &Path) -> io::Result<Option<File>> {
     let options = |is_new| {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(is_new).mode(0o600);
@@ -66,8 +68,8 @@ fn take_turn(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Locks `server.lock` to announce a server with a worker, until the file is dropped. The lock is shared, because several
-/// servers may use a data folder.
+/// Locks `server.lock` to announce a server with a worker, until the file is dropped. The lock is shared, because
+/// several servers may use a data folder.
 pub(crate) fn announce_server(folder: &DataDir) -> Option<File> {
     let path = folder.server_lock();
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).ok()?;
@@ -84,23 +86,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_given_once_until_some_time_has_passed() {
+    fn start_lock_is_refused_while_held_and_for_the_start_interval() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("worker.start");
-        let first = take_turn(&path).unwrap();
+        let first = acquire_start_lock(&path).unwrap();
         assert!(first.is_some());
-        assert!(take_turn(&path).unwrap().is_none(), "another process has it");
+        assert!(acquire_start_lock(&path).unwrap().is_none(), "another process holds the lock");
         drop(first);
-        assert!(take_turn(&path).unwrap().is_none(), "another process had it a moment ago");
+        assert!(
+            acquire_start_lock(&path).unwrap().is_none(),
+            "the lock was held less than START_INTERVAL ago"
+        );
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         for at in [SystemTime::now() - START_INTERVAL, SystemTime::now() + 10 * START_INTERVAL] {
             file.set_modified(at).unwrap();
-            assert!(take_turn(&path).unwrap().is_some());
+            assert!(acquire_start_lock(&path).unwrap().is_some());
         }
     }
 
     #[test]
-    fn a_server_is_noticed_while_it_holds_its_lock() {
+    fn server_lock_is_detected_while_a_server_holds_it() {
         let home = tempfile::tempdir().unwrap();
         let folder = DataDir::at(home.path());
         assert!(!is_locked(&folder.server_lock()));

@@ -3,7 +3,7 @@
 mod autostart;
 mod client;
 mod process;
-mod seat;
+mod worker_lock;
 
 use clap::{Args, Subcommand};
 
@@ -12,8 +12,8 @@ use crate::output::{Answer, Failure};
 
 pub(crate) use autostart::{announce_server, start_if_absent};
 pub(crate) use client::health;
-pub(crate) use process::{run_once as drain, spawn_beside};
-pub(crate) use seat::{Occupancy, Seat, socket_of};
+pub(crate) use process::{run_once as drain, spawn_in_process};
+pub(crate) use worker_lock::{LockState, WorkerLock, socket_of};
 
 pub(crate) const EXAMPLES: &str = "\
 A hook starts the worker when it is needed (worker.autostart).

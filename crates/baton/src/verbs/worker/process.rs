@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process, setsid};
 use serde_json::json;
 
 use super::client::health;
-use super::seat::{Occupancy, Seat, socket_of};
+use super::worker_lock::{LockState, WorkerLock, socket_of};
 use crate::backend::{open_app, store_config};
 use crate::cli::VERSION;
 use crate::config::Config;
@@ -29,10 +29,10 @@ use crate::output::{Answer, Failure, note};
 use crate::stop_signal::StopSignal;
 
 /// Timeout for a started worker to answer, and for a stopped worker to exit.
-const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const STATE_CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum interval between checks whether the worker is idle.
-const IDLE_LOOK: Duration = Duration::from_secs(5);
+const MAX_IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Size above which the next start rotates the log.
 const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
 /// Default log filter of a background worker.
@@ -46,26 +46,28 @@ fn failed(message: impl Into<String>) -> Failure {
 pub(super) fn start(config: &Config) -> Result<Answer, Failure> {
     let folder = DataDir::open(&config.data_dir)?;
     socket_of(&folder)?;
-    if let Some(answer) = answered(config, Instant::now() + PATIENCE, "worker already runs")? {
+    if let Some(answer) =
+        wait_for_answer(config, Instant::now() + STATE_CHANGE_TIMEOUT, "worker already runs")?
+    {
         return Ok(answer);
     }
-    let Started { mut child, log, begun_at } = spawn_detached(config, &folder)?;
-    let deadline = Instant::now() + PATIENCE;
+    let Started { mut child, log, log_offset } = spawn_detached(config, &folder)?;
+    let deadline = Instant::now() + STATE_CHANGE_TIMEOUT;
     while Instant::now() < deadline {
         if health(&folder.worker_socket()).is_ok()
-            && let Some(answer) = answered(config, deadline, "worker started")?
+            && let Some(answer) = wait_for_answer(config, deadline, "worker started")?
         {
             return Ok(answer);
         }
         if let Ok(Some(status)) = child.try_wait()
             // A worker that finds the lock held exits normally, because another start was first.
-            && Seat::occupancy(&config.data_dir) == Occupancy::Free
+            && WorkerLock::state(&config.data_dir) == LockState::Free
         {
-            let why = last_words(&log, begun_at);
+            let why = exit_message(&log, log_offset);
             return Err(failed(format!("the worker ended at once ({status}): {why}"))
                 .hint(format!("see {}", log.display())));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Err(failed("the worker does not answer").hint(format!("see {}", log.display())))
 }
@@ -75,7 +77,7 @@ pub(super) struct Started {
     child: Child,
     log: PathBuf,
     /// Size of the log before the process wrote to it.
-    begun_at: u64,
+    log_offset: u64,
 }
 
 /// Starts a detached worker process with its own log file and does not wait for it.
@@ -88,7 +90,7 @@ pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Starte
     }
     let output = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
-    let begun_at = output.metadata().map_err(unwritable)?.len();
+    let log_offset = output.metadata().map_err(unwritable)?.len();
     let program = std::env::current_exe()
         .map_err(|error| failed(format!("cannot find the path of this program: {error}")))?;
     let child = Command::new(program)
@@ -101,11 +103,11 @@ pub(super) fn spawn_detached(config: &Config, folder: &DataDir) -> Result<Starte
         .stderr(errors)
         .spawn()
         .map_err(|error| failed(format!("cannot start the worker: {error}")))?;
-    Ok(Started { child, log, begun_at })
+    Ok(Started { child, log, log_offset })
 }
 
 /// Returns the reason that an ended process wrote to its log: its error, or otherwise its last line.
-fn last_words(log: &Path, from: u64) -> String {
+fn exit_message(log: &Path, from: u64) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(text.get(usize::try_from(from).unwrap_or(0)..).unwrap_or_default());
     let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
@@ -114,14 +116,14 @@ fn last_words(log: &Path, from: u64) -> String {
 }
 
 /// Waits until the worker of the data folder answers and returns its state; `None` if no worker is running.
-fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Answer>, Failure> {
+fn wait_for_answer(config: &Config, deadline: Instant, text: &str) -> Result<Option<Answer>, Failure> {
     let folder = DataDir::at(&config.data_dir);
     loop {
-        let occupancy = Seat::occupancy(&config.data_dir);
-        if occupancy == Occupancy::Free {
+        let state = WorkerLock::state(&config.data_dir);
+        if state == LockState::Free {
             return Ok(None);
         }
-        if let (Ok(health), Occupancy::Taken(pid)) = (health(&folder.worker_socket()), occupancy) {
+        if let (Ok(health), LockState::Held(pid)) = (health(&folder.worker_socket()), state) {
             let pid = pid.map(Pid::as_raw_pid);
             let data = json!({
                 "running": true, "pid": pid, "socket": folder.worker_socket(), "health": health,
@@ -133,51 +135,54 @@ fn answered(config: &Config, deadline: Instant, text: &str) -> Result<Option<Ans
             return Err(failed("a worker is running and does not answer")
                 .hint("stop it with baton worker stop, then start it again"));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// Stops the worker and waits until it has exited. Its process id comes from the lock and never from the pid file.
 pub(super) fn stop(config: &Config) -> Result<Answer, Failure> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut told = None;
+    let deadline = Instant::now() + STATE_CHANGE_TIMEOUT;
+    let mut signalled_pid = None;
     loop {
-        match Seat::occupancy(&config.data_dir) {
-            Occupancy::Free if told.is_some() => {
-                return Ok(Answer::new(json!({ "stopped": true, "pid": told }), "worker stopped".into()));
+        match WorkerLock::state(&config.data_dir) {
+            LockState::Free if signalled_pid.is_some() => {
+                return Ok(Answer::new(
+                    json!({ "stopped": true, "pid": signalled_pid }),
+                    "worker stopped".into(),
+                ));
             }
-            Occupancy::Free => {
+            LockState::Free => {
                 return Ok(Answer::new(json!({ "stopped": false }), "worker not running".into()));
             }
-            Occupancy::Taken(Some(pid)) if told.is_none() => {
+            LockState::Held(Some(pid)) if signalled_pid.is_none() => {
                 let number = pid.as_raw_pid();
                 match kill_process(pid, Signal::TERM) {
                     // ESRCH: the worker exited between the check and the signal.
-                    Ok(()) | Err(Errno::SRCH) => told = Some(number),
+                    Ok(()) | Err(Errno::SRCH) => signalled_pid = Some(number),
                     Err(error) => {
                         return Err(failed(format!("cannot signal process {number}: {error}")));
                     }
                 }
             }
-            Occupancy::Taken(None) => {
+            LockState::Held(None) => {
                 return Err(failed("the worker runs in another container")
                     .hint("stop it in the container that it was started in"));
             }
-            Occupancy::Taken(Some(_)) => {}
+            LockState::Held(Some(_)) => {}
         }
         if Instant::now() > deadline {
             let failure = failed("the worker does not stop");
-            return Err(match told {
+            return Err(match signalled_pid {
                 Some(pid) => failure.hint(format!("run kill -9 {pid}; no data is lost")),
                 None => failure,
             });
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
 pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
-    match answered(config, Instant::now() + PATIENCE, "worker runs")? {
+    match wait_for_answer(config, Instant::now() + STATE_CHANGE_TIMEOUT, "worker runs")? {
         None => {
             let mut answer = Answer::new(json!({ "running": false }), "worker not running".into());
             answer.exit = Exit::NotFound;
@@ -247,7 +252,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         .map_err(no_runtime)?;
     // The handler is installed before the process id becomes visible.
     let stop = StopSignal::listen(&runtime).map_err(no_runtime)?;
-    let Some(seat) = Seat::take(&config.data_dir)? else {
+    let Some(worker_lock) = WorkerLock::try_acquire(&config.data_dir)? else {
         if detached {
             return Ok(Answer::silent());
         }
@@ -256,22 +261,27 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
     };
     raise_open_file_limit();
     let app = open_app(config, Threads::Background)?;
-    let team = spawn_beside(&app, config)?;
-    let used = team.handle.clone();
+    let worker = spawn_in_process(&app, config)?;
+    let used = worker.handle.clone();
     let clock = app.clone();
     let served = runtime.block_on(async {
-        let server = LocalServer::bind(app.clone(), seat.socket(), VERSION, move || used.touch(clock.now()))
-            .map_err(|error| failed(error.to_string()))?;
+        let server =
+            LocalServer::bind(app.clone(), worker_lock.socket(), VERSION, move || used.touch(clock.now()))
+                .map_err(|error| failed(error.to_string()))?;
         if !detached {
-            note(&format!("worker runs (PID: {}), socket {}", std::process::id(), seat.socket().display()));
+            note(&format!(
+                "worker runs (PID: {}), socket {}",
+                std::process::id(),
+                worker_lock.socket().display()
+            ));
         }
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
-        let taker = tokio::spawn(take_in_now_and_then(app.clone(), config.clone()));
-        let (handle, idle) = (team.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
+        let replayer = tokio::spawn(take_in_now_and_then(app.clone(), config.clone()));
+        let (handle, idle) = (worker.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
         let watching = app.clone();
         let leave = async move {
             tokio::select! {
-                () = stop.heard() => tracing::info!("worker exits: received a stop signal"),
+                () = stop.wait() => tracing::info!("worker exits: received a stop signal"),
                 () = until_idle(&watching, &handle, idle) => {
                     tracing::info!(idle_minutes = idle.as_secs() / 60, "worker exits: idle");
                 }
@@ -279,24 +289,24 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
         };
         server.run(leave).await;
         cleaner.abort();
-        taker.abort();
+        replayer.abort();
         Ok::<(), Failure>(())
     });
-    team.stop();
+    worker.stop();
     runtime.shutdown_background();
     served?;
-    drop(seat);
+    drop(worker_lock);
     Ok(if detached { Answer::silent() } else { Answer::new(json!({ "stopped": true }), "stopped".into()) })
 }
 
 /// A worker on its own threads, with the watch that wakes it.
-pub(crate) struct Team {
+pub(crate) struct BackgroundWorker {
     pub(crate) handle: WorkerHandle,
     thread: JoinHandle<()>,
     watch: QueueWatch,
 }
 
-impl Team {
+impl BackgroundWorker {
     /// Stops the worker, which returns its claimed items to the queue.
     pub(crate) fn stop(self) {
         self.handle.stop();
@@ -308,7 +318,7 @@ impl Team {
 }
 
 /// Starts a worker on its own threads in this process.
-pub(crate) fn spawn_beside(app: &App, config: &Config) -> Result<Team, Failure> {
+pub(crate) fn spawn_in_process(app: &App, config: &Config) -> Result<BackgroundWorker, Failure> {
     let worker = worker_on(app, config);
     let handle = worker.handle();
     let wake = handle.clone();
@@ -323,14 +333,14 @@ pub(crate) fn spawn_beside(app: &App, config: &Config) -> Result<Team, Failure> 
         .name("baton-dispatch".into())
         .spawn(run)
         .map_err(|error| failed(format!("cannot start a thread of the worker: {error}")))?;
-    Ok(Team { handle, thread, watch })
+    Ok(BackgroundWorker { handle, thread, watch })
 }
 
 /// Completes when the worker had no requests and no work for the given time.
 async fn until_idle(app: &App, handle: &WorkerHandle, idle: Duration) {
-    let look = IDLE_LOOK.min(idle / 4).max(Duration::from_millis(50));
+    let interval = MAX_IDLE_CHECK_INTERVAL.min(idle / 4).max(Duration::from_millis(50));
     loop {
-        tokio::time::sleep(look).await;
+        tokio::time::sleep(interval).await;
         if handle.is_idle(app.now(), idle) {
             return;
         }

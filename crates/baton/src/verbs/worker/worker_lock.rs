@@ -1,8 +1,8 @@
 //! The lock that allows one worker per data folder, and the files of that worker.
 //!
-//! A worker holds a lock on `worker.lock` until it exits, so the operating system releases the lock even after a crash. The
-//! operating system also reports the process id of the holder, so no other process is mistaken for it. `worker.pid` and
-//! `worker.sock` are for people and clients; neither decides whether a worker is running.
+//! A worker holds a lock on `worker.lock` until it exits, so the operating system releases the lock even after a crash.
+//! The operating system also reports the process id of the holder, so no other process is mistaken for it. `worker.pid`
+//! and `worker.sock` are for people and clients; neither decides whether a worker is running.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,7 +23,7 @@ const MAX_SOCKET_PATH: usize = 107;
 
 /// The worker lock, held until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerLock {
     _lock: File,
     pid: PathBuf,
     socket: PathBuf,
@@ -31,16 +31,16 @@ pub(crate) struct Seat {
 
 /// State of the worker lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Occupancy {
+pub(crate) enum LockState {
     /// Not held.
     Free,
     /// Held by a process; its id is not known if it runs in another container that shares the folder.
-    Taken(Option<Pid>),
+    Held(Option<Pid>),
 }
 
-impl Seat {
+impl WorkerLock {
     /// Acquires the lock; `None` if another process holds it.
-    pub(crate) fn take(data_dir: &Path) -> Result<Option<Self>, Failure> {
+    pub(crate) fn try_acquire(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let folder = DataDir::open(data_dir)?;
         let socket = socket_of(&folder)?;
         let Some(lock) =
@@ -48,12 +48,12 @@ impl Seat {
         else {
             return Ok(None);
         };
-        let seat = Self { _lock: lock, pid: folder.worker_pid(), socket };
+        let held = Self { _lock: lock, pid: folder.worker_pid(), socket };
         // A socket left by a previous worker is stale, because the lock was free.
-        remove_socket(&seat.socket).map_err(|error| failed(&seat.socket, &error))?;
+        remove_socket(&held.socket).map_err(|error| failed(&held.socket, &error))?;
         let pid = format!("{}\n", std::process::id());
-        write_durably(&seat.pid, pid.as_bytes()).map_err(|error| failed(&seat.pid, &error))?;
-        Ok(Some(seat))
+        write_durably(&held.pid, pid.as_bytes()).map_err(|error| failed(&held.pid, &error))?;
+        Ok(Some(held))
     }
 
     /// Socket path of the worker.
@@ -62,17 +62,17 @@ impl Seat {
     }
 
     /// Returns the state of the lock without acquiring it.
-    pub(crate) fn occupancy(data_dir: &Path) -> Occupancy {
+    pub(crate) fn state(data_dir: &Path) -> LockState {
         let folder = DataDir::at(data_dir);
-        let Ok(file) = File::open(folder.worker_lock()) else { return Occupancy::Free };
+        let Ok(file) = File::open(folder.worker_lock()) else { return LockState::Free };
         match fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)) {
-            Ok(Some(held)) => Occupancy::Taken(held.pid),
-            Ok(None) | Err(_) => Occupancy::Free,
+            Ok(Some(held)) => LockState::Held(held.pid),
+            Ok(None) | Err(_) => LockState::Free,
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for WorkerLock {
     fn drop(&mut self) {
         for (path, removed) in [(&self.socket, remove_socket(&self.socket)), (&self.pid, remove(&self.pid))] {
             if let Err(error) = removed {
@@ -94,8 +94,8 @@ pub(crate) fn socket_of(folder: &DataDir) -> Result<PathBuf, Failure> {
         .hint("choose a data folder with a shorter path: --data-dir, BATON_DATA_DIR"))
 }
 
-/// Locks a file; `None` if another process has it locked. The lock belongs to the process and is released when the process
-/// closes any handle of the file, so the holder must not call [`Seat::occupancy`].
+/// Locks a file; `None` if another process has it locked. The lock belongs to the process and is released when the
+/// process closes any handle of the file, so the holder must not call [`WorkerLock::state`].
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file =
         OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
