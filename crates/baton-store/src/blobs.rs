@@ -1,7 +1,8 @@
-//! The folder of frames that are too large for a row.
+//! The folder of blobs: files for frames and raw output that are too large for a row.
 //!
-//! A blob is written before the row that names it is committed, and removed after the deletion of its row is committed. A
-//! crash leaves a file that no row names, never a row without its file; [`BlobFolder::old_names`] finds such files.
+//! A blob is written before the row that refers to it is committed, and removed after the deletion of its row is
+//! committed. A crash can leave a file without a row, but never a row without its file; [`BlobFolder::old_names`] finds
+//! such files.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use crate::files::{DurableFile, STALE_AFTER, file_error, is_older_than, make_fol
 pub struct BlobUsage {
     /// Number of files.
     pub count: u64,
-    /// Sum of their sizes.
+    /// Sum of the file sizes.
     pub size_bytes: u64,
 }
 
@@ -30,33 +31,33 @@ pub struct BlobFolder {
 }
 
 impl BlobFolder {
-    /// Takes a folder, which is made with the first blob.
+    /// Uses a folder, which is created with the first blob.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Writes a blob durably. The name must be a plain file name.
+    /// Writes a blob and syncs it to disk. The name must be a plain file name.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
         let path = self.file(name)?;
         write_durably(&path, bytes).map_err(|source| file_error(&path, source))
     }
 
-    /// Checks that a small file can be written here. The file is removed at once and never synced, so that the check costs
-    /// the disk nothing.
+    /// Checks that a small file can be written here. The file is removed immediately and never synced, so the check
+    /// causes almost no disk I/O.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         let mut file = self.create("probe")?;
         file.write_all(&[b'x'; 4096]).map_err(|source| file_error(&self.path, source))
     }
 
-    /// Begins a blob that is written little by little. The name must be a plain file name.
+    /// Starts a blob that is written incrementally. The name must be a plain file name.
     pub fn create(&self, name: &str) -> Result<DurableFile, StoreError> {
         make_folder(&self.path).map_err(|source| file_error(&self.path, source))?;
         let path = self.file(name)?;
         DurableFile::create(&path).map_err(|source| file_error(&path, source))
     }
 
-    /// Opens a blob; none when it is missing.
+    /// Opens a blob; `None` if it is missing.
     pub fn open(&self, name: &str) -> Result<Option<File>, StoreError> {
         let path = self.file(name)?;
         match File::open(&path) {
@@ -66,7 +67,7 @@ impl BlobFolder {
         }
     }
 
-    /// Reads a blob; none when it is missing.
+    /// Reads a blob; `None` if it is missing.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.file(name)?;
         match std::fs::read(&path) {
@@ -76,8 +77,8 @@ impl BlobFolder {
         }
     }
 
-    /// Lists blobs, and temporary files of writers that were killed, that are older than an hour: the transaction that will
-    /// name a younger one may still be under way.
+    /// Lists blobs, and temporary files of killed writers, that are older than an hour. The transaction that refers to
+    /// a younger blob may not be committed yet.
     pub fn old_names(&self) -> Result<Vec<String>, StoreError> {
         let entries = match std::fs::read_dir(&self.path) {
             Ok(entries) => entries,
@@ -93,14 +94,14 @@ impl BlobFolder {
         Ok(names)
     }
 
-    /// Counts the files of the folder and adds up their sizes. Reads the metadata of each file.
+    /// Counts the files of the folder and sums their sizes. Reads the metadata of each file.
     pub fn usage(&self) -> Result<BlobUsage, StoreError> {
         let entries = match std::fs::read_dir(&self.path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BlobUsage::default()),
             Err(source) => return Err(file_error(&self.path, source)),
         };
-        // A file that is removed meanwhile is not counted.
+        // Files that are removed meanwhile are not counted.
         let files = entries.flatten().filter_map(|entry| entry.metadata().ok()).filter(Metadata::is_file);
         Ok(files.fold(BlobUsage::default(), |usage, file| BlobUsage {
             count: usage.count + 1,
@@ -108,12 +109,12 @@ impl BlobFolder {
         }))
     }
 
-    /// Removes a blob; one that is gone already is fine. While an archive is written it stays, and is removed by a later
-    /// cleanup. To be called when the row that named it is gone for good.
+    /// Removes a blob whose row was deleted and committed. A missing blob is not an error. While an archive is written,
+    /// the blob is kept for a later cleanup.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.file(name)?;
         let lock = self.lock_path();
-        // Without a file no archive is being written. One that begins now does not see the row any more.
+        // Without a lock file no archive is being written, and an archive that starts now does not see the deleted row.
         let _lock = match File::open(&lock) {
             Ok(file) => match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => Some(file),
@@ -129,8 +130,8 @@ impl BlobFolder {
         }
     }
 
-    /// Keeps every process from removing blobs until the lock is dropped: what a snapshot of the database refers to stays.
-    /// None when there is no folder yet.
+    /// Takes a shared lock that prevents every process from removing blobs, so that the blobs of a database snapshot
+    /// stay available. `None` if there is no folder yet.
     pub(crate) fn hold(&self) -> Result<Option<File>, StoreError> {
         let path = self.lock_path();
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
@@ -147,7 +148,6 @@ impl BlobFolder {
         self.path.with_extension("lock")
     }
 
-    /// The folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blobs_come_back_and_belong_to_their_owner_alone() {
+    fn blobs_can_be_read_back_and_are_private_to_their_owner() {
         let home = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::at(home.path().join("blobs"));
         assert_eq!(blobs.get("a-1").unwrap(), None);
@@ -195,14 +195,14 @@ mod tests {
         blobs.remove("a").unwrap();
         drop(one);
         blobs.remove("a").unwrap();
-        assert!(blobs.get("a").unwrap().is_some(), "another one is still being written");
+        assert!(blobs.get("a").unwrap().is_some(), "a second archive still holds the lock");
         drop(two);
         blobs.remove("a").unwrap();
         assert_eq!(blobs.get("a").unwrap(), None);
     }
 
     #[test]
-    fn only_plain_names_are_taken() {
+    fn only_plain_names_are_accepted() {
         let blobs = BlobFolder::at("/nonexistent");
         for name in ["", "..", ".a", "a/b", "../x", "a\0"] {
             assert!(matches!(blobs.get(name), Err(StoreError::Corrupt { .. })), "{name:?}");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_young_are_left_alone() {
+    fn old_names_omits_recent_files() {
         let home = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::at(home.path());
         blobs.put("young", b"1").unwrap();

@@ -1,26 +1,26 @@
-//! What can go wrong with a database, as far as a caller can act on it.
+//! Errors of the store, one variant for each way in which a caller can react.
 
 use std::error::Error;
 use std::path::PathBuf;
 
-/// A failure of the store. Nothing of the transaction it belongs to was kept, unless the variant says otherwise.
+/// A store error. The transaction was rolled back unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, opened, read or written.
     #[error("the database is unavailable: {message}")]
     Unavailable {
-        /// What was tried.
+        /// The action that failed.
         message: String,
-        /// What the engine said.
+        /// Error of the engine.
         source: Option<Box<dyn Error + Send + Sync>>,
     },
     /// The connection failed, or the server did not answer in time, during commit: the outcome is unknown.
     #[error("the database connection failed during commit; the outcome is unknown")]
     CommitUnknown {
-        /// What the engine said.
+        /// Error of the engine.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Other writers held the database for longer than is bearable.
+    /// Another writer held the lock for longer than the lock timeout.
     #[error("the database stayed busy with other writers")]
     Busy,
     /// The disk is full.
@@ -29,18 +29,18 @@ pub enum StoreError {
     /// The database can be read but not written: its file, folder or file system is read-only.
     #[error("the database is read-only")]
     ReadOnly,
-    /// A row names a blob whose file is missing. Inside a read, the row may have been deleted since the read began.
+    /// A row refers to a blob whose file is missing. During a read, the row may have been deleted since the read began.
     #[error("blob {name} is missing")]
     BlobMissing {
         /// The name of the blob.
         name: String,
     },
-    /// The data folder cannot be made or written.
+    /// The data folder cannot be created or written.
     #[error("{path}: {source}")]
     Folder {
-        /// The folder or file.
+        /// Folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The database was written by a newer version of Baton.
@@ -62,27 +62,27 @@ pub enum StoreError {
     /// The SQLite file has tables, but Baton did not create them.
     #[error("the SQLite file belongs to another program: it has a table `{table}` and no Baton schema")]
     ForeignDatabase {
-        /// One of its tables.
+        /// One of the tables.
         table: String,
     },
-    /// A stored row does not make sense.
+    /// A stored row is invalid.
     #[error("corrupt row in {table}: {problem}")]
     Corrupt {
-        /// The table.
+        /// Table of the row.
         table: &'static str,
-        /// What is wrong with it.
+        /// Reason why the row is invalid.
         problem: String,
     },
-    /// A statement failed in a way that is not the caller's doing.
+    /// A statement failed for a reason that the caller cannot influence.
     #[error("a database statement failed")]
     Statement {
-        /// What the engine said.
+        /// Error of the engine.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// More work waits than can be taken on.
+    /// The queue of waiting work is full.
     #[error("too much work is waiting for the database")]
     Overloaded,
-    /// The work itself broke off; it was rolled back.
+    /// The work panicked and was rolled back.
     #[error("the work broke off and was rolled back")]
     Broken,
     /// The store was closed while the work was waiting.
@@ -95,7 +95,7 @@ impl StoreError {
         Self::Unavailable { message: message.into(), source: None }
     }
 
-    /// Says that a stored row does not make sense.
+    /// Creates an error for an invalid stored row.
     pub fn corrupt(table: &'static str, problem: impl ToString) -> Self {
         Self::Corrupt { table, problem: problem.to_string() }
     }

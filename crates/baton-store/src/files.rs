@@ -1,4 +1,4 @@
-//! Writing files so that a crash leaves the old one or the new one, and never a part.
+//! Atomic, durable file writes: after a crash a file has its old or its new content, never a part of it.
 
 use std::fs::{DirBuilder, DirEntry, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -8,20 +8,20 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::StoreError;
 
-/// Age from which a temporary file cannot belong to a live writer any more.
+/// A temporary file older than this cannot belong to a live writer.
 pub(crate) const STALE_AFTER: Duration = Duration::from_secs(3600);
 
-/// Creates a folder (0700) and its missing parents, and returns when their names are on disk.
+/// Creates a folder (0700) and its missing parents, and returns after the new names are synced to disk.
 ///
 /// # Errors
 ///
-/// When a folder cannot be created or synced, or something else has its name.
+/// Fails if a folder cannot be created or synced, or if a file has its name.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A working folder that was removed is its own parent.
+    // The working folder is its own parent after it was removed.
     if parent != path {
         make_folder(parent)?;
     }
@@ -39,25 +39,26 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file (0600) and returns when it is on disk under its name.
+/// Writes a file (0600) and returns after its content and name are synced to disk.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = DurableFile::create(path)?;
     file.write_all(bytes)?;
     file.finish()
 }
 
-/// Makes a file (0600), or empties the one that is there.
+/// Creates a file (0600) or truncates an existing one.
 pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// Puts the names in a folder on disk.
+/// Syncs a folder, so that the names of its files are on disk.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// A file (0600) that is written little by little and gets its name when it is complete: temporary file, fsync, rename, fsync
-/// of the folder. One that is dropped before that is gone; one of a process that was killed is removed by the next cleanup.
+/// A file (0600) that is written incrementally and gets its name when it is complete: temporary file, fsync, rename,
+/// fsync of the folder. Dropping an unfinished file removes it; a file left by a killed process is removed by the next
+/// cleanup.
 #[derive(Debug)]
 pub struct DurableFile {
     file: File,
@@ -67,19 +68,20 @@ pub struct DurableFile {
 }
 
 impl DurableFile {
-    /// Begins a file.
+    /// Creates the temporary file.
     pub fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or_else(|| io::Error::other("the file has no name"))?;
         let mut temporary = name.to_owned();
-        // The process id keeps two writers of the same name apart.
+        // The process id distinguishes two writers of the same name.
         temporary.push(format!(".{}.tmp", std::process::id()));
         let temporary = path.with_file_name(temporary);
         let file = private_file(&temporary)?;
         Ok(Self { file, temporary, path: path.to_owned(), is_named: false })
     }
 
-    /// Begins a large file whose temporary name, `<name>.partial`, does not depend on the process, so that the next
-    /// attempt overwrites what a killed one left. Fails with [`io::ErrorKind::WouldBlock`] while another process writes it.
+    /// Creates a large file whose temporary name, `<name>.partial`, does not depend on the process, so that the next
+    /// attempt overwrites the file of a killed one. Fails with [`io::ErrorKind::WouldBlock`] while another process
+    /// writes it.
     pub fn create_exclusively(path: &Path) -> io::Result<Self> {
         let mut temporary =
             path.file_name().ok_or_else(|| io::Error::other("the file has no name"))?.to_owned();
@@ -88,7 +90,7 @@ impl DurableFile {
         let file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&temporary)?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-        // Between opening and locking another process may have finished the file under its own name.
+        // Another process may have renamed the file between opening and locking it.
         let (locked, named) = (file.metadata()?, std::fs::metadata(&temporary));
         if !named.is_ok_and(|named| named.ino() == locked.ino() && named.dev() == locked.dev()) {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -97,23 +99,23 @@ impl DurableFile {
         Ok(Self { file, temporary, path: path.to_owned(), is_named: false })
     }
 
-    /// Puts on disk what was written so far.
+    /// Syncs to disk what was written so far.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 
-    /// The name that the file has until it is finished.
+    /// Returns the path of the temporary file.
     pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Gives the file its name, once everything is on disk.
+    /// Syncs the file and renames it to its final name.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         std::fs::rename(&self.temporary, &self.path)?;
         self.is_named = true;
         let folder = self.path.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
-        // A plain name is in the current folder.
+        // A relative path without a folder is in the current folder.
         sync_folder(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     }
 }
@@ -131,14 +133,14 @@ impl Write for DurableFile {
 impl Drop for DurableFile {
     fn drop(&mut self) {
         if !self.is_named {
-            // What went wrong is what counts; a leftover is removed by the next cleanup.
+            // The original error matters more. A leftover file is removed by the next cleanup.
             let _ = std::fs::remove_file(&self.temporary);
         }
     }
 }
 
-/// Removes temporary files that writers left behind when they were killed, in a folder and the folders directly below it, and
-/// returns their number. Files that were changed within the last hour may belong to a live writer and stay.
+/// Removes temporary files left by killed writers in a folder and the folders directly below it, and returns their
+/// number. Files modified within the last hour are kept because they may belong to a live writer.
 pub(crate) fn remove_stale_temporaries(folder: &Path) -> Result<u64, StoreError> {
     let mut removed = remove_stale_in(folder)?;
     for entry in entries_of(folder)? {
@@ -166,7 +168,7 @@ fn remove_stale_in(folder: &Path) -> Result<u64, StoreError> {
     Ok(removed)
 }
 
-/// Lists a folder; one that does not exist is empty.
+/// Lists a folder. A missing folder is empty.
 fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
     match std::fs::read_dir(folder) {
         Ok(entries) => Ok(entries.flatten().collect()),
@@ -175,13 +177,13 @@ fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
     }
 }
 
-/// Returns true for a file that was last changed longer ago than `age`.
+/// Returns true for a file that was last modified longer ago than `age`.
 pub(crate) fn is_older_than(entry: &DirEntry, age: Duration) -> bool {
     let modified = entry.metadata().and_then(|metadata| metadata.modified());
     modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|past| past > age))
 }
 
-/// Says what a failure with a file or folder means to a caller.
+/// Converts an I/O error.
 pub(crate) fn file_error(path: &Path, source: io::Error) -> StoreError {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,

@@ -1,32 +1,32 @@
-//! Frames: the bytes that stand for a saved context, whole or as the difference to another.
+//! Frames: the stored form of a saved context, either whole or as a delta to another context.
 //!
-//! Owns compression and the check that what comes out is what went in. Does not own where frames are kept, which
-//! context another one leans on, or encryption.
+//! Owns compression and the check that a decompressed context equals the original. Does not own where frames are
+//! stored, which base a delta refers to, or encryption.
 
 use baton_core::Sha256Hash;
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
-/// The longest context that a frame may hold, in bytes: what decompression may take up at the most.
+/// Maximum size of a context in bytes, and so the maximum memory that decompression uses for it.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
-/// From this size on a context is compressed quickly rather than well.
+/// Contexts larger than this are compressed at a lower, faster level.
 const LARGE_BYTES: usize = 1024 * 1024;
-/// From this size on a difference is made at the lowest level that finds long matches. Unchanged text is found by
-/// long-distance matching at every level, so a higher one takes time and saves almost nothing.
+/// Deltas of contexts larger than this use the lowest level with long-distance matching. Long-distance matching finds
+/// unchanged text at every level, so a higher level costs time and saves almost nothing.
 const LARGE_DELTA_BYTES: usize = 4 * 1024 * 1024;
-/// Base-2 logarithm of the smallest and the largest compression window of a difference. A match can only refer to bytes
-/// inside the window, so the window must hold the context and its base; the largest holds two contexts of
+/// Base-2 logarithms of the smallest and the largest compression window of a delta. A match can only refer to bytes
+/// inside the window, so the window must hold the context and its base; the largest one holds two contexts of
 /// `MAX_FRAME_BYTES`.
 const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 23..=25;
 const _: () = assert!(2 * MAX_FRAME_BYTES <= 1 << *WINDOW_LOGS.end());
 
-/// How bytes became a frame.
+/// How a frame encodes its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// They are the frame.
+    /// The unmodified bytes.
     Plain,
-    /// Compressed by themselves.
+    /// Compressed with zstd.
     Zstd,
-    /// Compressed as the difference to the context that they lean on.
+    /// Compressed with zstd as a delta to a base context.
     Delta,
 }
 
@@ -44,50 +44,50 @@ impl Encoding {
     }
 }
 
-/// How hard contexts are compressed.
+/// Compression effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Not at all.
+    /// No compression.
     Off,
-    /// Quickly.
+    /// Fast compression.
     Basic,
-    /// Well.
+    /// Balanced compression.
     Standard,
-    /// As well as can be.
+    /// Best compression.
     Aggressive,
 }
 
-/// How contexts become frames.
+/// Settings for encoding contexts as frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packing {
-    /// How hard they are compressed.
+    /// Compression effort.
     pub effort: Effort,
-    /// Shorter contexts are left as they are.
+    /// Contexts shorter than this are not compressed.
     pub min_bytes: usize,
 }
 
-/// Bytes ready to be stored.
+/// An encoded context, ready to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// How they were made.
+    /// How the bytes are encoded.
     pub encoding: Encoding,
-    /// The bytes.
+    /// The encoded bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Why bytes are not the frame of a context.
+/// Why a context cannot be encoded or decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The context is larger than a frame may be.
+    /// The context is larger than [`MAX_FRAME_BYTES`].
     #[error("{bytes} bytes are more than a frame may hold ({MAX_FRAME_BYTES})")]
     TooLarge {
-        /// Its size.
+        /// Size of the context.
         bytes: usize,
     },
-    /// The frame cannot be read.
+    /// The frame cannot be decoded.
     #[error("the frame is damaged: {problem}")]
     Damaged {
-        /// What is wrong with it.
+        /// What is wrong with the frame.
         problem: String,
     },
 }
@@ -97,7 +97,7 @@ fn damaged(problem: impl ToString) -> FrameError {
 }
 
 impl Packing {
-    /// Makes a frame of a context by itself.
+    /// Encodes a context as a whole frame.
     pub fn whole(self, context: &[u8]) -> Result<Packed, FrameError> {
         require_fitting(context)?;
         if context.len() < self.min_bytes {
@@ -115,12 +115,12 @@ impl Packing {
         Ok(Packed { encoding: Encoding::Zstd, bytes: compress(context, None, level)? })
     }
 
-    /// Returns true when a context of this size may be stored as a difference.
+    /// Returns true if a context of this size may be stored as a delta.
     pub const fn takes_delta(self, bytes: usize) -> bool {
         !matches!(self.effort, Effort::Off) && self.min_bytes <= bytes
     }
 
-    /// Makes a frame of a context as the difference to another one; none for contexts that take no difference.
+    /// Encodes a context as a delta to a base. `None` if deltas are disabled or the context is too short.
     pub fn delta(self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
         require_fitting(context)?;
         require_fitting(base)?;
@@ -138,7 +138,7 @@ impl Packing {
 }
 
 impl Packed {
-    /// Gives the context back, which must have this size and hash.
+    /// Decodes the context and checks that it has this size and hash.
     pub fn unpack(&self, base: Option<&[u8]>, size: usize, hash: Sha256Hash) -> Result<Vec<u8>, FrameError> {
         if size > MAX_FRAME_BYTES {
             return Err(FrameError::TooLarge { bytes: size });
@@ -175,7 +175,7 @@ fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, 
     let failed = |code: usize| damaged(get_error_name(code));
     let mut compressor = CCtx::try_create().ok_or_else(|| damaged("there is no memory to compress it"))?;
     compressor.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
-    // Two hashes stand beside each frame; a third checksum inside would only take room.
+    // The hashes of context and frame are stored beside each frame, so a zstd checksum would be redundant.
     compressor.set_parameter(CParameter::ChecksumFlag(false)).map_err(failed)?;
     if let Some(base) = base {
         let both = context.len() + base.len();
@@ -190,7 +190,7 @@ fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, 
     Ok(frame)
 }
 
-/// Decompresses into a buffer of the recorded size: a frame that would grow larger fails instead.
+/// Decompresses into a buffer of the recorded size. A frame that expands to more bytes is an error.
 fn decompress(frame: &[u8], base: Option<&[u8]>, size: usize) -> Result<Vec<u8>, FrameError> {
     let failed = |code: usize| damaged(get_error_name(code));
     let mut decompressor = DCtx::try_create().ok_or_else(|| damaged("there is no memory to read it"))?;

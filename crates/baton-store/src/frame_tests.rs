@@ -25,14 +25,14 @@ fn prose(seed: u64, bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_small_change_costs_little_at_every_size() {
+fn deltas_of_small_changes_are_small_at_every_size() {
     for bytes in [2_000, 100_000, 1_000_000, 3_900_000, 4_500_000, MAX_FRAME_BYTES - 100] {
         let base = prose(1, bytes);
         let mut context = base.clone();
         context.splice(bytes / 2..bytes / 2, prose(2, 100));
         for packing in PACKINGS {
             let packed = packing.delta(&context, &base).unwrap().unwrap();
-            // Each block of 128 KiB that did not change takes a few bytes.
+            // Each unchanged block of 128 KiB takes a few bytes.
             let allowed = 1_000 + bytes / 10_000;
             assert!(packed.bytes.len() < allowed, "{bytes} bytes: {} with {packing:?}", packed.bytes.len());
             let hash = Sha256Hash::of(&context);
@@ -42,7 +42,7 @@ fn a_small_change_costs_little_at_every_size() {
 }
 
 #[test]
-fn short_and_unwanted_contexts_stay_as_they_are() {
+fn short_contexts_and_effort_off_are_not_compressed() {
     let short = Packing { effort: Effort::Standard, min_bytes: 1024 };
     let off = Packing { effort: Effort::Off, min_bytes: 0 };
     for (packing, context) in [(short, prose(1, 1023)), (off, prose(1, 5000))] {
@@ -54,7 +54,7 @@ fn short_and_unwanted_contexts_stay_as_they_are() {
 }
 
 #[test]
-fn a_bomb_stops_at_the_recorded_size() {
+fn decompression_stops_at_the_recorded_size() {
     let zeros = vec![b' '; 8 * 1024 * 1024];
     let bomb = PACKINGS[1].whole(&zeros).unwrap();
     assert!(bomb.bytes.len() < 2_000);
@@ -64,7 +64,7 @@ fn a_bomb_stops_at_the_recorded_size() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn oversized_contexts_are_rejected() {
     let context = vec![b'x'; MAX_FRAME_BYTES + 1];
     assert_eq!(PACKINGS[0].whole(&context), Err(FrameError::TooLarge { bytes: context.len() }));
     let fits = &context[..MAX_FRAME_BYTES];
@@ -73,7 +73,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_difference_without_what_it_leans_on_or_on_another_is_damaged() {
+fn delta_without_its_base_or_with_another_base_is_damaged() {
     let (base, context) = (prose(1, 5_000), prose(1, 6_000));
     let packed = PACKINGS[1].delta(&context, &base).unwrap().unwrap();
     let hash = Sha256Hash::of(&context);
@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_goes_in_comes_out(
+    fn packed_contexts_unpack_to_the_original(
         base in prop::collection::vec(any::<u8>(), 0..3000),
         context in prop::collection::vec(any::<u8>(), 0..3000),
     ) {
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_or_a_cut_never_gives_another_context(at in any::<prop::sample::Index>(), bit in 0..8u8) {
+    fn damaged_deltas_never_yield_another_context(at in any::<prop::sample::Index>(), bit in 0..8u8) {
         let (base, context) = (prose(1, 3_000), prose(3, 3_000));
         let hash = Sha256Hash::of(&context);
         let sound = PACKINGS[1].delta(&context, &base).unwrap().unwrap();

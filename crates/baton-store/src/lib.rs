@@ -1,12 +1,12 @@
-//! Where Baton keeps things: one seam, two databases.
+//! Persistent storage on SQLite or PostgreSQL behind one interface.
 //!
 //! Owns transactions, rows, migrations and durability. Does not own rules: an operation reads rows through a [`Tx`],
-//! decides in `baton-core`, and writes rows back. Nothing of SQLite or PostgreSQL leaves this crate.
+//! decides in `baton-core`, and writes rows back. No type of SQLite or PostgreSQL is part of the public API.
 //!
-//! - `store` is what callers hold, `tx` is what their work sees.
+//! - `store` is the handle that callers hold; `tx` is the transaction that their work receives.
 //! - `rows` has one file per entity: its trait, and its SQL written once for both databases.
 //! - `archive` copies every record of a database into a backup or export and back.
-//! - `sqlite` and `postgres` run transactions and statements, with the same file names.
+//! - `sqlite` and `postgres` run transactions and statements. Both folders use the same file names.
 
 mod archive;
 mod blobs;

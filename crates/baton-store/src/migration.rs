@@ -3,9 +3,9 @@
 /// One schema change.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
-    /// Its number, from 1 without gaps.
+    /// The number; migrations are numbered from 1 without gaps.
     pub version: i64,
-    /// Its name, as in its file name.
+    /// The name, equal to the file name without extension.
     pub name: &'static str,
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
@@ -44,7 +44,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 pub const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
 
 impl Migration {
-    /// Gives the changes that lead from one version to another.
+    /// Returns the migrations that lead from one version to another.
     pub(crate) fn between(from: i64, to: i64) -> impl Iterator<Item = &'static Self> {
         MIGRATIONS.iter().filter(move |migration| from < migration.version && migration.version <= to)
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_no_gaps_and_lead_the_file_names() {
+    fn versions_have_no_gaps_and_match_the_file_names() {
         for (migration, number) in MIGRATIONS.iter().zip(1..) {
             assert_eq!(migration.version, number);
             assert!(migration.name.starts_with(&format!("{number:04}_")), "{}", migration.name);

@@ -1,6 +1,6 @@
-//! Packing of raw tool output: compressed quickly, because an agent waits, and bounded on the way back.
+//! Compression of raw tool output: fast, because an agent waits, and size-limited when decompressed.
 //!
-//! What is large is packed as it comes and read as it is unpacked, so that it is never there as a whole.
+//! Large output is compressed and decompressed as a stream, so it is never in memory as a whole.
 
 use std::io::{self, Cursor, Read, Write};
 
@@ -12,26 +12,26 @@ use crate::error::StoreError;
 use crate::files::DurableFile;
 use crate::rows::RawOutput;
 
-/// The longest raw output that is taken, in bytes, as it comes.
+/// Maximum size of raw output in bytes, before packing.
 pub const MAX_RAW_BYTES: usize = 64 * 1024 * 1024;
-/// Packed output that is larger is a blob, where there is a folder for them.
+/// Packed output larger than this is stored as a blob if the store has a blob folder.
 const MAX_ROW_BYTES: usize = 256 * 1024;
-/// No output is longer before it is packed: as JSON a byte takes up six at most.
+/// Limit for unpacked output, which is JSON: escaping makes a byte at most six bytes long.
 const MAX_UNPACKED_BYTES: u64 = 8 * MAX_RAW_BYTES as u64;
-/// Quick rather than good: what is packed here is unpacked once.
-const LEVEL: i32 = 1;
-/// Shorter output is left as it is.
+/// Fastest level: the output is unpacked only once.
+const ZSTD_LEVEL: i32 = 1;
+/// Output shorter than this is not compressed.
 const MIN_PACKED_BYTES: usize = 512;
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 
-/// Packs raw output: a byte that says how, then the rest.
+/// Packs raw output: one byte that identifies the encoding, then the encoded bytes.
 pub fn pack_raw(raw: &[u8]) -> Result<Vec<u8>, StoreError> {
     if raw.len() >= MIN_PACKED_BYTES {
         let room = zstd::zstd_safe::compress_bound(raw.len());
         let mut packed = Vec::with_capacity(room + 1);
         packed.push(ZSTD);
-        let bytes = zstd::bulk::compress(raw, LEVEL)
+        let bytes = zstd::bulk::compress(raw, ZSTD_LEVEL)
             .map_err(|problem| StoreError::corrupt("pending_queue", problem))?;
         packed.extend_from_slice(&bytes);
         return Ok(packed);
@@ -42,7 +42,7 @@ pub fn pack_raw(raw: &[u8]) -> Result<Vec<u8>, StoreError> {
     Ok(plain)
 }
 
-/// Unpacks raw output that is in a row.
+/// Unpacks raw output that was stored in a row.
 pub fn unpack_raw(packed: &[u8]) -> Result<Vec<u8>, StoreError> {
     let damaged = |problem| StoreError::corrupt("pending_queue", problem);
     match (packed.split_first(), unpacked_size(packed)) {
@@ -58,7 +58,7 @@ pub fn unpack_raw(packed: &[u8]) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-/// Tells how long packed output is when it is unpacked, where it says so.
+/// Returns the unpacked size of packed output, or `None` if the packed bytes do not record it.
 pub fn unpacked_size(packed: &[u8]) -> Option<usize> {
     match packed.split_first()? {
         (&PLAIN, raw) => Some(raw.len()),
@@ -69,7 +69,7 @@ pub fn unpacked_size(packed: &[u8]) -> Option<usize> {
     }
 }
 
-/// Puts packed output where it belongs: into the row, or into a blob where it is large and there is a folder for them.
+/// Stores packed output in the row, or in a blob if it is large and there is a blob folder.
 pub fn place_raw(packed: Vec<u8>, blobs: Option<&BlobFolder>, name: &str) -> Result<RawOutput, StoreError> {
     match blobs {
         Some(blobs) if packed.len() > MAX_ROW_BYTES => {
@@ -80,9 +80,9 @@ pub fn place_raw(packed: Vec<u8>, blobs: Option<&BlobFolder>, name: &str) -> Res
     }
 }
 
-/// Packs raw output as it comes, and puts it where it belongs.
+/// Packs raw output as a stream into a row or a blob.
 pub struct RawPacker {
-    encoder: Encoder<'static, Place>,
+    encoder: Encoder<'static, PackedOutput>,
 }
 
 impl std::fmt::Debug for RawPacker {
@@ -91,25 +91,25 @@ impl std::fmt::Debug for RawPacker {
     }
 }
 
-/// Where packed output goes to.
-struct Place {
+/// Destination of packed output.
+struct PackedOutput {
     row: Vec<u8>,
-    /// Where it goes on when the row is full.
+    /// Blob folder and blob name, used once the output exceeds the size limit of a row.
     blob: Option<(BlobFolder, String)>,
     file: Option<DurableFile>,
 }
 
 impl RawPacker {
-    /// Begins; the blob, if it comes to one, gets this name.
+    /// Creates a packer. If the output becomes a blob, the blob has this name.
     pub fn new(blobs: Option<&BlobFolder>, name: &str) -> io::Result<Self> {
         let blob = blobs.map(|blobs| (blobs.clone(), name.to_owned()));
-        let place = Place { row: vec![ZSTD], blob, file: None };
-        Ok(Self { encoder: Encoder::new(place, LEVEL)? })
+        let place = PackedOutput { row: vec![ZSTD], blob, file: None };
+        Ok(Self { encoder: Encoder::new(place, ZSTD_LEVEL)? })
     }
 
-    /// Ends; a blob is on disk then.
+    /// Finishes packing. A blob is synced to disk before this returns.
     pub fn finish(self) -> io::Result<RawOutput> {
-        let Place { row, blob, file } = self.encoder.finish()?;
+        let PackedOutput { row, blob, file } = self.encoder.finish()?;
         match (file, blob) {
             (Some(file), Some((_, name))) => {
                 file.finish()?;
@@ -130,7 +130,7 @@ impl Write for RawPacker {
     }
 }
 
-impl Write for Place {
+impl Write for PackedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(file) = &mut self.file {
             return file.write(bytes);
@@ -145,8 +145,8 @@ impl Write for Place {
                     self.row = Vec::new();
                 }
                 Err(error) => {
-                    // It is there only once: better in a row than lost.
-                    tracing::warn!(%error, "no blob could be made");
+                    // The output exists nowhere else: storing it in the row is better than losing it.
+                    tracing::warn!(%error, "cannot create a blob; storing the output in the row");
                     self.blob = None;
                 }
             }
@@ -159,7 +159,7 @@ impl Write for Place {
     }
 }
 
-/// Raw output that is unpacked as it is read.
+/// Unpacks raw output while it is read.
 pub struct RawReader<'a> {
     reader: Box<dyn Read + Send + 'a>,
     room: u64,
@@ -172,7 +172,7 @@ impl std::fmt::Debug for RawReader<'_> {
 }
 
 impl<'a> RawReader<'a> {
-    /// Opens raw output where it is.
+    /// Opens raw output from its row or blob.
     pub fn open(raw: RawOutput, blobs: Option<&BlobFolder>) -> Result<RawReader<'static>, StoreError> {
         let opened = match raw {
             RawOutput::Row(bytes) => RawReader::of(Cursor::new(bytes)),
@@ -219,14 +219,14 @@ mod tests {
         std::iter::repeat_with(next).take(bytes).collect()
     }
 
-    fn packed_bit_by_bit(raw: &[u8], blobs: Option<&BlobFolder>) -> RawOutput {
+    fn packed_in_chunks(raw: &[u8], blobs: Option<&BlobFolder>) -> RawOutput {
         let mut packer = RawPacker::new(blobs, "raw-1").unwrap();
         raw.chunks(9_999).for_each(|part| packer.write_all(part).unwrap());
         packer.finish().unwrap()
     }
 
     #[test]
-    fn raw_output_comes_back() {
+    fn packed_output_unpacks_to_the_original() {
         for raw in
             [Vec::new(), b"short".to_vec(), b"abc".repeat(100_000), (0..=255).cycle().take(9_999).collect()]
         {
@@ -235,14 +235,16 @@ mod tests {
                 (unpacked_size(&packed), unpack_raw(&packed).unwrap()),
                 (Some(raw.len()), raw.clone())
             );
-            let RawOutput::Row(packed) = packed_bit_by_bit(&raw, None) else { panic!("there is no folder") };
+            let RawOutput::Row(packed) = packed_in_chunks(&raw, None) else {
+                panic!("no blob folder is configured")
+            };
             assert_eq!(unpack_raw(&packed).unwrap(), raw);
         }
         assert!(pack_raw(&b"abc".repeat(100_000)).unwrap().len() < 1_000);
     }
 
     #[test]
-    fn what_is_large_when_packed_becomes_a_blob() {
+    fn large_packed_output_becomes_a_blob() {
         let home = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::at(home.path().join("blobs"));
         for (raw, expected) in [
@@ -251,7 +253,7 @@ mod tests {
             (noise(3_000_000), Some("raw-1")),
         ] {
             let placed = place_raw(pack_raw(&raw).unwrap(), Some(&blobs), "raw-1").unwrap();
-            let streamed = packed_bit_by_bit(&raw, Some(&blobs));
+            let streamed = packed_in_chunks(&raw, Some(&blobs));
             for output in [placed, streamed] {
                 let blob = matches!(&output, RawOutput::Blob(name) if Some(name.as_str()) == expected);
                 assert_eq!(blob, expected.is_some());
@@ -260,10 +262,10 @@ mod tests {
                 assert!(back == raw);
             }
         }
-        // Where no blob can be made, the row takes it.
+        // If no blob can be created, the output is stored in the row.
         let nowhere = BlobFolder::at("/proc/nonexistent/blobs");
-        assert!(matches!(packed_bit_by_bit(&noise(3_000_000), Some(&nowhere)), RawOutput::Row(_)));
-        // One that is given up leaves nothing behind.
+        assert!(matches!(packed_in_chunks(&noise(3_000_000), Some(&nowhere)), RawOutput::Row(_)));
+        // Dropping an unfinished packer leaves no file behind.
         let mut packer = RawPacker::new(Some(&blobs), "raw-2").unwrap();
         packer.write_all(&noise(1_000_000)).unwrap();
         drop(packer);
@@ -271,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damaged_output_is_reported_as_corrupt() {
         let packed = pack_raw(&b"abc".repeat(1_000)).unwrap();
-        let RawOutput::Row(streamed) = packed_bit_by_bit(&b"abc".repeat(1_000), None) else { panic!() };
+        let RawOutput::Row(streamed) = packed_in_chunks(&b"abc".repeat(1_000), None) else { panic!() };
         for bytes in
             [&[][..], &[7, 1], &packed[..packed.len() - 1], &packed[..3], &streamed[..streamed.len() - 1]]
         {

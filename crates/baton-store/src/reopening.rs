@@ -1,5 +1,5 @@
-//! A database that could not be opened, or only for reading, when the process started, and may become usable while the process
-//! runs.
+//! A store whose database could not be opened, or only read-only, when the process started. The database may become
+//! usable while the process runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -10,20 +10,20 @@ use crate::sqlite::ReleasedReserve;
 use crate::store::{Durability, Engine, OpenMode, StoreConfig, Work, open_engine};
 
 /// Pause between two attempts to open the database.
-const PAUSE: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Tries to open the database every few seconds; until that succeeds, work fails, except reads of a database that is open for
-/// reading.
+/// Retries opening the database every few seconds. Until that succeeds, work fails, except reads of a database that is
+/// open read-only.
 ///
-/// An attempt may take as long as a server takes to answer, so it runs on a thread of its own: submitting work never
-/// blocks. The work that started an attempt waits for its outcome, other work is refused at once.
+/// An attempt can take as long as the server's timeout, so it runs on its own thread and submitting work never blocks.
+/// The work that triggered an attempt waits for its outcome; other work is rejected immediately.
 pub(crate) struct Reopening {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     config: StoreConfig,
-    /// Answers reads until the database is open.
+    /// Serves reads until the database is open.
     reader: Option<Arc<dyn Engine>>,
     state: Mutex<State>,
 }
@@ -34,7 +34,7 @@ enum State {
     Open(Arc<dyn Engine>),
 }
 
-/// Why the database is not open: what callers are told meanwhile.
+/// Why the database is not open; returned to callers as an error.
 #[derive(Debug, Clone)]
 enum Reason {
     Full,
@@ -47,7 +47,7 @@ impl Reason {
         match error {
             StoreError::Full => Self::Full,
             StoreError::ReadOnly => Self::ReadOnly,
-            error => Self::Unavailable(told(error)),
+            error => Self::Unavailable(message_with_causes(error)),
         }
     }
 
@@ -65,7 +65,7 @@ impl Reopening {
         Self::with_reader(config, reason, None)
     }
 
-    /// Takes a database that is open for reading; `reason` says why not for writing.
+    /// Creates a store for a database that is open read-only. `reason` says why it cannot be written.
     pub(crate) fn with_reader(
         config: StoreConfig,
         reason: &StoreError,
@@ -83,7 +83,7 @@ impl Reopening {
                 drop(state);
                 submit(engine.as_ref(), work);
             }
-            State::Closed { reason, tried_at } if tried_at.elapsed() >= PAUSE => {
+            State::Closed { reason, tried_at } if tried_at.elapsed() >= RETRY_INTERVAL => {
                 let reason = reason.clone();
                 *state = State::Opening { reason: reason.clone() };
                 drop(state);
@@ -92,7 +92,7 @@ impl Reopening {
                     Ok(engine) => submit(engine.as_ref(), work),
                     Err(error) => work.finish(Err(error)),
                 };
-                // Work that is dropped with a thread that did not start is answered as closed.
+                // If the thread cannot be started, the work is dropped and the caller receives `Closed`.
                 if let Err(error) = Builder::new().name("baton-reopen".into()).spawn(attempt) {
                     tracing::warn!(%error, "cannot start a thread to open the database");
                     *self.shared.state() = State::Closed { reason, tried_at: Instant::now() };
@@ -112,8 +112,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What callers are told after an attempt failed. Opening a database for writing that can only be read fails in many ways,
-    /// which all mean the same.
+    /// Maps the error of a failed attempt. A database that can only be read fails to open for writing in many ways; all
+    /// of them mean read-only.
     fn refusal(&self, error: StoreError) -> StoreError {
         match error {
             StoreError::Full => StoreError::Full,
@@ -152,8 +152,8 @@ impl Engine for Reopening {
     }
 }
 
-/// What went wrong, with every cause.
-fn told(reason: &StoreError) -> String {
+/// Formats an error with all of its causes.
+fn message_with_causes(reason: &StoreError) -> String {
     let mut message = match reason {
         StoreError::Unavailable { message, .. } => message.clone(),
         reason => reason.to_string(),

@@ -1,10 +1,10 @@
-//! Seals bytes so that only a holder of the key can read them, and nobody can change them unnoticed.
+//! Authenticated encryption of stored bytes. Sealing means encrypting, opening means decrypting.
 //!
-//! Owns the form of sealed bytes and the keys in memory. Does not own where keys come from (the binary's `keys`),
-//! which bytes are sealed, or what is associated with them.
+//! Owns the format of sealed bytes and the keys in memory. Does not own where keys come from (the binary's `keys`),
+//! which bytes are sealed, or what the associated data contains.
 //!
-//! A sealed value is `BSL1`, 8 bytes of key id, 24 bytes of nonce, then XChaCha20-Poly1305 ciphertext and tag. The
-//! first 36 bytes are authenticated too, in front of the caller's associated data.
+//! A sealed value consists of `BSL1`, 8 bytes of key id, 24 bytes of nonce, then XChaCha20-Poly1305 ciphertext and tag.
+//! The first 36 bytes are authenticated too, in front of the caller's associated data.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,9 +14,9 @@ use chacha20poly1305::{AeadInOut, Key, KeyInit, Tag, XChaCha20Poly1305, XNonce};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
-/// How long a nonce is. At this length random ones do not repeat.
+/// Size of a nonce. At this size random nonces do not repeat.
 pub const NONCE_BYTES: usize = 24;
-/// How much longer sealed bytes are than plain ones.
+/// Number of bytes that sealing adds.
 pub const SEAL_OVERHEAD_BYTES: usize = HEADER_BYTES + TAG_BYTES;
 
 const MAGIC: &[u8; 4] = b"BSL1";
@@ -24,39 +24,39 @@ const KEY_ID_BYTES: usize = 8;
 const HEADER_BYTES: usize = MAGIC.len() + KEY_ID_BYTES + NONCE_BYTES;
 const TAG_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
-/// Keeps a key id from being the hash of the same bytes used for something else.
+/// Domain separation: a key id never equals a hash of the key that is used for another purpose.
 const KEY_ID_DOMAIN: &[u8; 21] = b"baton.seal.key-id.v1\0";
 
-/// Why sealed bytes do not open. No plaintext comes with any of these.
+/// Why sealed bytes cannot be opened. No error carries plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// The bytes do not begin as sealed ones do.
+    /// The bytes do not start with the magic number of sealed bytes.
     #[error("the bytes are not sealed")]
     NotSealed,
-    /// They were sealed with a key that is not in the ring.
+    /// The bytes were sealed with a key that is not in the ring.
     #[error("the bytes are sealed with key {key_id}, which is not at hand")]
     UnknownKey {
-        /// The key that is needed.
+        /// Id of the required key.
         key_id: KeyId,
     },
-    /// They were changed or cut, or belong to something else: what is associated with them differs.
+    /// The bytes were changed or truncated, or the associated data differs.
     #[error("the sealed bytes are damaged or belong to another record")]
     Damaged,
 }
 
-/// The system gave no random bytes.
+/// The system provided no random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the system gave no random bytes")]
 pub struct NoRandomness {
     source: getrandom::Error,
 }
 
-/// Why a text is not a key id.
+/// The text is not a key id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key id is 16 lowercase hexadecimal digits")]
 pub struct KeyIdError;
 
-/// Names a key without telling it: the first 16 hexadecimal digits of a hash of the key.
+/// Identifies a key without revealing it: the first 16 hexadecimal digits of a hash of the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; KEY_ID_BYTES]);
 
@@ -95,37 +95,37 @@ impl FromStr for KeyId {
     }
 }
 
-/// A key of 256 bits. It is compared in constant time, never shown, and erased when dropped.
+/// A 256-bit key. It is compared in constant time, never printed, and erased when dropped.
 #[derive(Clone)]
 pub struct SecretKey {
-    /// Boxed, so that moving the key does not leave copies of it behind.
+    /// Boxed, so that moving the key does not leave copies in memory.
     bytes: Box<[u8; KEY_BYTES]>,
     id: KeyId,
 }
 
 impl SecretKey {
-    /// Takes a copy of the bytes; erasing the original is up to the caller.
+    /// Copies the bytes. The caller must erase the original.
     pub fn new(bytes: &[u8; KEY_BYTES]) -> Self {
         Self { bytes: Box::new(*bytes), id: KeyId::of(bytes) }
     }
 
-    /// Makes a key from the system's randomness.
+    /// Creates a key from the system's random number generator.
     ///
     /// # Errors
     ///
-    /// Fails when the system has none to give.
+    /// Fails if the system provides no random bytes.
     pub fn random() -> Result<Self, NoRandomness> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         getrandom::fill(bytes.as_mut_slice()).map_err(|source| NoRandomness { source })?;
         Ok(Self::new(&bytes))
     }
 
-    /// Gives the name of the key.
+    /// Returns the id of the key.
     pub const fn id(&self) -> KeyId {
         self.id
     }
 
-    /// Gives the key itself, to be written where keys are kept and nowhere else.
+    /// Returns the key itself, which must be written only to the key file.
     pub const fn expose(&self) -> &[u8; KEY_BYTES] {
         &self.bytes
     }
@@ -150,14 +150,14 @@ impl PartialEq for SecretKey {
 
 impl Eq for SecretKey {}
 
-/// Shows the id only.
+/// Prints only the id.
 impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecretKey").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-/// Keys in order: the first seals, all of them open. There is always a first.
+/// An ordered list of at least one key. The first key seals; every key opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRing {
     current: SecretKey,
@@ -165,7 +165,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// Takes the keys in order, the current one first, each once; `None` when there is none.
+    /// Creates a ring from keys in order, the current one first, without duplicates. `None` if there are no keys.
     pub fn new(keys: Vec<SecretKey>) -> Option<Self> {
         let mut keys = keys.into_iter();
         let mut ring = Self::from(keys.next()?);
@@ -186,38 +186,38 @@ impl KeyRing {
         ring
     }
 
-    /// Leaves out the older keys that `is_needed` does not name. The current key always stays.
+    /// Removes older keys for which `is_needed` returns false. The current key is never removed.
     #[must_use]
     pub fn without_unneeded(mut self, is_needed: impl Fn(KeyId) -> bool) -> Self {
         self.older.retain(|key| is_needed(key.id()));
         self
     }
 
-    /// Gives the keys in order.
+    /// Returns the keys in order.
     pub fn keys(&self) -> impl Iterator<Item = &SecretKey> {
         std::iter::once(&self.current).chain(&self.older)
     }
 
-    /// Names the key that seals.
+    /// Returns the id of the key that seals.
     pub const fn current_id(&self) -> KeyId {
         self.current.id()
     }
 
-    /// Names all keys in order.
+    /// Returns the ids of all keys in order.
     pub fn ids(&self) -> impl Iterator<Item = KeyId> {
         self.keys().map(SecretKey::id)
     }
 
-    /// Tells whether something sealed with this key can be opened.
+    /// Returns true if the ring contains this key.
     pub fn has(&self, key_id: &KeyId) -> bool {
         self.ids().any(|id| id == *key_id)
     }
 
-    /// Seals with the current key. The nonce must never have been used with that key; take [`random_nonce`].
+    /// Seals with the current key. The nonce must never have been used with this key; use [`random_nonce`].
     ///
     /// # Panics
     ///
-    /// When `plain` is longer than the cipher can encrypt, which is 256 GiB.
+    /// Panics if `plain` is longer than the limit of the cipher, which is 256 GiB.
     #[expect(clippy::expect_used, reason = "nothing near 256 GiB is ever held in memory")]
     pub fn seal(&self, plain: &[u8], associated: &[u8], nonce: [u8; NONCE_BYTES]) -> Vec<u8> {
         let mut sealed = Vec::with_capacity(plain.len() + SEAL_OVERHEAD_BYTES);
@@ -236,11 +236,11 @@ impl KeyRing {
         sealed
     }
 
-    /// Opens what [`seal`](Self::seal) made with one of these keys and the same associated data.
+    /// Opens bytes that [`seal`](Self::seal) returned for one of these keys and the same associated data.
     ///
     /// # Errors
     ///
-    /// See [`SealError`]; nothing is decrypted before all of it has proved authentic.
+    /// See [`SealError`]. Nothing is decrypted before all bytes are authenticated.
     pub fn open(&self, sealed: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
         if !is_sealed(sealed) {
             return Err(SealError::NotSealed);
@@ -270,21 +270,21 @@ impl From<SecretKey> for KeyRing {
     }
 }
 
-/// Tells whether bytes begin as sealed ones do. Only opening them proves that they are.
+/// Returns true if bytes start with the magic number of sealed bytes. Only opening them proves that they are sealed.
 pub fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Reads which key sealed the bytes; `None` when they are not sealed or too short to tell.
+/// Returns the id of the key that sealed the bytes; `None` if they are not sealed or too short.
 pub fn sealed_with(bytes: &[u8]) -> Option<KeyId> {
     bytes.strip_prefix(MAGIC)?.first_chunk().map(|id| KeyId(*id))
 }
 
-/// Makes a nonce from the system's randomness.
+/// Creates a nonce from the system's random number generator.
 ///
 /// # Errors
 ///
-/// Fails when the system has none to give.
+/// Fails if the system provides no random bytes.
 pub fn random_nonce() -> Result<[u8; NONCE_BYTES], NoRandomness> {
     let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce).map_err(|source| NoRandomness { source })?;

@@ -34,7 +34,7 @@ mod draft {
 }
 
 #[test]
-fn the_cipher_is_the_published_one() {
+fn cipher_matches_the_published_test_vector() {
     let cipher = SecretKey::new(&unhex(draft::KEY).try_into().unwrap()).cipher();
     let nonce = XNonce::try_from(unhex(draft::NONCE).as_slice()).unwrap();
     let associated = unhex(draft::ASSOCIATED);
@@ -42,12 +42,12 @@ fn the_cipher_is_the_published_one() {
     assert_eq!(sealed, unhex(draft::SEALED));
 }
 
-/// Made with another implementation. What is stored must open forever: these bytes must never have to change.
+/// Created with another implementation. Stored data must stay readable, so these bytes must never change.
 const STORED: &str = "42534c315ba42482b3aac752404142434445464748494a4b4c4d4e4f5051525354555657\
     92631d803e8880c2ac764ceb23d8e813d1ac69c932ad33";
 
 #[test]
-fn the_stored_form_stays() {
+fn stored_format_does_not_change() {
     let ring = KeyRing::from(SecretKey::new(&unhex(draft::KEY).try_into().unwrap()));
     let nonce = unhex(draft::NONCE).try_into().unwrap();
     let sealed = ring.seal(b"context", b"ckpt_1", nonce);
@@ -85,7 +85,7 @@ fn every_flipped_bit_is_an_error() {
 }
 
 #[test]
-fn every_cut_is_an_error() {
+fn every_truncation_is_an_error() {
     let ring = ring(&[1]);
     let sealed = ring.seal(b"a context worth keeping", b"ckpt_1", nonce(3));
     for length in 0..sealed.len() {
@@ -96,9 +96,9 @@ fn every_cut_is_an_error() {
     assert_eq!(ring.open(&longer, b"ckpt_1"), Err(SealError::Damaged));
 }
 
-/// The id of another key in the ring is in the header: found, and yet not the key that sealed.
+/// The header names another key of the ring: the key exists, but it did not seal the bytes.
 #[test]
-fn the_header_cannot_be_pointed_at_another_key_of_the_ring() {
+fn changing_the_key_id_in_the_header_is_an_error() {
     let ring = ring(&[1, 2]);
     let mut sealed = ring.seal(b"plain", b"", nonce(3));
     sealed[4..12].copy_from_slice(&key(2).id().0);
@@ -123,7 +123,7 @@ fn older_keys_open_and_only_the_first_seals() {
 }
 
 #[test]
-fn a_ring_has_a_first_key_and_each_key_once() {
+fn ring_is_never_empty_and_holds_each_key_once() {
     assert_eq!(KeyRing::new(Vec::new()), None);
     assert_eq!(ring(&[1, 2, 1, 2]), ring(&[1, 2]));
     assert_eq!(ring(&[1, 2]).rotated(key(2)), ring(&[2, 1]));
@@ -132,7 +132,7 @@ fn a_ring_has_a_first_key_and_each_key_once() {
 }
 
 #[test]
-fn keys_are_not_shown() {
+fn debug_output_does_not_contain_keys() {
     let shown = format!("{:?}", ring(&[0x41]));
     assert!(shown.contains(&key(0x41).id().to_string()), "{shown}");
     assert!(!shown.contains("65, 66") && !shown.contains("4142") && !shown.contains("ABC"), "{shown}");
@@ -161,7 +161,7 @@ fn bytes(longest: usize) -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_is_sealed_opens(
+    fn sealed_bytes_open(
         plain in bytes(5000), associated in bytes(100), nonce: [u8; NONCE_BYTES], key: [u8; KEY_BYTES],
     ) {
         let ring = KeyRing::from(SecretKey::new(&key));

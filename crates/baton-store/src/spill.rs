@@ -1,8 +1,9 @@
-//! The folder of checkpoints that the database could not take: one file each, complete by itself.
+//! The folder of spilled checkpoints: checkpoints that could not be written to the database, one self-contained file
+//! each.
 //!
-//! A file is one line of JSON that says what it is and which database it is for, then the frame. Files are taken into that
-//! database in the order of their names, which begin with the checkpoint's id and so with the time; a file is removed when that
-//! is committed. Files for another database stay where they are.
+//! A file is one line of JSON with the metadata and the target database, followed by the frame. Files are replayed into
+//! that database in the order of their names, which begin with the checkpoint id and so with the time. A file is
+//! removed after the replay is committed. Files for another database are not touched.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,25 +21,25 @@ use crate::target::Target;
 
 const FORMAT: &str = "baton checkpoint 2";
 const ENDING: &str = ".spilled";
-/// A frame and its line.
+/// Limit for the JSON line and the frame together.
 const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
-/// Longest first line that is read to find out which database a file is for.
+/// Limit for the JSON line when only the target database of a file is needed.
 const MAX_HEAD_BYTES: u64 = 1024 * 1024;
 
-/// A checkpoint outside the database.
+/// A checkpoint stored outside the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spilled {
-    /// What is known of it. Its place is only given when it is taken in.
+    /// Metadata of the checkpoint. Its place is assigned when it is replayed.
     pub checkpoint: Checkpoint,
-    /// What its workflow calls itself.
+    /// Name of the workflow.
     pub workflow_name: Option<String>,
-    /// The repository of its workflow.
+    /// Repository of the workflow.
     pub repo: Option<Repo>,
-    /// Its context, whole.
+    /// The whole context; never a delta.
     pub frame: Frame,
 }
 
-/// The first line of a file.
+/// The JSON line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
@@ -69,17 +70,17 @@ pub struct SpillFolder {
 }
 
 impl SpillFolder {
-    /// Takes a folder, which is made with the first file, and the database that its files are read and written for.
+    /// Uses a folder, which is created with the first file. Files are read and written for `target`.
     pub fn at(path: impl Into<PathBuf>, target: Target) -> Self {
         Self { path: path.into(), target }
     }
 
-    /// Returns true when no file waits for the database. A file that does not say which one it is for counts.
+    /// Returns true if there is no file for the database. A file with an unreadable target counts as a file for it.
     pub fn is_empty(&self) -> bool {
         self.names().is_ok_and(|names| names.iter().all(|name| self.is_for_another(name)))
     }
 
-    /// Counts the files that wait for other databases.
+    /// Counts the files for other databases.
     pub fn count_for_others(&self) -> usize {
         self.names().map_or(0, |names| names.iter().filter(|name| self.is_for_another(name)).count())
     }
@@ -94,13 +95,13 @@ impl SpillFolder {
         head().is_some_and(|head| head.target != self.target)
     }
 
-    /// Returns the highest id of the checkpoints that wait here.
+    /// Returns the highest id of the spilled checkpoints.
     pub fn newest_id(&self) -> Option<CheckpointId> {
         let names = self.names().ok()?;
         names.iter().rev().find_map(|name| name.strip_suffix(ENDING)?.parse().ok())
     }
 
-    /// Writes a checkpoint durably.
+    /// Writes a checkpoint and syncs it to disk.
     pub fn put(&self, spilled: &Spilled) -> Result<(), StoreError> {
         let FrameBody::Row(frame) = &spilled.frame.body else {
             return Err(StoreError::corrupt("spill", "a spilled frame is kept in its own file"));
@@ -113,7 +114,7 @@ impl SpillFolder {
         write_durably(&path, &bytes).map_err(|source| file_error(&path, source))
     }
 
-    /// Reads everything that waits for the database, oldest first. What cannot be read is left where it is and logged.
+    /// Reads all checkpoints for the database, oldest first. Files that cannot be read are logged and kept.
     pub fn entries(&self) -> Result<Vec<Spilled>, StoreError> {
         let mut entries = Vec::new();
         for name in self.names()? {
@@ -131,12 +132,13 @@ impl SpillFolder {
         Ok(entries)
     }
 
-    /// Removes temporary files of writers that were killed, here and in the folders below, and returns their number.
+    /// Removes temporary files left by killed writers, here and in the folders directly below, and returns their
+    /// number.
     pub fn remove_stale_temporaries(&self) -> Result<u64, StoreError> {
         remove_stale_temporaries(&self.path)
     }
 
-    /// Removes a checkpoint that was taken in; one that is gone already is fine.
+    /// Removes a checkpoint after its replay. A missing file is not an error.
     pub fn remove(&self, id: CheckpointId) -> Result<(), StoreError> {
         let path = self.path.join(format!("{id}{ENDING}"));
         match std::fs::remove_file(&path) {
@@ -187,7 +189,7 @@ impl Head {
 }
 
 impl Spilled {
-    /// The frame as a database would give it.
+    /// Returns the frame in the form in which a database returns it.
     pub fn stored_frame(&self) -> StoredFrame {
         StoredFrame {
             checkpoint_id: self.checkpoint.id,
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spilled_comes_back_in_order_until_it_is_removed() {
+    fn entries_are_listed_in_order_until_removed() {
         let home = tempfile::tempdir().unwrap();
         let folder = SpillFolder::at(home.path().join("spill"), Target::sqlite());
         assert!(folder.is_empty());
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_left_and_hides_nothing() {
+    fn unreadable_files_are_kept_and_skipped() {
         let home = tempfile::tempdir().unwrap();
         let folder = SpillFolder::at(home.path(), Target::sqlite());
         folder.put(&spilled(2)).unwrap();
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_for_another_database_waits_for_it() {
+    fn entries_for_another_database_are_not_listed() {
         let home = tempfile::tempdir().unwrap();
         let here = SpillFolder::at(home.path(), Target::sqlite());
         let there = SpillFolder::at(home.path(), Target::postgres("postgres://db/shop"));

@@ -1,7 +1,7 @@
-//! What both databases can do for a row file: run a statement, read columns, take a lock.
+//! The interface through which row files use either database: statements, columns and locks.
 //!
 //! Statements use `$1`, `$2`, … in the order of their first appearance, which both databases bind by position. Where
-//! the two speak differently a row file spells both out with [`Sql::pick`].
+//! the dialects differ, a row file provides both statements with [`Sql::pick`].
 
 use std::str::FromStr;
 
@@ -51,7 +51,7 @@ impl From<u32> for Param<'_> {
 }
 
 impl From<u64> for Param<'_> {
-    /// Counts and sizes; what no column could hold is held at the largest that one can.
+    /// For counts and sizes. Values above `i64::MAX` are stored as `i64::MAX`.
     fn from(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
@@ -89,7 +89,7 @@ pub(crate) trait Columns {
     fn opt_bytes(&self, column: usize) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
-/// Reads typed values of one table's row; what does not make sense is corruption, never a default.
+/// Reads typed values from a row. An invalid value is reported as corruption and never replaced by a default.
 pub(crate) struct RowReader<'a> {
     pub(crate) table: &'static str,
     pub(crate) columns: &'a dyn Columns,
@@ -169,7 +169,7 @@ impl RowReader<'_> {
     }
 }
 
-/// What is locked until the end of a transaction.
+/// Kind of an advisory lock that is held until the end of the transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lock {
     SessionTuple,
@@ -178,12 +178,12 @@ pub(crate) enum Lock {
     WorkflowName,
 }
 
-/// A database inside a transaction, as row files see it.
+/// A database inside a transaction, as seen by row files.
 pub(crate) trait Sql {
-    /// Chooses between the two spellings of a statement.
+    /// Chooses the statement for the current database.
     fn pick(&self, sqlite: &'static str, postgres: &'static str) -> &'static str;
 
-    /// Runs a statement and tells how many rows it changed.
+    /// Runs a statement and returns the number of changed rows.
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 
     /// Runs a query and reads each row.
@@ -194,16 +194,15 @@ pub(crate) trait Sql {
         read: &mut dyn FnMut(&dyn Columns) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError>;
 
-    /// Keeps every other transaction that takes the same lock waiting until this one is over.
+    /// Blocks other transactions that take the same lock until this transaction ends.
     fn lock(&mut self, lock: Lock, name: &str) -> Result<(), StoreError>;
 
-    /// Tells other processes, once this transaction is over, that there is something in the queue. Those that share a file
-    /// see it change.
+    /// Notifies other processes after the commit that the queue has new items. SQLite writes to a file that they watch.
     fn announce_queue(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Runs a query that finds one row or none.
+    /// Runs a query that returns at most one row.
     fn query_one<T>(
         &mut self,
         sql: &str,
@@ -214,7 +213,7 @@ pub(crate) trait Sql {
     }
 }
 
-/// Splits what is to be written into parts that a statement each takes: few sizes, so that few statements are prepared.
+/// Splits a list into parts of 2^n elements, one statement for each. Few different sizes need few prepared statements.
 pub(crate) fn parts<T>(mut all: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let size = 1 << all.len().checked_ilog2()?.min(LARGEST_PART);
@@ -224,10 +223,10 @@ pub(crate) fn parts<T>(mut all: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// The largest part has two to the power of this.
+/// Base-2 logarithm of the size of the largest part.
 const LARGEST_PART: u32 = 6;
 
-/// A query that is put together from the conditions that are asked for.
+/// Builds a query from optional conditions.
 pub(crate) struct QueryBuilder<'a> {
     sql: String,
     params: Vec<Param<'a>>,
@@ -245,7 +244,7 @@ impl<'a> QueryBuilder<'a> {
         self
     }
 
-    /// Adds that an expression is one of these values.
+    /// Adds `expression IN (values)`.
     pub(crate) fn among(
         &mut self,
         expression: &str,

@@ -1,4 +1,4 @@
-//! The store as callers hold it: submit work, wait for its durable answer.
+//! The handle that callers hold: they submit work and wait for its committed result.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -19,47 +19,47 @@ use crate::tx::{Outcome, Tx};
 /// When a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// When it is on disk.
+    /// When it is synced to disk.
     Full,
-    /// When it is visible to others; the next full write, or the system in its own time, puts it on disk. It survives
-    /// a crash of the process, not one of the machine. For logs.
+    /// When it is visible to other connections. The next full write, or the operating system, syncs it to disk later.
+    /// It survives a crash of the process but not of the machine. For logs.
     Lazy,
 }
 
-/// Who does the work.
+/// Which thread runs the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// The caller's own thread: nothing is started, for commands that do one thing and exit.
+    /// The caller's thread. No thread is started; for commands that do one thing and exit.
     Caller,
-    /// Threads of the store: callers wait without blocking, concurrent writes share a commit.
+    /// Threads of the store. Callers wait without blocking, and concurrent writes share a commit.
     Background,
 }
 
-/// Where the store is.
+/// Location and settings of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreConfig {
-    /// In one file.
+    /// A SQLite file.
     Sqlite {
-        /// The file; it and its folder are made when missing.
+        /// Path of the file. The file and its folder are created if missing.
         path: PathBuf,
-        /// Who does the work.
+        /// Which thread runs the work.
         threads: Threads,
     },
-    /// On a PostgreSQL server.
+    /// A database on a PostgreSQL server.
     Postgres {
-        /// Its address.
+        /// The `postgres://` address.
         url: String,
-        /// Who does the work.
+        /// Which thread runs the work.
         threads: Threads,
-        /// How many connections at the most, with background threads.
+        /// Maximum number of connections with background threads.
         connections: usize,
-        /// How long the server may take to answer.
+        /// Time limits for the server.
         timeouts: PostgresTimeouts,
     },
 }
 
 impl StoreConfig {
-    /// Identifies the database in files that wait for it.
+    /// Identifies the database in spooled files.
     pub fn target(&self) -> Target {
         match self {
             Self::Sqlite { .. } => Target::sqlite(),
@@ -68,12 +68,12 @@ impl StoreConfig {
     }
 }
 
-/// What happens to a database whose schema is older than [`LATEST_VERSION`](crate::LATEST_VERSION).
+/// What to do with a database whose schema is older than [`LATEST_VERSION`](crate::LATEST_VERSION).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OlderSchema {
-    /// It is backed up (SQLite) and migrated.
+    /// Back it up (SQLite only) and migrate it.
     Migrate,
-    /// Opening fails with [`StoreError::OlderSchema`].
+    /// Fail with [`StoreError::OlderSchema`].
     Refuse,
 }
 
@@ -84,7 +84,7 @@ pub enum LockTimeout {
     Long,
     /// One second.
     Short,
-    /// A tenth of a second: enough for the commit of another process, not for an outage.
+    /// A tenth of a second: enough to wait for the commit of another process, but not for an outage.
     Minimal,
 }
 
@@ -105,7 +105,7 @@ impl OpenMode {
 pub struct PostgresTimeouts {
     /// Limit for opening a connection, including authentication.
     pub connect: Duration,
-    /// Limit for one statement. Migration and maintenance have a larger one of their own.
+    /// Limit for one statement. Migration and maintenance use a larger limit.
     pub statement: Duration,
 }
 
@@ -118,46 +118,47 @@ impl Default for PostgresTimeouts {
 /// How thoroughly a database is inspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inspection {
-    /// Its version and schema; the time does not depend on its size.
+    /// Version and schema; the duration does not depend on the size of the database.
     Quick,
-    /// Every page of a SQLite file too, which takes half a minute for a gigabyte.
+    /// Also every page of a SQLite file, which takes about half a minute per gigabyte.
     Full,
 }
 
-/// How the store is, for `baton doctor`.
+/// State of the store, for `baton doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// `sqlite` or `postgres`.
     pub engine: &'static str,
-    /// The version of the engine.
+    /// Version of the engine.
     pub engine_version: String,
-    /// The version of the schema; older than [`LATEST_VERSION`](crate::LATEST_VERSION) when it is yet to be migrated.
+    /// Version of the schema. Lower than [`LATEST_VERSION`](crate::LATEST_VERSION) if the database was not migrated
+    /// yet.
     pub schema_version: i64,
-    /// What a check of the whole database found; empty when it is sound.
+    /// Problems found by a full inspection. Empty for a sound database.
     pub problems: Vec<String>,
 }
 
-/// Work that an engine runs: at least once inside a transaction, then exactly one `finish`.
+/// Work that an engine runs one or more times inside a transaction and then finishes exactly once.
 pub(crate) trait Work: Send {
     fn run(&mut self, tx: &mut dyn Tx) -> Outcome;
     fn finish(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
-/// What stands behind a [`Store`].
+/// A database backend of a [`Store`].
 pub(crate) trait Engine: Send + Sync {
     fn write(&self, durability: Durability, work: Box<dyn Work>);
-    /// Writes on the caller's own thread when nobody else is writing, which spares two changes of thread.
+    /// Writes on the caller's thread if no other write is running or queued, which saves two thread switches.
     fn write_here(&self, durability: Durability, work: Box<dyn Work>) {
         self.write(durability, work);
     }
     fn read(&self, work: Box<dyn Work>);
-    /// Releases the disk reserve, if there can be one.
+    /// Releases the disk reserve. `None` if the backend has no reserve.
     fn release_reserve(&self) -> Option<ReleasedReserve> {
         None
     }
 }
 
-/// A database, opened and migrated. Clones share it; it closes with the last of them.
+/// An opened and migrated database. Clones share it; it is closed when the last clone is dropped.
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
@@ -170,18 +171,17 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the database, making and migrating it as needed.
+    /// Opens the database and creates or migrates it if necessary.
     ///
-    /// Blocks. An older schema is backed up before it is migrated, by one process while others wait; a newer one is
-    /// refused.
+    /// Blocks. An older schema is backed up and migrated by one process while others wait; a newer schema is rejected.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
         open_engine(config, OpenMode::MIGRATE)
             .map(|engine| Self { engine })
             .or_else(|error| Self::open_read_only(config, error))
     }
 
-    /// Opens a file that cannot be written, or that is on a full disk, for reading. Work that writes fails until the file can
-    /// be opened for writing: that is tried again every few seconds.
+    /// Opens a file read-only if it cannot be written or the disk is full. Writes fail until the file can be opened for
+    /// writing, which is retried every few seconds.
     fn open_read_only(config: &StoreConfig, error: StoreError) -> Result<Self, StoreError> {
         let StoreConfig::Sqlite { path, threads } = config else { return Err(error) };
         let reason = match &error {
@@ -194,25 +194,25 @@ impl Store {
                 let reopening = Reopening::with_reader(config.clone(), &reason, Some(Arc::new(engine)));
                 Ok(Self { engine: Arc::new(reopening) })
             }
-            // An older schema, for example: it cannot be upgraded before the file can be written.
+            // For example an older schema, which can be upgraded only after the file becomes writable.
             Err(_) => Err(error),
         }
     }
 
-    /// Opens the database without migrating it, for processes that must finish soon. An older schema is refused with
-    /// [`StoreError::OlderSchema`]; a missing or empty database is created.
+    /// Opens the database without migrating it, for processes that must finish quickly. An older schema is rejected
+    /// with [`StoreError::OlderSchema`]; a missing or empty database is created.
     pub fn open_current(config: &StoreConfig, lock_timeout: LockTimeout) -> Result<Self, StoreError> {
         let mode = OpenMode { older_schema: OlderSchema::Refuse, lock_timeout };
         open_engine(config, mode).map(|engine| Self { engine })
     }
 
-    /// Takes a store that could not be opened. Work on it fails, saying why, until it can be: it is tried again every few
-    /// seconds.
+    /// Creates a store for a database that could not be opened. Work fails with `reason` until the database can be
+    /// opened, which is retried every few seconds.
     pub fn open_later(config: &StoreConfig, reason: &StoreError) -> Self {
         Self { engine: Arc::new(Reopening::new(config.clone(), reason)) }
     }
 
-    /// Runs work that writes. Its writes are kept when it answers `Ok`, undone when it answers `Err`.
+    /// Runs work that writes. Commits its writes if it returns `Ok` and rolls them back if it returns `Err`.
     pub fn write<T, E, F>(&self, durability: Durability, work: F) -> Pending<T, E>
     where
         F: FnMut(&mut dyn Tx) -> Result<T, E> + Send + 'static,
@@ -224,7 +224,7 @@ impl Store {
         pending
     }
 
-    /// Runs work that writes and blocks until its answer is there: [`Store::write`] for threads that may wait.
+    /// Runs work that writes and blocks until it is committed: [`Store::write`] for threads that may block.
     pub fn write_blocking<T, E, F>(&self, durability: Durability, work: F) -> Result<T, E>
     where
         F: FnMut(&mut dyn Tx) -> Result<T, E> + Send + 'static,
@@ -236,7 +236,7 @@ impl Store {
         pending.wait()
     }
 
-    /// Runs work that only reads, on one consistent view. Never waits for writers.
+    /// Runs read-only work on one consistent snapshot. Never waits for writers.
     pub fn read<T, E, F>(&self, work: F) -> Pending<T, E>
     where
         F: FnMut(&mut dyn Tx) -> Result<T, E> + Send + 'static,
@@ -248,13 +248,13 @@ impl Store {
         pending
     }
 
-    /// Gives the space of the disk reserve back to the file system until the returned value is dropped, for work that frees
-    /// space on a full disk. None for a database on another machine.
+    /// Returns the space of the disk reserve to the file system until the result is dropped, for work that frees space
+    /// on a full disk. `None` for PostgreSQL.
     pub fn release_reserve(&self) -> Option<ReleasedReserve> {
         self.engine.release_reserve()
     }
 
-    /// Inspects a database without changing it: nothing is created, nothing is migrated. Blocks.
+    /// Inspects a database without creating, migrating or changing it. Blocks.
     pub fn inspect(config: &StoreConfig, inspection: Inspection) -> Result<Health, StoreError> {
         match config {
             StoreConfig::Sqlite { path, .. } => crate::sqlite::inspect(path, inspection),
@@ -272,14 +272,14 @@ pub(crate) fn open_engine(config: &StoreConfig, mode: OpenMode) -> Result<Arc<dy
     })
 }
 
-/// The answer to submitted work: `.await` it, or [`Pending::wait`] for it where there is no async runtime.
+/// The pending result of submitted work: `.await` it, or call [`Pending::wait`] where there is no async runtime.
 #[derive(Debug)]
 pub struct Pending<T, E> {
     receiver: oneshot::Receiver<Result<T, E>>,
 }
 
 impl<T, E: From<StoreError>> Pending<T, E> {
-    /// Blocks until the answer is there.
+    /// Blocks until the result is available.
     pub fn wait(self) -> Result<T, E> {
         self.receiver.blocking_recv().unwrap_or_else(|_| Err(E::from(StoreError::Closed)))
     }
@@ -335,7 +335,7 @@ where
             (Ok(()), None) => Err(E::from(StoreError::Broken)),
             (Err(error), _) => Err(E::from(error)),
         };
-        // The caller may have gone away; the work is done all the same.
+        // The caller may have dropped the receiver; the transaction is committed anyway.
         let _ = self.reply.send(answer);
     }
 }

@@ -1,14 +1,14 @@
-//! Which database or server a spooled write is for.
+//! Identification of the database or server that a spooled write is for.
 
 use serde::{Deserialize, Serialize};
 
 const DEFAULT_PORT: &str = "5432";
 
-/// Identifies the database or server that a spooled write is for, without credentials, so that it is never replayed into
-/// another one.
+/// Identifies the database or server that a spooled write is for, without credentials, so that the write is never
+/// replayed into another one.
 ///
-/// `sqlite` is the file in the data folder that the spooled file lies in; the folder may be moved. A PostgreSQL database is
-/// named by host, port and name: another user or password makes it no other database.
+/// `sqlite` is the file in the data folder that holds the spooled file, so the data folder may be moved. A PostgreSQL
+/// database is identified by host, port and name, but not by user or password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Target(String);
@@ -18,7 +18,7 @@ impl Target {
         Self("sqlite".to_owned())
     }
 
-    /// Names the database of a `postgres://` URL.
+    /// Identifies the database of a `postgres://` URL.
     pub(crate) fn postgres(url: &str) -> Self {
         let address = url.split_once("://").map_or(url, |(_, address)| address);
         let (address, query) = address.split_once('?').unwrap_or((address, ""));
@@ -35,7 +35,7 @@ impl Target {
             .unwrap_or("localhost");
         let port = parameter("port").unwrap_or(DEFAULT_PORT);
         let with_port = |host: &str| {
-            // The colons of an IPv6 address stand in brackets.
+            // The colons of an IPv6 address are inside brackets.
             let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
             let host = host.to_ascii_lowercase();
             if has_port { host } else { format!("{host}:{port}") }
@@ -46,12 +46,12 @@ impl Target {
         Self(format!("postgres://{}/{}", hosts.join(","), name.unwrap_or_default()))
     }
 
-    /// Names a Baton server by its address.
+    /// Identifies a Baton server by its address.
     pub fn server(url: &str) -> Self {
         Self(url.trim_end_matches('/').to_owned())
     }
 
-    /// The identification as text.
+    /// Returns the identifier as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_postgres_database_is_named_without_credentials() {
+    fn postgres_target_contains_no_credentials() {
         for (url, named) in [
             ("postgres://u:secret@DB.example/shop", "postgres://db.example:5432/shop"),
             ("postgresql://other@db.example:5432/shop?sslmode=require", "postgres://db.example:5432/shop"),

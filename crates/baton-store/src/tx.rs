@@ -1,4 +1,4 @@
-//! The seam: what an operation can do inside one transaction.
+//! The operations available inside one transaction.
 
 use crate::error::StoreError;
 use crate::rows::{
@@ -6,19 +6,19 @@ use crate::rows::{
     TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
 };
 
-/// Whether the writes of a piece of work are kept.
+/// Whether the writes of a piece of work are committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// They are.
+    /// Commit the writes.
     Keep,
-    /// They are undone.
+    /// Roll the writes back.
     Undo,
 }
 
 /// One transaction on either database.
 ///
-/// Work on it is a plain function: reads, a decision, writes. It may be run again from its start when the database
-/// asks for it, so it has no effect outside the transaction.
+/// The work is a plain function: it reads, decides and writes. It may be run again from the start when the database
+/// requires a retry, so it must not have effects outside the transaction.
 pub trait Tx:
     SessionRows
     + HandoffRows
@@ -34,12 +34,12 @@ pub trait Tx:
     + TaskRows
     + TurnRows
 {
-    /// Lifts the usual time limit of statements for the rest of this transaction, for maintenance of the whole store.
-    /// A store without such limits does nothing.
+    /// Raises the statement timeout for the rest of this transaction, for maintenance of the whole store. Does nothing
+    /// on a store without statement timeouts.
     fn allow_long_statements(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Runs a part of the work that can be undone by itself while the rest is kept.
+    /// Runs part of the work in a savepoint, so that it can be rolled back alone.
     fn nested(&mut self, part: &mut dyn FnMut(&mut dyn Tx) -> Outcome) -> Result<(), StoreError>;
 }

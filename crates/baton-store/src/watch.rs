@@ -1,4 +1,4 @@
-//! Hearing of changes that other processes make, without asking all the time.
+//! Notification of queue changes made by other processes, without polling the database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,28 +8,28 @@ use std::time::Duration;
 use crate::error::StoreError;
 use crate::store::StoreConfig;
 
-/// How long after one call the next one comes at the earliest: a busy store changes thousands of times a second.
-pub(crate) const REST: Duration = Duration::from_millis(20);
-/// How long a watcher that is no longer wanted may take to notice.
-pub(crate) const NOTICE: Duration = Duration::from_millis(500);
+/// Minimum time between two calls of the callback: a busy store changes thousands of times a second.
+pub(crate) const MIN_NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a watcher thread checks whether it was asked to stop.
+pub(crate) const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A watch on the queue; it ends when this goes away.
+/// A watch on the queue. Dropping it stops the watch.
 #[derive(Debug)]
 pub struct QueueWatch {
-    over: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl QueueWatch {
-    /// Calls `changed` whenever there may be something new in the queue, whoever put it there; for the first time when it
-    /// listens, because nobody knows what happened before.
+    /// Calls `changed` when any process may have added items to the queue. The first call comes as soon as the watch is
+    /// active, because earlier changes were not observed.
     pub fn start(config: &StoreConfig, changed: impl Fn() + Send + 'static) -> Result<Self, StoreError> {
-        let over = Arc::new(AtomicBool::new(false));
-        let (config, seen_over) = (config.clone(), over.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let (config, stop_seen) = (config.clone(), stop.clone());
         let watch = move || match &config {
-            StoreConfig::Sqlite { path, .. } => crate::sqlite::watch(path, &seen_over, &changed),
+            StoreConfig::Sqlite { path, .. } => crate::sqlite::watch(path, &stop_seen, &changed),
             StoreConfig::Postgres { url, timeouts, .. } => {
-                crate::postgres::watch(url, *timeouts, &seen_over, &changed);
+                crate::postgres::watch(url, *timeouts, &stop_seen, &changed);
             }
         };
         let thread = Builder::new().name("baton-watch".into()).spawn(watch).map_err(|source| {
@@ -38,17 +38,17 @@ impl QueueWatch {
                 source: Some(source.into()),
             }
         })?;
-        Ok(Self { over, thread: Some(thread) })
+        Ok(Self { stop, thread: Some(thread) })
     }
 }
 
 impl Drop for QueueWatch {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the watch on the queue broke off");
+            tracing::error!("the queue watcher panicked");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What can go wrong with an archive.
+//! Errors of archives.
 
 use std::io;
 
 use crate::error::StoreError;
 
-/// Why an archive could not be written, read or copied into a database. The database is as it was before.
+/// Why an archive could not be written, read or copied into a database. The database is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The database failed.
@@ -16,7 +16,7 @@ pub enum ArchiveError {
     /// The archive could not be read.
     #[error("reading failed: {0}")]
     Read(#[source] io::Error),
-    /// The archive is not one, is cut off, or was changed.
+    /// The file is not an archive, or it is truncated or was changed.
     #[error("the archive is damaged: {problem}")]
     Damaged {
         /// What is wrong, and where.
@@ -32,10 +32,10 @@ pub enum ArchiveError {
         /// The newest version that this binary reads.
         known: i64,
     },
-    /// There is nothing to export.
+    /// There is no database to export.
     #[error("there is no database at {place}")]
     NoDatabase {
-        /// Where it was expected.
+        /// Where the database was expected.
         place: String,
     },
     /// The database that is to be replaced holds data.
@@ -44,21 +44,21 @@ pub enum ArchiveError {
     /// The database that is to be replaced is damaged.
     #[error("the existing database is damaged: {problem}")]
     DamagedTarget {
-        /// What the database said.
+        /// Error of the database.
         problem: String,
     },
     /// Another process uses the database that is to be replaced.
     #[error("another process uses the store: {who}")]
     InUse {
-        /// What is known of it.
+        /// Description of the other process.
         who: String,
     },
     /// A record cannot be stored.
     #[error("cannot store a record of {table}: {source}")]
     Record {
-        /// Its table.
+        /// Table of the record.
         table: String,
-        /// What the database said.
+        /// Error of the database.
         source: StoreError,
     },
 }

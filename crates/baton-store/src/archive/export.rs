@@ -1,4 +1,4 @@
-//! Copying every record of a database into an archive, from one consistent view and while others write.
+//! Copies every record of a database into an archive, from one consistent snapshot and without blocking writers.
 
 use std::sync::Arc;
 
@@ -10,41 +10,41 @@ use super::{
 use crate::blobs::BlobFolder;
 use crate::store::StoreConfig;
 
-/// What was written.
+/// Result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// How much it was.
+    /// Number of exported records.
     pub totals: Totals,
     /// The schema version of the store.
     pub schema: i64,
-    /// Files of blobs that records refer to and that are missing.
+    /// Names of blobs that records refer to but whose files are missing.
     pub missing_blobs: Vec<String>,
 }
 
 /// A database that is read in one transaction.
 pub(crate) trait Source {
-    /// The name of the engine.
+    /// Returns the name of the engine.
     fn engine(&self) -> &'static str;
-    /// The schema version, 0 where there is no schema.
+    /// Returns the schema version, 0 if there is no schema.
     fn version(&self) -> i64;
-    /// Calls `each` with every row: its fields, then the name of its blob where the table has them.
+    /// Calls `each` for every row with its fields and, for tables with blobs, the name of its blob.
     fn rows(
         &mut self,
         table: &Table,
         each: &mut dyn FnMut(Record, Option<String>) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError>;
-    /// The number that was last given by the sequence of a table.
+    /// Returns the last number that the sequence of a table assigned.
     fn sequence(&mut self, table: &Table) -> Result<i64, ArchiveError>;
 }
 
-/// Writes every record of a store into an archive. Blocks; never waits for writers, nor they for it.
+/// Writes every record of a store into an archive. Blocks, but neither waits for writers nor blocks them.
 pub fn export(
     config: &StoreConfig,
     blobs: Option<&BlobFolder>,
     writer: &mut dyn ArchiveWriter,
     at: Timestamp,
 ) -> Result<Exported, ArchiveError> {
-    // Before the snapshot: what is deleted after it keeps its file until the lock is dropped.
+    // Taken before the snapshot, so that blobs of rows deleted afterwards are kept until the export is finished.
     let _lock = blobs.map(BlobFolder::hold).transpose()?;
     let mut source: Box<dyn Source> = match config {
         StoreConfig::Sqlite { path, .. } => Box::new(crate::sqlite::open_source(path)?),

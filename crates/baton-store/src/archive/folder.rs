@@ -29,7 +29,7 @@ struct Manifest {
     tables: Vec<TableFile>,
 }
 
-/// The file of a table.
+/// Manifest entry of a table's file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableFile {
@@ -44,7 +44,8 @@ impl TableFile {
     }
 }
 
-/// Writes an archive into a folder, which it makes. The manifest comes last: a folder without one is incomplete.
+/// Writes an archive into a folder and creates the folder. The manifest is written last: a folder without one is
+/// incomplete.
 #[derive(Debug)]
 pub struct FolderWriter {
     folder: PathBuf,
@@ -63,7 +64,7 @@ struct OpenTable {
 }
 
 impl FolderWriter {
-    /// Takes a folder, which must be empty or missing.
+    /// Uses a folder that is empty or missing.
     pub fn new(folder: &Path) -> Result<Self, ArchiveError> {
         make_folder(folder).map_err(ArchiveError::Write)?;
         let folder = folder.to_owned();
@@ -141,7 +142,7 @@ pub struct FolderReader {
     folder: PathBuf,
     manifest: Manifest,
     schema: Schema,
-    /// How many tables were begun.
+    /// Number of tables started.
     begun: usize,
     open: Option<ReadTable>,
     totals: Totals,

@@ -1,5 +1,5 @@
-//! Copying the records of an archive into a database: into one that is in use (`import`), or in place of what is there
-//! (`replace`). Either is one transaction.
+//! Copies the records of an archive into a database, adding to its content (`import`) or replacing it (`replace`). Both
+//! use one transaction.
 
 use std::path::PathBuf;
 
@@ -12,61 +12,62 @@ use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
 use crate::store::StoreConfig;
 
-/// Records are stored in portions of so many, or of so many bytes.
+/// Records are inserted in batches of this many records or bytes.
 const BATCH_RECORDS: usize = 200;
 const BATCH_BYTES: usize = 1024 * 1024;
-/// So many conflicts are named; the others are counted.
+/// Maximum number of conflicts listed in a report; all are counted.
 const NAMED_CONFLICTS: usize = 100;
-/// Longer content is a blob, where there is a folder for them.
+/// Longer content is stored as a blob if there is a blob folder.
 const MAX_ROW_BYTES: usize = 256 * 1024;
 
-/// A record that is not stored because another one is in its place.
+/// A record that is not imported because it conflicts with an existing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// The table.
+    /// Table of the record.
     pub table: String,
-    /// The values of its primary key.
+    /// Primary key values of the record.
     pub key: String,
-    /// What stands against it.
+    /// Why the record conflicts.
     pub reason: &'static str,
 }
 
-/// What an import came to.
+/// Result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Records that were added.
     pub added: u64,
-    /// Records that were there already, exactly so.
+    /// Records that already existed with the same content.
     pub unchanged: u64,
-    /// Records that were not stored.
+    /// Records that were not imported because they conflict.
     pub conflicting: u64,
-    /// The first of those.
+    /// The first conflicts, up to a limit.
     pub conflicts: Vec<Conflict>,
 }
 
-/// How an import ended.
+/// Outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// It was kept.
+    /// The import was committed.
     Kept(ImportReport),
-    /// Records conflicted, and nothing was changed.
+    /// Records conflicted and nothing was changed.
     Refused(ImportReport),
 }
 
-/// How what is there is replaced.
+/// How to replace a store.
 #[derive(Debug)]
 pub struct Replace<'a> {
-    /// The folder of blobs, where the store has one.
+    /// Blob folder of the store, if it has one.
     pub blobs: Option<&'a BlobFolder>,
-    /// Replace a store that holds data.
+    /// Replace the store even if it holds data.
     pub force: bool,
-    /// The time in the name of what is kept: of a folder beside a SQLite file, of a schema on PostgreSQL.
+    /// Time stamp in the name that the old content is kept under: a folder beside a SQLite file, or a schema on
+    /// PostgreSQL.
     pub stamp: &'a str,
 }
 
-/// A database that records are written to in one transaction; it is undone when dropped before `commit`.
+/// A database that is written in one transaction. Dropping it before `commit` rolls back.
 pub(crate) trait Target {
-    /// Adds records, leaving out those that a unique key forbids. Returns how many were added.
+    /// Adds records, skipping those that violate a unique key. Returns the number of added records.
     fn insert(&mut self, table: &Table, rows: &[Row]) -> Result<u64, StoreError>;
     /// Finds the record with the same primary key.
     fn find(
@@ -74,21 +75,21 @@ pub(crate) trait Target {
         table: &Table,
         record: &Record,
     ) -> Result<Option<(Record, Option<String>)>, StoreError>;
-    /// Makes a sequence go on after a number.
+    /// Makes a sequence continue after a number.
     fn advance_sequence(&mut self, table: &Table, last: i64) -> Result<(), StoreError>;
-    /// Brings the schema to the latest version and keeps everything.
+    /// Migrates the schema to the latest version and commits.
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// A record as a row: its fields, and the name of its blob.
+/// A record with the name of its blob, if any.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) fields: Record,
     pub(crate) blob: Option<String>,
 }
 
-/// Adds the records of an archive to a store. Records that are there already are left out; when others conflict, nothing
-/// is changed unless `skip_conflicts`. The archive must have the current schema version.
+/// Adds the records of an archive to a store and skips records that already exist. If records conflict, nothing is
+/// changed unless `skip_conflicts` is set. The archive must have the current schema version.
 pub fn import(
     config: &StoreConfig,
     blobs: Option<&BlobFolder>,
@@ -113,8 +114,8 @@ pub fn import(
     Ok(Imported::Kept(report))
 }
 
-/// Puts the records of an archive in place of what a store holds, which is kept under another name. Returns where, or none
-/// when there was nothing to keep.
+/// Replaces the content of a store with the records of an archive. The old content is kept under another name, which is
+/// returned; `None` if there was no content.
 pub fn replace(
     config: &StoreConfig,
     reader: &mut dyn ArchiveReader,
@@ -140,7 +141,7 @@ pub fn replace(
     Ok((report, kept))
 }
 
-/// Writes every record of the archive, which is verified on the way.
+/// Copies every record of the archive, which is verified while it is read.
 fn copy(
     reader: &mut dyn ArchiveReader,
     target: &mut dyn Target,
@@ -205,7 +206,7 @@ impl Batch<'_> {
             return Ok(());
         }
         if !table.is_data() {
-            // Request records of two stores may have the same number. The store keeps its own.
+            // Request records of two stores may have the same id. The existing record is kept.
             self.report.unchanged += count - added;
             return Ok(());
         }
@@ -217,7 +218,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes a record that is not in the store as it is in the archive.
+    /// Reports a conflict if the store's record differs from the archive's.
     fn compare(&mut self, table: &Table, row: &Row) -> Result<(), ArchiveError> {
         let reason = match self.target.find(table, &row.fields)? {
             Some((fields, blob)) => {
@@ -226,7 +227,7 @@ impl Batch<'_> {
                 if same_blob && found.fields == row.fields {
                     return Ok(());
                 }
-                // The same bytes may be in a row here and in a file there.
+                // The same bytes may be in the row of one record and in the blob of the other.
                 let mut expected = Row { fields: row.fields.clone(), blob: row.blob.clone() };
                 unplace(table, &mut found, self.blobs)?;
                 unplace(table, &mut expected, self.blobs)?;
@@ -273,14 +274,15 @@ fn display(value: &Value) -> String {
     }
 }
 
-/// Puts long content into a blob, durably, where there is a folder for them.
+/// Stores long content as a blob if there is a blob folder.
 fn place(table: &Table, mut fields: Record, blobs: Option<&BlobFolder>) -> Result<Row, ArchiveError> {
     let Some(content) = &table.content else { return Ok(Row { fields, blob: None }) };
     let in_row = if content.is_required { Value::Bytes(Vec::new()) } else { Value::Null };
     let blob = match (&fields[content.field], blobs) {
         (Value::Missing(name), _) => Some(name.clone()),
         (Value::Bytes(bytes), Some(blobs)) if bytes.len() > MAX_ROW_BYTES => {
-            // Named by its record and its content: no two records share a blob, and none is written over another.
+            // The name is derived from the record and its content: no two records share a blob, and no blob is
+            // overwritten with other content.
             let key = table.key().map(|index| display(&fields[index])).collect::<Vec<_>>().join("\n");
             let named = format!("{}\n{key}\n{}", table.name, Sha256Hash::of(bytes));
             let hash = Sha256Hash::of(named.as_bytes()).to_string();
@@ -296,7 +298,7 @@ fn place(table: &Table, mut fields: Record, blobs: Option<&BlobFolder>) -> Resul
     Ok(Row { fields, blob })
 }
 
-/// Puts the bytes of a blob back into the record.
+/// Loads the bytes of a blob into the record.
 fn unplace(table: &Table, row: &mut Row, blobs: Option<&BlobFolder>) -> Result<(), ArchiveError> {
     if let (Some(content), Some(name)) = (&table.content, row.blob.take()) {
         let bytes = blobs.map_or(Ok(None), |blobs| blobs.get(&name))?;

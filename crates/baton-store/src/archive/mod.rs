@@ -1,10 +1,10 @@
 //! Archives: every record of a store in one database-independent form, written by `baton backup` and `baton export` and
 //! read by `baton restore` and `baton import all`.
 //!
-//! Owns the format (`stream` is one stream of JSON lines, `folder` the same lines as one file per table), and copying
-//! between an archive and a database (`export`, `import`). Which tables and columns there are comes from the migrations
-//! (`schema`), so a new table is part of every archive without a line here. Does not own the names of archive files or
-//! what is printed about them.
+//! Owns the format (`stream` is one stream of JSON lines, `folder` has the same lines in one file per table), and
+//! copying between an archive and a database (`export`, `import`). The tables and columns are read from the migrations
+//! (`schema`), so a new table is archived without changes here. Does not own the names of archive files or the output
+//! of the commands.
 
 mod error;
 mod export;
@@ -28,7 +28,7 @@ pub(crate) use schema::{SEQUENCES, Schema, Table};
 /// A record: the values of a table's fields, in the order of `Table::fields`.
 pub type Record = Vec<Value>;
 
-/// Takes the records of a store, table by table.
+/// Receives the records of a store, table by table.
 pub trait ArchiveWriter {
     /// Writes the header; called once, first.
     fn begin(&mut self, header: &Header) -> Result<(), ArchiveError>;
@@ -40,22 +40,22 @@ pub trait ArchiveWriter {
     fn finish(&mut self) -> Result<Totals, ArchiveError>;
 }
 
-/// Gives the records of an archive, table by table, and checks every hash on the way.
+/// Returns the records of an archive, table by table, and checks every hash.
 pub trait ArchiveReader {
-    /// The header.
+    /// Returns the header.
     fn header(&self) -> &Header;
-    /// The next part; none after the end, once every count and hash was found right.
+    /// Returns the next part; `None` at the end, after every count and hash was verified.
     fn next(&mut self) -> Result<Option<ArchivePart>, ArchiveError>;
-    /// The counts of what was read.
+    /// Returns the counts of the records read so far.
     fn totals(&self) -> &Totals;
 }
 
-/// A table of an archive, for writers and readers outside this crate to pass on.
+/// A table of an archive, opaque outside this crate.
 #[derive(Debug, Clone)]
 pub struct ArchiveTable(pub(crate) std::sync::Arc<Table>);
 
 impl ArchiveTable {
-    /// The name of the table.
+    /// Returns the name of the table.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -64,9 +64,9 @@ impl ArchiveTable {
 /// A part of an archive.
 #[derive(Debug)]
 pub enum ArchivePart {
-    /// A table begins.
+    /// Start of a table.
     Table(ArchiveTable),
-    /// A record of that table.
+    /// A record of the current table.
     Record(Record),
 }
 

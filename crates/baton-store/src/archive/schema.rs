@@ -1,7 +1,7 @@
-//! Which tables and columns a schema version has, read from the migrations themselves.
+//! Tables and columns of a schema version, read from the migrations.
 //!
-//! The SQLite migrations are run on a database in memory and looked at; PostgreSQL has the same tables and columns, which
-//! a test holds.
+//! The SQLite migrations are run on an in-memory database, which is then inspected. PostgreSQL has the same tables and
+//! columns, which a test checks.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 use crate::migration::Migration;
 
-/// The name under which an archive has the numbers that automatic ids go on from. It is not a table of a database.
+/// Name of the pseudo table that holds the state of the id sequences in an archive.
 pub(crate) const SEQUENCES: &str = "sequences";
 
-/// Tables whose rows come back by themselves, so that a store that holds nothing else counts as empty.
+/// Tables with rows that are not user data. A store that has rows only in these tables counts as empty.
 const BOOKKEEPING: [&str; 3] = ["request_log", "requests", "turns"];
 
-/// Columns that name a file in the blob folder, and the column beside it that holds the same bytes when they are in the
-/// row. An archive has the bytes; in which of the two places they are is a matter of each store.
+/// Name of the column that refers to a file in the blob folder, and for each table the column that holds the same bytes
+/// when they are in the row. An archive contains the bytes; each store decides where to put them.
 const BLOB_COLUMN: &str = "blob";
 const CONTENTS: [(&str, &str); 2] = [("checkpoints", "frame"), ("pending_queue", "raw_output")];
 
@@ -27,15 +27,14 @@ pub(crate) struct Schema {
     pub(crate) tables: Vec<Arc<Table>>,
 }
 
-/// A table.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) name: String,
-    /// The columns that are part of a record.
+    /// Columns that are part of a record.
     pub(crate) fields: Vec<Field>,
-    /// Which field may be in a blob instead of the row.
+    /// The field that may be stored in a blob instead of the row.
     pub(crate) content: Option<Content>,
-    /// Whether ids are given automatically and never twice.
+    /// Whether ids are assigned automatically and never reused.
     pub(crate) has_sequence: bool,
 }
 
@@ -44,30 +43,30 @@ pub(crate) struct Table {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// Whether it is part of the primary key.
+    /// Whether the column is part of the primary key.
     pub(crate) is_key: bool,
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Whole numbers; yes and no are 1 and 0.
+    /// Integers; booleans are 1 and 0.
     Int,
     Text,
     Bytes,
 }
 
-/// A field that may be in a blob.
+/// A field that may be stored in a blob.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Content {
-    /// The position of the field.
+    /// Index of the field.
     pub(crate) field: usize,
-    /// Whether the column must have a value when the bytes are in a blob.
+    /// Whether the column is NOT NULL, so that it needs a value even if the bytes are in a blob.
     pub(crate) is_required: bool,
 }
 
 impl Schema {
-    /// The tables after the first `version` migrations.
+    /// Returns the tables after the first `version` migrations.
     pub(crate) fn at(version: i64) -> Result<Self, StoreError> {
         let failed = |error: rusqlite::Error| StoreError::Statement { source: error.into() };
         let database = Connection::open_in_memory().map_err(failed)?;
@@ -88,7 +87,7 @@ impl Schema {
         Ok(Self { tables: tables.map(|table| table.map(Arc::new)).collect::<Result<_, _>>()? })
     }
 
-    /// Finds a table, or the sequences.
+    /// Finds a table or the pseudo table of sequences.
     pub(crate) fn table(&self, name: &str) -> Option<Arc<Table>> {
         if name == SEQUENCES {
             return Some(Arc::new(sequences()));
@@ -98,29 +97,29 @@ impl Schema {
 }
 
 impl Table {
-    /// Whether a store with rows here has something to lose.
+    /// Returns true if the rows are user data.
     pub(crate) fn is_data(&self) -> bool {
         !BOOKKEEPING.contains(&self.name.as_str())
     }
 
-    /// The columns of a record, for a statement; the name of the blob comes last where there is one.
+    /// Returns the columns of a record for a statement; the blob column is last if there is one.
     pub(crate) fn columns(&self) -> String {
         let mut names: Vec<String> = self.fields.iter().map(|field| quoted(&field.name)).collect();
         names.extend(self.content.as_ref().map(|_| quoted(BLOB_COLUMN)));
         names.join(", ")
     }
 
-    /// How many columns that are.
+    /// Returns the number of these columns.
     pub(crate) fn width(&self) -> usize {
         self.fields.len() + usize::from(self.content.is_some())
     }
 
-    /// The positions of the fields that identify a record.
+    /// Returns the indexes of the primary key fields.
     pub(crate) fn key(&self) -> impl Iterator<Item = usize> {
         self.fields.iter().enumerate().filter(|(_, field)| field.is_key).map(|(index, _)| index)
     }
 
-    /// A condition on the key, with parameters in the order of [`Table::key`].
+    /// Returns a condition on the primary key with parameters in the order of [`Table::key`].
     pub(crate) fn key_condition(&self) -> String {
         let equal = |(number, index): (usize, usize)| {
             format!("{} = ${}", quoted(&self.fields[index].name), number + 1)
@@ -129,7 +128,7 @@ impl Table {
     }
 }
 
-/// A name as it stands in a statement.
+/// Quotes a name for a statement.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
@@ -174,7 +173,7 @@ fn table(database: &Connection, name: String, has_sequence: bool) -> Result<Tabl
         }
         fields.push(Field { name: column, kind, is_key: row.get(2).map_err(failed)? });
     }
-    // Before there were blobs, the column was an ordinary one.
+    // In schemas without the blob column, the content is an ordinary column.
     Ok(Table { name, fields, content: content.filter(|_| has_blob), has_sequence })
 }
 

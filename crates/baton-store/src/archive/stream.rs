@@ -28,26 +28,26 @@ pub(crate) const FORMAT: &str = "baton archive";
 pub(crate) const FORMAT_VERSION: i64 = 1;
 /// Long bytes are written in parts of this size.
 const PART_BYTES: usize = 768 * 1024;
-/// No line is longer: the largest text of a record is far below it.
+/// Maximum length of a line; the largest text of a record is far shorter.
 const MAX_LINE_BYTES: u64 = 256 * 1024 * 1024;
-/// No content of a record is longer.
+/// Maximum length of the content of a record.
 const MAX_CONTENT_BYTES: usize = 1024 * 1024 * 1024;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const ZSTD_LEVEL: i32 = 3;
 
-/// What an archive says about itself first.
+/// The first line of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// Always `baton archive`.
     pub format: String,
-    /// The version of the format.
+    /// Format version.
     pub version: i64,
-    /// The schema version of the store.
+    /// Schema version of the store.
     pub schema: i64,
-    /// The kind of database, `sqlite` or `postgres`.
+    /// Database engine, `sqlite` or `postgres`.
     pub engine: String,
-    /// When the archive was begun.
+    /// When the archive was started.
     pub created_at: Timestamp,
 }
 
@@ -72,18 +72,18 @@ impl Header {
     }
 }
 
-/// How much an archive holds.
+/// Record counts and hash of an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Totals {
-    /// The number of records of each table.
+    /// Number of records of each table.
     pub records: BTreeMap<String, u64>,
-    /// The hash of all lines before the last one; none in a folder, which has one for each file.
+    /// Hash of all lines before the last one; `None` for a folder, which has a hash for each file.
     pub sha256: Option<Sha256Hash>,
 }
 
 impl Totals {
-    /// The number of records of all tables. The state of the id sequences does not count.
+    /// Returns the number of records of all tables, not counting the state of the id sequences.
     pub fn all(&self) -> u64 {
         self.records.iter().filter(|(table, _)| *table != SEQUENCES).map(|(_, count)| count).sum()
     }
@@ -98,7 +98,7 @@ impl Totals {
     }
 }
 
-/// Where lines go: plain, or compressed.
+/// Output of lines, plain or compressed.
 enum Lines<W: Write> {
     Plain(W),
     Compressed(zstd::stream::write::Encoder<'static, W>),
@@ -234,7 +234,7 @@ impl fmt::Debug for StreamReader<'_> {
     }
 }
 
-/// What a line says.
+/// A parsed line.
 enum Line {
     Header(Header),
     Table(String),
@@ -281,13 +281,13 @@ impl<'a> StreamReader<'a> {
         ArchiveError::damaged(format!("line {}: {problem}", self.number))
     }
 
-    /// Reads a line; none at the end of the stream.
+    /// Reads a line; `None` at the end of the stream.
     fn read_line(&mut self) -> Result<Option<Line>, ArchiveError> {
         self.line.clear();
         self.number += 1;
         let read = (&mut self.input).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.line);
         read.map_err(|error| match error.kind() {
-            // The decoder says so of a frame that is cut off or changed.
+            // The zstd decoder returns these for a truncated or changed frame.
             std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::Other => self.at(error),
             _ => ArchiveError::Read(error),
         })?;
@@ -376,7 +376,7 @@ impl ArchiveReader for StreamReader<'_> {
     }
 }
 
-/// Puts bytes that are elsewhere into a record.
+/// Replaces references in a record with the bytes that they refer to.
 pub(super) fn resolve(
     record: Vec<Written>,
     mut find: impl FnMut(&Reference) -> Result<Vec<u8>, String>,
@@ -388,7 +388,7 @@ pub(super) fn resolve(
     record.into_iter().map(value).collect()
 }
 
-/// Checks that bytes are the ones that are meant.
+/// Checks that bytes have the size and hash of a reference.
 pub(super) fn check_bytes(bytes: Vec<u8>, reference: &Reference) -> Result<Vec<u8>, String> {
     if Reference::of(&bytes) == *reference {
         Ok(bytes)
@@ -397,7 +397,7 @@ pub(super) fn check_bytes(bytes: Vec<u8>, reference: &Reference) -> Result<Vec<u
     }
 }
 
-/// Reads a line, which may be a record of this table.
+/// Deserializes a line, which may be a record of this table.
 struct LineSeed<'a> {
     table: Option<&'a Table>,
 }

@@ -1,4 +1,4 @@
-//! Archives of arbitrary stores: nothing is lost on the way through either database and either form, and damage is found.
+//! Archives of arbitrary stores: both databases and both formats preserve every record, and damage is detected.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -152,7 +152,7 @@ impl Place {
     }
 }
 
-/// What a column may hold.
+/// Values that a column may hold.
 #[derive(Debug, Clone)]
 enum Domain {
     Among(Vec<String>),
@@ -161,7 +161,8 @@ enum Domain {
     Any(Kind),
 }
 
-/// Reads what columns may hold from the migrations: a list of words, yes or no, an automatic number.
+/// Derives the domain of a column from the migrations: one of a list of words, a boolean, an automatic id, or any
+/// value.
 fn domain(table: &Table, field: &Field) -> Domain {
     let create = format!("CREATE TABLE {} (", table.name);
     let definition = |text: &'static str| {
@@ -186,7 +187,7 @@ fn domain(table: &Table, field: &Field) -> Domain {
     }
 }
 
-/// Makes values out of a seed that proptest shrinks; texts and numbers never repeat, as unique keys want it.
+/// Creates a value from a seed that proptest shrinks. Texts and numbers never repeat, as unique keys require.
 fn value(domain: &Domain, is_content: bool, seed: u64, unique: &mut i64) -> Value {
     *unique += 1;
     match domain {
@@ -210,7 +211,7 @@ fn value(domain: &Domain, is_content: bool, seed: u64, unique: &mut i64) -> Valu
     }
 }
 
-/// Makes records for every table from seeds.
+/// Creates records for every table from seeds.
 fn records(seeds: &[Vec<u64>]) -> Records {
     let schema = Schema::at(LATEST_VERSION).unwrap();
     let required = required_columns();
@@ -251,7 +252,7 @@ fn required_columns() -> Vec<(String, String)> {
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
 }
 
-/// The columns of a fresh PostgreSQL store.
+/// Returns the columns of a new PostgreSQL store.
 fn postgres_columns(database: &TestDatabase) -> Vec<(String, String)> {
     crate::store::Store::open(&Place::postgres(database).config).unwrap();
     let mut client = postgres::Client::connect(&database.url, postgres::NoTls).unwrap();
@@ -297,7 +298,7 @@ fn arbitrary_stores_survive_sqlite_postgres_sqlite_with_every_record_equal() {
             let last = Place::sqlite(two.path());
             last.import(&on_server, false);
             prop_assert_eq!(&last.export(), &expected);
-            // Each of them takes the same records again, and changes nothing.
+            // Importing the same records again changes nothing.
             for place in [&first, &server, &last] {
                 let Imported::Kept(report) = place.import(&expected, false) else { panic!("a conflict") };
                 prop_assert_eq!((report.added, report.conflicting), (0, 0));
@@ -352,19 +353,19 @@ fn read_all(bytes: &[u8]) -> Result<Records, ArchiveError> {
 }
 
 #[test]
-fn a_truncated_archive_is_refused_wherever_it_is_cut() {
+fn truncated_archives_are_rejected() {
     for compressed in [false, true] {
         let (bytes, _) = small_archive(compressed);
         let step = if compressed { 17 } else { 997 };
         for length in (0..bytes.len()).step_by(step) {
             assert!(read_all(&bytes[..length]).is_err(), "{length} of {}", bytes.len());
         }
-        assert!(read_all(&[bytes.as_slice(), b"{}\n"].concat()).is_err(), "there is more");
+        assert!(read_all(&[bytes.as_slice(), b"{}\n"].concat()).is_err(), "data after the end");
     }
 }
 
 #[test]
-fn a_changed_archive_is_refused_or_reads_the_same() {
+fn changed_archives_are_rejected_or_read_the_same() {
     for compressed in [false, true] {
         let (bytes, expected) = small_archive(compressed);
         let step = if compressed { 13 } else { 887 };
@@ -374,7 +375,7 @@ fn a_changed_archive_is_refused_or_reads_the_same() {
             changed[position] ^= 1 << (position % 8);
             match read_all(&changed) {
                 Err(_) => refused += 1,
-                // Some bits of a compressed frame only say how large a window it wants.
+                // Some bits of a compressed frame only set its window size.
                 Ok(read) => assert!(compressed && read == expected, "byte {position}"),
             }
         }
@@ -383,7 +384,7 @@ fn a_changed_archive_is_refused_or_reads_the_same() {
 }
 
 #[test]
-fn a_changed_folder_is_refused() {
+fn changed_folders_are_rejected() {
     let (_, expected) = small_archive(false);
     let spoilers: [fn(&Path); 6] = [
         |folder| std::fs::remove_file(folder.join("manifest.json")).unwrap(),
@@ -451,14 +452,16 @@ fn conflicting_records_are_reported_and_nothing_is_overwritten() {
         fresh[summary] = Value::Text("new".into());
         other.get_mut("observations").unwrap().extend([rival, fresh]);
 
-        let Imported::Refused(report) = place.import(&other, false) else { panic!("it was kept") };
+        let Imported::Refused(report) = place.import(&other, false) else {
+            panic!("the import was committed")
+        };
         assert_eq!((report.added, report.conflicting), (1, 2), "{report:?}");
         let named: Vec<&str> = report.conflicts.iter().map(|conflict| conflict.table.as_str()).collect();
         assert_eq!(named, ["observations", "tasks"]);
         assert_eq!(report.conflicts[0].key, "obs_rival");
-        assert_eq!(place.export(), stored, "nothing was changed");
+        assert_eq!(place.export(), stored, "the store must not change");
 
-        let Imported::Kept(kept) = place.import(&other, true) else { panic!("it was refused") };
+        let Imported::Kept(kept) = place.import(&other, true) else { panic!("the import was refused") };
         assert_eq!(kept, report);
         let mut expected = stored.clone();
         let observations = expected.get_mut("observations").unwrap();
@@ -469,7 +472,7 @@ fn conflicting_records_are_reported_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn a_store_with_data_is_replaced_only_by_force_and_kept() {
+fn replacing_a_store_with_data_requires_force_and_keeps_it() {
     let (_, old) = small_archive(false);
     let new = records(&[vec![3], vec![5, 6]]);
     let folder = tempfile::tempdir().unwrap();
@@ -477,7 +480,7 @@ fn a_store_with_data_is_replaced_only_by_force_and_kept() {
     let mut places = vec![Place::sqlite(folder.path())];
     places.extend(database.as_ref().map(Place::postgres));
     for place in places {
-        assert_eq!(place.try_replace(&old, "first", false).unwrap(), None, "there was nothing to keep");
+        assert_eq!(place.try_replace(&old, "first", false).unwrap(), None, "an empty store is not kept");
         let refused = place.try_replace(&new, "second", false);
         assert!(matches!(refused, Err(ArchiveError::NotEmpty)), "{refused:?}");
         assert_eq!(place.export(), old);
@@ -486,7 +489,7 @@ fn a_store_with_data_is_replaced_only_by_force_and_kept() {
         assert_eq!(place.export(), old);
         if let StoreConfig::Sqlite { .. } = place.config {
             let aside = Place::sqlite(&folder.path().join("replaced-third"));
-            assert_eq!(aside.export(), old, "what was replaced can be opened where it is");
+            assert_eq!(aside.export(), old, "the kept store can be opened");
         }
     }
     if let Some(database) = &database {
@@ -497,9 +500,9 @@ fn a_store_with_data_is_replaced_only_by_force_and_kept() {
     }
 }
 
-/// A number that was given once is not given again after a restore, even when its row is gone.
+/// An id is not assigned again after a restore, even if its row was deleted.
 #[test]
-fn automatic_ids_go_on_after_a_restore() {
+fn automatic_ids_continue_after_a_restore() {
     let (_, records) = small_archive(false);
     let last = match &records[SEQUENCES][0][..] {
         [Value::Text(name), Value::Int(last)] if name == "pending_queue" => *last,
@@ -527,7 +530,7 @@ fn automatic_ids_go_on_after_a_restore() {
     }
 }
 
-/// A restore that fails half-way leaves the old store.
+/// A restore that fails part-way does not change the store.
 #[test]
 fn a_damaged_archive_changes_nothing() {
     let (_, old) = small_archive(false);
@@ -550,7 +553,7 @@ fn a_damaged_archive_changes_nothing() {
     }
 }
 
-/// An archive of an older store is brought to the current schema when it is restored.
+/// An archive of an older store is migrated to the current schema when it is restored.
 #[test]
 fn archives_of_older_schemas_are_migrated() {
     let older = Schema::at(11).unwrap();

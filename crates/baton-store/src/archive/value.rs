@@ -1,4 +1,4 @@
-//! Values as archives have them: the same on every database, one JSON form each.
+//! Values in archives: database-independent, with one JSON form each.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::archive::schema::Table;
 
-/// Longer bytes stand before their record in parts, or in a file of their own.
+/// Longer bytes are written before their record in parts, or to a separate file.
 pub(crate) const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// A value of a record.
@@ -18,17 +18,17 @@ pub(crate) const MAX_INLINE_BYTES: usize = 64 * 1024;
 pub enum Value {
     /// No value.
     Null,
-    /// A whole number; yes and no are 1 and 0.
+    /// An integer; booleans are 1 and 0.
     Int(i64),
     /// Text.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Bytes that were missing when the archive was written: the name of their file.
+    /// Bytes that were missing when the archive was written: the name of their blob.
     Missing(String),
 }
 
-/// Shows sizes and hashes only: values are payload, and payload stays out of logs.
+/// Prints only sizes and hashes: values are payload, which must not be logged.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = |bytes: &[u8]| {
@@ -45,14 +45,14 @@ impl fmt::Debug for Value {
     }
 }
 
-/// A value as it stands in a line: bytes may be elsewhere.
+/// A value as written in a line; its bytes may be stored elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Here(Value),
     Elsewhere(Reference),
 }
 
-/// Which bytes are meant.
+/// Size and hash of bytes that are stored elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reference {
@@ -66,18 +66,17 @@ impl Reference {
     }
 }
 
-/// Encodes bytes for a line.
+/// Encodes bytes as base64.
 pub(crate) fn encode(bytes: &[u8], line: &mut Vec<u8>) {
     line.extend_from_slice(STANDARD.encode(bytes).as_bytes());
 }
 
-/// Decodes bytes of a line.
+/// Decodes base64.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(text).map_err(|error| error.to_string())
 }
 
-/// Writes a record as one JSON object; absent values are left out. Long bytes are written as
-/// the reference.
+/// Writes a record as one JSON object without null values. Long bytes are replaced by the reference.
 pub(crate) fn write_record(
     line: &mut Vec<u8>,
     table: &Table,
@@ -123,7 +122,7 @@ pub(crate) fn write_record(
     Ok(())
 }
 
-/// The bytes of a record that are too long for its line.
+/// Returns the bytes of a record that are too long for its line.
 pub(crate) fn long_bytes(record: &[Value]) -> Option<&[u8]> {
     record.iter().find_map(|value| match value {
         Value::Bytes(bytes) if bytes.len() > MAX_INLINE_BYTES => Some(bytes.as_slice()),
@@ -184,7 +183,7 @@ impl<'de> Deserialize<'de> for Written {
     }
 }
 
-/// Reads the record of a table from one JSON object.
+/// Deserializes a record of a table from one JSON object.
 pub(crate) struct RecordSeed<'a>(pub(crate) &'a Table);
 
 impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
@@ -205,7 +204,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let fields = &self.0.fields;
         let mut record: Vec<Written> = fields.iter().map(|_| Written::Here(Value::Null)).collect();
-        // Fields come in the order of the table as a rule.
+        // Fields are usually in the order of the table.
         let mut expected = 0;
         while let Some(name) = map.next_key::<String>()? {
             let found = (expected..fields.len()).chain(0..expected).find(|index| fields[*index].name == name);

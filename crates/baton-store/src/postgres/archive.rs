@@ -1,4 +1,4 @@
-//! Reading and writing every row of a PostgreSQL database, for archives.
+//! Reading and writing all rows of a PostgreSQL database, for archives.
 
 use std::error::Error;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
 use crate::store::{OlderSchema, PostgresTimeouts};
 
-/// Limit of one statement of an archive.
+/// Timeout of one statement while an archive is read or written.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// Rows are read in portions of so many; fewer where each may be many megabytes.
+/// Number of rows fetched at a time; fewer for tables whose rows may have many megabytes.
 const PORTION: usize = 500;
 const CONTENT_PORTION: usize = 8;
 
@@ -30,7 +30,7 @@ fn unreadable(error: tokio_postgres::Error) -> StoreError {
     store_error(error.into())
 }
 
-/// Opens a connection whose transaction may wait for a slow archive.
+/// Opens a connection without an idle timeout, because a transaction may wait for a slow archive.
 fn open(url: &str, timeouts: PostgresTimeouts) -> Result<Client, ArchiveError> {
     let mut client = connect(&parse(url, timeouts)?)?;
     client.batch_execute("SET idle_in_transaction_session_timeout = 0").map_err(failed)?;
@@ -38,13 +38,13 @@ fn open(url: &str, timeouts: PostgresTimeouts) -> Result<Client, ArchiveError> {
     Ok(client)
 }
 
-/// Runs a query that is not repeated.
+/// Runs a query that is used once.
 fn query(client: &mut Client, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<SqlRow>, StoreError> {
     let statement = client.prepare(sql).map_err(store_error)?;
     client.query(&statement, params).map_err(store_error)
 }
 
-/// Reads the one value of a query.
+/// Returns the single value of a query.
 fn value<T: for<'a> tokio_postgres::types::FromSql<'a>>(
     client: &mut Client,
     sql: &str,
@@ -111,7 +111,7 @@ impl Source for PostgresSource {
     }
 }
 
-/// The sequence behind the automatic ids of a table, as it stands in a statement.
+/// Returns the sequence of a table's automatic ids, quoted for a statement.
 fn sequence_of(client: &mut Client, table: &Table) -> Result<String, StoreError> {
     let key = table.key().next().map(|index| table.fields[index].name.clone()).unwrap_or_default();
     let sql = "SELECT pg_get_serial_sequence(quote_ident($1), $2)";
@@ -152,7 +152,7 @@ fn read_row(table: &Table, row: &SqlRow) -> Result<(Record, Option<String>), Sto
 pub(crate) struct PostgresTarget {
     client: Client,
     version: i64,
-    /// The statement that adds so many rows to the table that is being filled.
+    /// Prepared statement that inserts a number of rows: table, number of rows, statement.
     insertion: Option<(String, usize, Statement)>,
 }
 
@@ -162,7 +162,7 @@ impl PostgresTarget {
     }
 }
 
-/// Opens a database, making and migrating the schema as needed, for adding records.
+/// Opens a database for adding records. Creates and migrates the schema if necessary.
 pub(crate) fn open_target(url: &str, timeouts: PostgresTimeouts) -> Result<PostgresTarget, ArchiveError> {
     let mut client = open(url, timeouts)?;
     migrate(&mut client, OlderSchema::Migrate)?;
@@ -170,8 +170,8 @@ pub(crate) fn open_target(url: &str, timeouts: PostgresTimeouts) -> Result<Postg
     Ok(PostgresTarget::new(client, LATEST_VERSION))
 }
 
-/// Opens a database for being replaced, with the schema of `version` and nothing in it. What it held is moved to a schema
-/// of its own, in the same transaction.
+/// Prepares a database for replacement: moves its tables to a separate schema, or drops them if they are empty, and
+/// creates an empty schema of `version`. Everything happens in one transaction.
 pub(crate) fn open_replacement(
     url: &str,
     timeouts: PostgresTimeouts,
@@ -209,7 +209,7 @@ pub(crate) fn open_replacement(
     Ok((PostgresTarget::new(client, version), kept.map(|name| format!("schema {name}"))))
 }
 
-/// Refuses while other processes of Baton are connected.
+/// Fails if other Baton processes are connected.
 fn refuse_others(client: &mut Client) -> Result<(), ArchiveError> {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                AND application_name = 'baton' AND pid <> pg_backend_pid()";
@@ -277,7 +277,7 @@ impl Target for PostgresTarget {
 
     fn advance_sequence(&mut self, table: &Table, last: i64) -> Result<(), StoreError> {
         let name = sequence_of(&mut self.client, table)?;
-        // Other connections may have taken numbers beyond.
+        // Other connections may have taken higher numbers.
         let sql = format!(
             "SELECT setval('{name}', greatest($1, last_value)) FROM {name} \
              WHERE $1 >= last_value AND $1 > 0"
@@ -291,7 +291,7 @@ impl Target for PostgresTarget {
     }
 }
 
-/// The statement that adds so many rows.
+/// Returns the statement that inserts a number of rows.
 fn insertion(table: &Table, rows: usize) -> String {
     let width = table.width();
     let row = |index: usize| {

@@ -1,13 +1,13 @@
-//! Remembers that a server does not answer, so that each request need not wait for its own timeout to find out.
+//! Remembers that a server does not answer, so that not every request waits for a timeout.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
 
-/// How long work is refused after a timeout before one piece of it may try the server again.
+/// How long work is rejected after a timeout before one request may probe the server.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// How long that attempt may take to connect.
+/// Connect timeout of that probe.
 pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether the server answered last time. Shared by all connections of a store.
@@ -16,24 +16,24 @@ pub(super) struct Availability {
     retry_at: Mutex<Option<Instant>>,
 }
 
-/// How a piece of work may use the server.
+/// How a request may use the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     /// The server answered last time.
     Usual,
-    /// The server did not answer last time; this work tries a new connection within [`PROBE_TIMEOUT`].
+    /// The server did not answer last time; this request tries a new connection within [`PROBE_TIMEOUT`].
     Probe,
 }
 
 impl Availability {
-    /// Admits work, or refuses it while the server is known not to answer.
+    /// Admits a request, or rejects it while the server is known not to answer.
     pub(super) fn admit(&self) -> Result<Admission, StoreError> {
         let mut retry_at = self.retry_at.lock().unwrap_or_else(PoisonError::into_inner);
         match *retry_at {
             None => Ok(Admission::Usual),
             Some(time) if Instant::now() < time => Err(StoreError::unavailable("PostgreSQL does not answer")),
             Some(_) => {
-                // The others wait for the outcome of this attempt.
+                // Other requests are rejected until this probe must be finished.
                 *retry_at = Some(Instant::now() + PROBE_TIMEOUT + RETRY_INTERVAL);
                 Ok(Admission::Probe)
             }

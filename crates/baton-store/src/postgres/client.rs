@@ -1,9 +1,9 @@
 //! One connection to PostgreSQL on which every statement has a client-side deadline.
 //!
-//! A server that hangs (stopped, swapped out, cut off by the network) keeps its connections open, and its kernel may
-//! still acknowledge what is sent to it. Neither `statement_timeout` nor TCP keepalives notice that, so the client must
-//! give up by itself. After a missed deadline the state of the connection is unknown: it reports itself as closed and
-//! must be dropped.
+//! A server that hangs (stopped, swapped out, disconnected from the network) keeps its connections open, and its kernel
+//! may still acknowledge packets. Neither `statement_timeout` nor TCP keepalives detect that, so the client has its own
+//! timeout. After a missed deadline the state of the connection is unknown: it reports itself as closed and must be
+//! dropped.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -16,7 +16,7 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Config, Row, Socket, Statement};
 
-/// How long a healthy connection may take to say goodbye.
+/// Time limit for closing a healthy connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Why a statement failed.
@@ -45,7 +45,7 @@ impl ClientError {
 
 /// A synchronous client. It must not be used on a thread of an async runtime.
 pub(super) struct Client {
-    // Dropped before the link, which then ends the connection.
+    // Dropped before the link, which makes the server close the connection.
     client: tokio_postgres::Client,
     link: Link,
     statement_timeout: Duration,
@@ -54,9 +54,9 @@ pub(super) struct Client {
 type PollMessage =
     dyn FnMut(&mut Context<'_>) -> Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>> + Send;
 
-/// The part of a connection that moves bytes while a statement waits for its answer.
+/// Drives the I/O of a connection while a statement waits for its answer.
 struct Link {
-    /// `None` only while this is dropped.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
     poll: Box<PollMessage>,
     state: LinkState,
@@ -64,9 +64,9 @@ struct Link {
 
 #[derive(Default)]
 struct LinkState {
-    /// Number of notifications that arrived and were not reported yet.
+    /// Number of notifications received and not reported yet.
     notifications: usize,
-    /// The connection is over; it must not be polled again.
+    /// The connection is closed and must not be polled again.
     ended: bool,
     /// A statement missed its deadline.
     timed_out: bool,
@@ -85,7 +85,7 @@ impl Client {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => return Err(error.into()),
             Err(_) => {
-                // A lookup of the host name may still block a thread of the runtime.
+                // A DNS lookup may still block a thread of the runtime.
                 runtime.shutdown_background();
                 return Err(ClientError::TimedOut(timeout));
             }
@@ -140,7 +140,7 @@ impl Client {
 }
 
 impl Link {
-    /// Drives the connection until the statement is answered or its time is over.
+    /// Drives the connection until the statement is answered or times out.
     fn run<T>(
         &mut self,
         timeout: Duration,
@@ -156,7 +156,7 @@ impl Link {
         });
         match arrived {
             Ok(()) => Ok(std::mem::take(&mut self.state.notifications) > 0),
-            // Silence is the usual case here, not a failure.
+            // No notification is the usual case and not a failure.
             Err(ClientError::TimedOut(_)) => {
                 self.state.timed_out = false;
                 Ok(false)
@@ -203,7 +203,7 @@ impl Link {
 }
 
 impl Drop for Link {
-    /// Ends a healthy connection in good order, so that its slot at the server is free at once.
+    /// Closes a healthy connection cleanly, so that the server frees its slot immediately.
     fn drop(&mut self) {
         if !self.state.ended && !self.state.timed_out {
             let _ = self.drive(

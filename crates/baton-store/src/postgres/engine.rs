@@ -1,4 +1,4 @@
-//! Who runs the work: the caller's own thread, or a bounded number of threads with a connection each.
+//! Runs work on the caller's thread, or on a fixed number of threads with one connection each.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -11,10 +11,10 @@ use crate::postgres::open::{Address, connect, parse};
 use crate::postgres::writer::{Mode, Runner};
 use crate::store::{Durability, Engine, OlderSchema, PostgresTimeouts, Threads, Work};
 
-/// How much work may wait; more is refused rather than kept in memory.
-const WAITING: usize = 8_192;
+/// Capacity of the queue. More work is rejected instead of being kept in memory.
+const QUEUE_CAPACITY: usize = 8_192;
 
-/// The store on a PostgreSQL server.
+/// A store on a PostgreSQL server.
 pub(crate) struct PostgresEngine {
     pool: Pool,
 }
@@ -33,7 +33,7 @@ impl PostgresEngine {
         older_schema: OlderSchema,
     ) -> Result<Self, StoreError> {
         let config = parse(url, timeouts)?;
-        // The synchronous client runs its own small runtime and may not be used on a thread of another one.
+        // The synchronous client has its own runtime and must not be used on a thread of another one.
         let migrated = std::thread::scope(|scope| {
             scope.spawn(|| super::migrate::migrate(&mut connect(&config)?, older_schema)).join()
         });
@@ -71,14 +71,14 @@ impl Engine for PostgresEngine {
 }
 
 impl Drop for Pool {
-    /// Lets the threads finish what waits.
+    /// Lets the threads finish the queued work.
     fn drop(&mut self) {
         if let Self::Background { work, threads } = self {
             *work = None;
             let own = std::thread::current().id();
             for thread in threads.drain(..) {
                 if thread.thread().id() != own && thread.join().is_err() {
-                    tracing::error!("a thread of the store broke off");
+                    tracing::error!("a store thread panicked");
                 }
             }
         }
@@ -86,7 +86,7 @@ impl Drop for Pool {
 }
 
 fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> {
-    let (work, waiting) = bounded(WAITING);
+    let (work, waiting) = bounded(QUEUE_CAPACITY);
     let availability = Arc::<Availability>::default();
     let threads = (0..connections)
         .map(|_| {

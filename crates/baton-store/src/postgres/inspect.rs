@@ -1,4 +1,4 @@
-//! Looking a database over without changing it.
+//! Inspection of a database without changing it.
 
 use crate::error::StoreError;
 use crate::postgres::migrate::gate;
@@ -6,7 +6,7 @@ use crate::postgres::open::{connect, parse};
 use crate::postgres::sql::store_error;
 use crate::store::{Health, PostgresTimeouts};
 
-/// Asks the server for its version and the schema's.
+/// Returns the versions of the server and of the schema.
 pub(crate) fn inspect(url: &str, timeouts: PostgresTimeouts) -> Result<Health, StoreError> {
     let mut client = connect(&parse(url, timeouts)?)?;
     let show = client.prepare("SHOW server_version").map_err(store_error)?;

@@ -1,7 +1,7 @@
-//! The schema version gate on PostgreSQL.
+//! The schema version of a PostgreSQL database: rejects a newer one, migrates an older one, creates a missing one.
 //!
-//! A backup before a migration is the operator's (`pg_dump`): a server has no file of ours to copy. All pending
-//! changes are one transaction, so a failed migration leaves the schema as it was.
+//! The operator makes backups before a migration (`pg_dump`), because there is no database file to copy. All pending
+//! migrations are one transaction, so a failed migration does not change the schema.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::postgres::open::{Scope, limit_statements};
 use crate::postgres::sql::store_error;
 use crate::store::OlderSchema;
 
-/// Limit of one statement of a migration.
+/// Timeout of one statement of a migration.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// Creates the schema or brings it to the latest version, one process at a time: the others wait up to ten minutes.
+/// Creates the schema or migrates it to the latest version, one process at a time. Others wait up to ten minutes.
 pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<(), StoreError> {
     let found = gate(client)?;
     if found == LATEST_VERSION {
@@ -27,14 +27,14 @@ pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<
         return Err(StoreError::OlderSchema { found, known: LATEST_VERSION });
     }
     // The isolation level is explicit because a server may have another default: after the lock is granted, the changes
-    // of the process that held it must be visible. A failure closes the connection and so rolls everything back.
+    // of the previous lock holder must be visible. A failure closes the connection, which rolls everything back.
     begin_migration(client)?;
     let found = newest(client)?;
     run_migrations(client, found, LATEST_VERSION)?;
     client.batch_execute("COMMIT").map_err(store_error)
 }
 
-/// Begins a transaction that changes the schema: one at a time, and with time for it.
+/// Starts a transaction that changes the schema, with an exclusive lock and long timeouts.
 pub(super) fn begin_migration(client: &mut Client) -> Result<(), StoreError> {
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").map_err(store_error)?;
     limit_statements(client, STATEMENT_TIMEOUT, Scope::Transaction).map_err(store_error)?;
@@ -56,7 +56,7 @@ pub(super) fn create_version_table(client: &mut Client) -> Result<(), StoreError
         .map_err(store_error)
 }
 
-/// Brings the schema from one version to another, inside a transaction.
+/// Migrates the schema from one version to another, inside a transaction.
 pub(super) fn run_migrations(client: &mut Client, from: i64, to: i64) -> Result<(), StoreError> {
     for migration in Migration::between(from, to) {
         client.batch_execute(migration.postgres).map_err(store_error)?;
@@ -68,7 +68,7 @@ pub(super) fn run_migrations(client: &mut Client, from: i64, to: i64) -> Result<
     Ok(())
 }
 
-/// Reads the version and refuses one that this binary does not know. Zero when there is no schema yet.
+/// Reads the schema version and rejects versions newer than this binary. Returns zero if there is no schema.
 pub(super) fn gate(client: &mut Client) -> Result<i64, StoreError> {
     let rows = query(client, "SELECT to_regclass('baton_schema') IS NOT NULL")?;
     let exists = rows.first().is_some_and(|row| row.try_get::<_, bool>(0).unwrap_or(false));

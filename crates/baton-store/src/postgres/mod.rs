@@ -1,4 +1,5 @@
-//! The store on a PostgreSQL server: one connection a thread, explicit locks, retries of what the server undoes.
+//! A store on a PostgreSQL server: one connection per thread, explicit locks, retries of transactions that the server
+//! aborts.
 
 mod archive;
 mod availability;

@@ -1,4 +1,4 @@
-//! Connecting: the address, TLS when it asks for it, what every connection is set to.
+//! Connecting: address, TLS and session settings.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::error::StoreError;
 use crate::postgres::client::{Client, ClientError};
 use crate::store::PostgresTimeouts;
 
-/// How much longer the client waits than the server's own `statement_timeout`: a server that works cancels the
-/// statement and says so, which leaves the connection usable.
+/// How much longer the client waits than the server's `statement_timeout`: a healthy server cancels the statement and
+/// reports it, which leaves the connection usable.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// A server, and how its certificate is checked.
+/// A server and its TLS settings.
 #[derive(Clone)]
 pub(super) struct Address {
     config: Config,
@@ -33,11 +33,11 @@ enum Encryption {
     Verified(MakeRustlsConnect),
 }
 
-/// Reads the address; the password in it never reaches a message.
+/// Parses the address. Error messages never contain the password.
 ///
 /// `sslmode` and `sslrootcert` mean what they mean to other PostgreSQL clients, except that a certificate is always
-/// checked when there is one to check. Without `sslmode`, a server on this machine is spoken to in the clear.
-/// `connect_timeout` in the address takes precedence over the configured one.
+/// verified. Without `sslmode`, connections to this machine are not encrypted. `connect_timeout` in the address takes
+/// precedence over the configured one.
 pub(super) fn parse(url: &str, mut timeouts: PostgresTimeouts) -> Result<Address, StoreError> {
     let (url, root_file) = take_parameter(url, "sslrootcert");
     let url =
@@ -71,7 +71,7 @@ fn is_this_machine(host: &Host) -> bool {
     }
 }
 
-/// Takes a parameter out of a URL's query.
+/// Removes a parameter from the query of a URL and returns its value.
 fn take_parameter(url: &str, name: &str) -> (String, Option<String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), None) };
     let (taken, kept): (Vec<&str>, Vec<&str>) =
@@ -82,7 +82,7 @@ fn take_parameter(url: &str, name: &str) -> (String, Option<String>) {
     (url, value)
 }
 
-/// The certificates that are trusted: those of a file, or the public ones.
+/// Returns the trusted certificates: those of a file, or the public ones.
 fn roots(file: Option<&str>) -> Result<RootCertStore, StoreError> {
     let Some(file) = file else {
         return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
@@ -102,7 +102,7 @@ impl Address {
         self.timeouts
     }
 
-    /// The same server with another limit for connecting.
+    /// Returns the same address with another connect timeout.
     pub(super) fn with_connect_timeout(&self, timeout: Duration) -> Self {
         Self { timeouts: PostgresTimeouts { connect: timeout, ..self.timeouts }, ..self.clone() }
     }
@@ -116,7 +116,7 @@ pub(super) fn connect(address: &Address) -> Result<Client, StoreError> {
     })
 }
 
-/// Opens a connection; the error says whether the server refused or did not answer.
+/// Opens a connection. The error says whether the server refused or timed out.
 pub(super) fn try_connect(address: &Address) -> Result<Client, ClientError> {
     let Address { config, encryption, timeouts } = address;
     let mut client = match encryption {
@@ -129,7 +129,7 @@ pub(super) fn try_connect(address: &Address) -> Result<Client, ClientError> {
     Ok(client)
 }
 
-/// How long a limit holds.
+/// How long a setting applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// Until the connection is closed.
@@ -138,7 +138,7 @@ pub(super) enum Scope {
     Transaction,
 }
 
-/// Limits the time of statements at the server and, a little longer, at the client.
+/// Sets the statement timeout of the server and a slightly longer one of the client.
 pub(super) fn limit_statements(
     client: &mut Client,
     timeout: Duration,
@@ -146,7 +146,7 @@ pub(super) fn limit_statements(
 ) -> Result<(), ClientError> {
     let set = if scope == Scope::Session { "SET" } else { "SET LOCAL" };
     let statement_ms = timeout.as_millis();
-    // A lock that is not granted is reported as such, before the statement as a whole times out.
+    // A lock timeout is reported as such before the statement times out.
     let lock_ms = statement_ms * 4 / 5;
     client.batch_execute(&format!(
         "{set} statement_timeout = {statement_ms}; {set} lock_timeout = {lock_ms}"
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_this_machine_is_spoken_to_in_the_clear_unless_asked_otherwise() {
+    fn connections_to_this_machine_are_unencrypted_by_default() {
         assert!(!encrypted("postgres://u@127.0.0.1/d"));
         assert!(!encrypted("postgres://u@localhost/d"));
         assert!(!encrypted("postgres:///d?host=/run/postgresql"));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_certificate_that_cannot_be_read_is_named_and_the_password_is_not() {
+    fn errors_name_an_unreadable_root_certificate_but_not_the_password() {
         for url in ["postgres://u:pass@db/d?sslrootcert=/no/such.pem", "postgres://u:pass@db:nope/d"] {
             let error = parse(url, PostgresTimeouts::default()).err().unwrap().to_string();
             assert!(!error.contains("pass@"), "{error}");

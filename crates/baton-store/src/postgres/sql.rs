@@ -15,21 +15,21 @@ use crate::postgres::open::{Scope, limit_statements};
 use crate::sql::{Columns, Lock, Param, Sql};
 use crate::tx::{Outcome, Tx};
 
-/// A connection and the statements that were prepared on it.
+/// A connection with its prepared statements.
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: HashMap<String, Statement>,
-    /// The usual deadline of statements at the client.
+    /// Default timeout of statements at the client.
     statement_timeout: Duration,
 }
 
-/// Where it is told that there is something in the queue.
+/// Channel on which added queue items are announced.
 pub(super) const QUEUE_CHANNEL: &str = "baton_queue";
 
-/// Limit of statements in transactions that maintain the whole store.
+/// Statement timeout in transactions that maintain the whole store.
 const LONG_STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Prepared statements are kept up to this many; lists build theirs from a bounded set of conditions.
+/// Maximum number of cached statements. Lists build theirs from a bounded set of conditions.
 const STATEMENT_CACHE: usize = 512;
 
 impl Connection {
@@ -38,7 +38,7 @@ impl Connection {
         Self { client, statements: HashMap::new(), statement_timeout }
     }
 
-    /// Commits or rolls back, and restores the usual deadline of statements.
+    /// Commits or rolls back, and restores the default statement timeout.
     pub(super) fn end_transaction(&mut self, command: &str) -> Result<(), ClientError> {
         let ended = self.client.batch_execute(command);
         self.client.set_statement_timeout(self.statement_timeout);
@@ -58,15 +58,15 @@ impl Connection {
     }
 }
 
-/// A transaction: the connection between its `BEGIN` and its end.
+/// A transaction on a connection, between `BEGIN` and `COMMIT` or `ROLLBACK`.
 pub(super) struct PostgresTx<'a> {
     pub(super) connection: &'a mut Connection,
-    /// Set when the server undid the transaction for reasons that a second try does not share.
+    /// Set if the server aborted the transaction for a reason that a retry may not have.
     pub(super) retry: bool,
-    /// Set while the server takes no further statement because one failed. A commit would then keep nothing and yet
-    /// be answered like any other.
+    /// Set if the server rejects further statements because one failed. A `COMMIT` would then roll back and still be
+    /// answered like a successful one.
     pub(super) failed: bool,
-    /// Set when a statement missed its deadline at the client.
+    /// Set if a statement timed out at the client.
     pub(super) timed_out: bool,
 }
 
@@ -79,8 +79,8 @@ impl PostgresTx<'_> {
     }
 }
 
-/// Tells whether running the same transaction again may well succeed: a deadlock, a serialization failure, or a
-/// connection that broke before the commit was sent.
+/// Returns true if a retry of the transaction may succeed: after a deadlock, a serialization failure, or a connection
+/// that failed before the commit was sent.
 pub(super) fn is_transient(error: &ClientError) -> bool {
     let ClientError::Database(error) = error else { return false };
     match error.code() {
@@ -115,7 +115,7 @@ impl ToSql for Param<'_> {
     }
 
     fn accepts(_: &Type) -> bool {
-        // Which variant meets which column is the row files' business; the contract tests cover every statement.
+        // The row files choose the types; the contract tests cover every statement.
         true
     }
 
@@ -204,7 +204,7 @@ impl Tx for PostgresTx<'_> {
     }
 }
 
-/// Says what a PostgreSQL error means to a caller.
+/// Converts a PostgreSQL error.
 pub(super) fn store_error(error: ClientError) -> StoreError {
     let unavailable = |message: &str, error: ClientError| StoreError::Unavailable {
         message: message.into(),

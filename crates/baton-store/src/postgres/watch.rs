@@ -1,4 +1,4 @@
-//! Listening to what other processes tell through the server.
+//! Queue notifications through `LISTEN` and `NOTIFY`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use super::open::{connect, parse};
 use super::sql::{QUEUE_CHANNEL, store_error};
 use crate::store::PostgresTimeouts;
-use crate::watch::{NOTICE, REST};
+use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
 
-/// How long it waits before it asks a server again that went away.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Pause before reconnecting to a server that failed.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Calls `changed` whenever somebody tells that there is something in the queue, until `over`.
-pub(crate) fn watch(url: &str, timeouts: PostgresTimeouts, over: &AtomicBool, changed: &dyn Fn()) {
-    while !over.load(Ordering::Relaxed) {
-        if let Err(error) = listen(url, timeouts, over, changed) {
-            tracing::warn!(%error, "the server can no longer be listened to; trying again");
+/// Calls `changed` when another process announces queue items, until `stop` is set.
+pub(crate) fn watch(url: &str, timeouts: PostgresTimeouts, stop: &AtomicBool, changed: &dyn Fn()) {
+    while !stop.load(Ordering::Relaxed) {
+        if let Err(error) = listen(url, timeouts, stop, changed) {
+            tracing::warn!(%error, "cannot listen for queue notifications; retrying");
         }
-        if over.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             return;
         }
-        // What was told meanwhile was not heard.
+        // Notifications may have been missed meanwhile.
         changed();
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RECONNECT_INTERVAL);
     }
 }
 
 fn listen(
     url: &str,
     timeouts: PostgresTimeouts,
-    over: &AtomicBool,
+    stop: &AtomicBool,
     changed: &dyn Fn(),
 ) -> Result<(), crate::error::StoreError> {
     let mut client = connect(&parse(url, timeouts)?)?;
     client.batch_execute(&format!("LISTEN {QUEUE_CHANNEL}")).map_err(store_error)?;
     changed();
-    while !over.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) {
         // Several notifications that arrive together are reported as one.
-        if client.wait_for_notification(NOTICE).map_err(store_error)? {
+        if client.wait_for_notification(STOP_CHECK_INTERVAL).map_err(store_error)? {
             changed();
-            std::thread::sleep(REST);
+            std::thread::sleep(MIN_NOTIFY_INTERVAL);
         }
         if client.is_closed() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Running a piece of work: begin, run, commit; again from the start when the server undid it.
+//! Runs a transaction: begin, run the work, commit. Retries from the start if the server aborts it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::postgres::sql::{Connection, PostgresTx, is_transient, store_error};
 use crate::store::{Durability, Work};
 use crate::tx::Outcome;
 
-/// What the work is allowed.
+/// Kind of transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Write(Durability),
@@ -22,20 +22,20 @@ pub(super) enum Mode {
 const ATTEMPTS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// One connection, opened when it is needed and opened anew when it broke.
+/// One connection, opened on demand and reopened after a failure.
 pub(super) struct Runner {
     address: Address,
     connection: Option<Connection>,
     availability: Arc<Availability>,
 }
 
-/// Why an attempt did not get through.
+/// Why an attempt failed.
 enum Failed {
-    /// Nothing was kept; running it again may succeed.
+    /// Rolled back; a retry may succeed.
     Again(StoreError),
-    /// Running it again would not help, or might do it twice.
+    /// A retry would not help, or could execute the work twice.
     Final(StoreError),
-    /// The server did not answer in time. Running it again at once would wait as long again.
+    /// The server did not answer in time. An immediate retry would time out again.
     TimedOut(StoreError),
 }
 
@@ -54,7 +54,7 @@ impl Runner {
         Self { address, connection: None, availability }
     }
 
-    /// Runs the work, with a bounded number of further attempts, and answers it.
+    /// Runs the work with a bounded number of retries, and finishes it.
     pub(super) fn run(&mut self, mode: Mode, mut work: Box<dyn Work>) {
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=ATTEMPTS {
@@ -67,7 +67,7 @@ impl Runner {
                 }
                 Err(Failed::Again(error)) if attempt == ATTEMPTS => return work.finish(Err(error)),
                 Err(Failed::Again(error)) => {
-                    tracing::debug!(%error, attempt, "running a transaction again");
+                    tracing::debug!(%error, attempt, "retrying a transaction");
                     std::thread::sleep(pause);
                     pause *= 2;
                 }
@@ -109,8 +109,8 @@ impl Runner {
 
 fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Result<(), Failed> {
     connection.client.batch_execute(match mode {
-        // The isolation level is explicit because a server may have another default: after a lock is granted, the newest
-        // state must be visible.
+        // The isolation level is explicit because a server may have another default: after a lock is granted, the
+        // latest committed state must be visible.
         Mode::Write(Durability::Full) => "BEGIN ISOLATION LEVEL READ COMMITTED",
         Mode::Write(Durability::Lazy) => {
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
@@ -121,22 +121,22 @@ fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Res
     let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut tx)));
     let PostgresTx { retry, failed, timed_out, .. } = tx;
     if timed_out {
-        // The connection is dropped, so the server rolls the transaction back once it runs again.
+        // The connection is dropped, so the server rolls the transaction back.
         return Err(Failed::TimedOut(StoreError::unavailable("PostgreSQL does not answer")));
     }
     let keep = matches!(outcome, Ok(Outcome::Keep));
     if !keep || retry || failed {
-        // When the connection is gone so is the transaction.
+        // If the connection is closed, the server has rolled back.
         let _ = connection.end_transaction("ROLLBACK");
         return match outcome {
             _ if retry => Err(Failed::Again(StoreError::unavailable("the server undid the transaction"))),
             Ok(Outcome::Undo) => Ok(()),
-            // It panicked, or wants to keep what the server has given up.
+            // The work panicked, or returned `Keep` after a statement failed.
             Ok(Outcome::Keep) | Err(_) => Err(Failed::Final(StoreError::Broken)),
         };
     }
     connection.end_transaction("COMMIT").map_err(|error| match error.code() {
-        // The server answered: it was not kept.
+        // The server answered with an error: nothing was committed.
         Some(_) => error.into(),
         None if mode == Mode::Read => match error {
             ClientError::TimedOut(_) => error.into(),

@@ -1,4 +1,4 @@
-//! Rows of checkpoints: what is known of each, and the frame that holds its context.
+//! Rows of checkpoints: metadata of each checkpoint, and the frame with its context.
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
 use baton_core::{Agent, CheckpointId, Sha256Hash, Venture};
@@ -10,19 +10,19 @@ use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 /// The stored form of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// How the bytes were made.
+    /// How the context is encoded.
     pub encoding: Encoding,
-    /// The key that they are sealed with.
+    /// Id of the key that the bytes are sealed with; `None` if they are not sealed.
     pub key_id: Option<String>,
-    /// The hash of the bytes as they are stored.
+    /// Hash of the bytes as stored.
     pub hash: Sha256Hash,
-    /// How many bytes they are.
+    /// Number of stored bytes.
     pub size_bytes: u64,
-    /// Where they are.
+    /// Location of the bytes.
     pub body: FrameBody,
 }
 
-/// Where the bytes of a frame are.
+/// Location of the bytes of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FrameBody {
     /// In the row.
@@ -31,43 +31,43 @@ pub enum FrameBody {
     Blob(String),
 }
 
-/// A frame, and what its context must be.
+/// A frame with the expected size and hash of its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredFrame {
-    /// The checkpoint that it belongs to.
+    /// Checkpoint that the frame belongs to.
     pub checkpoint_id: CheckpointId,
-    /// Where that stands.
+    /// Place of the checkpoint in its workflow.
     pub place: Place,
-    /// How many bytes its context has.
+    /// Size of the context in bytes.
     pub context_bytes: u64,
-    /// The hash of its context.
+    /// Hash of the context.
     pub context_hash: Sha256Hash,
     /// The frame.
     pub frame: Frame,
 }
 
-/// One position of a series, for deciding what may go.
+/// One position of a series, used to decide which rows may be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesMember {
     /// The position.
     pub position: u32,
-    /// Whether it can still be asked for.
+    /// Status of the checkpoint at this position.
     pub status: CheckpointStatus,
-    /// How many bytes it takes.
+    /// Number of stored bytes.
     pub stored_bytes: u64,
-    /// The blob that holds these bytes; none when they are in the row.
+    /// Blob that holds the bytes; `None` if they are in the row.
     pub blob: Option<String>,
 }
 
-/// What a transaction can do with checkpoints.
+/// Checkpoint operations of a transaction.
 pub trait CheckpointRows {
     /// Adds a checkpoint with its frame.
     fn insert_checkpoint(&mut self, checkpoint: &Checkpoint, frame: &Frame) -> Result<(), StoreError>;
 
-    /// Finds a checkpoint, dropped ones included.
+    /// Finds a checkpoint, archived ones included.
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError>;
 
-    /// Lists the checkpoints of a workflow that were not dropped, latest first.
+    /// Lists the checkpoints of a workflow that are not archived, latest first.
     fn checkpoints(
         &mut self,
         venture: &Venture,
@@ -76,17 +76,17 @@ pub trait CheckpointRows {
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError>;
 
-    /// Finds the latest checkpoint of a workflow that can be loaded.
+    /// Finds the latest active checkpoint of a workflow.
     fn latest_checkpoint(
         &mut self,
         venture: &Venture,
         workflow: &WorkflowId,
     ) -> Result<Option<Checkpoint>, StoreError>;
 
-    /// Finds the last place that was given in a workflow, whatever became of its checkpoint.
+    /// Returns the last place assigned in a workflow, whatever the status of its checkpoint.
     fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError>;
 
-    /// Gives the frames of a chain, in its order; missing ones are left out.
+    /// Returns the frames of a delta chain in order. Missing frames are omitted.
     fn chain(
         &mut self,
         venture: &Venture,
@@ -94,11 +94,11 @@ pub trait CheckpointRows {
         place: Place,
     ) -> Result<Vec<StoredFrame>, StoreError>;
 
-    /// Changes the status of a checkpoint. What was dropped stays so.
+    /// Changes the status of a checkpoint. An archived checkpoint stays archived.
     fn set_checkpoint_status(&mut self, id: CheckpointId, status: CheckpointStatus)
     -> Result<(), StoreError>;
 
-    /// Lists the oldest checkpoints of a workflow that may be dropped: without a name, not the latest.
+    /// Lists the oldest checkpoints of a workflow that may be archived: unnamed ones except the latest.
     fn droppable_checkpoints(
         &mut self,
         venture: &Venture,
@@ -106,7 +106,7 @@ pub trait CheckpointRows {
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError>;
 
-    /// Lists what there is of a series.
+    /// Lists all positions of a series that have a row.
     fn series(
         &mut self,
         venture: &Venture,
@@ -114,7 +114,7 @@ pub trait CheckpointRows {
         series: u32,
     ) -> Result<Vec<SeriesMember>, StoreError>;
 
-    /// Removes positions of a series for good.
+    /// Deletes the rows of positions of a series.
     fn delete_positions(
         &mut self,
         venture: &Venture,
@@ -123,16 +123,16 @@ pub trait CheckpointRows {
         positions: &[u32],
     ) -> Result<(), StoreError>;
 
-    /// Lists the ids of all checkpoints after one of them, dropped ones included, as they are stored.
+    /// Lists ids of checkpoints after `after` in id order, archived ones included, as stored.
     fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError>;
 
-    /// Tells which of these blobs no checkpoint refers to.
+    /// Returns those of the given blobs that no row refers to.
     fn orphans_among(&mut self, blobs: &[String]) -> Result<Vec<String>, StoreError>;
 
-    /// Tells which keys checkpoints are sealed with, and how many with each.
+    /// Returns the ids of all keys that checkpoints are sealed with, and the number of checkpoints for each.
     fn keys_in_use(&mut self) -> Result<Vec<(String, u64)>, StoreError>;
 
-    /// Lists frames that are not sealed with this key, in the order of their ids after one of them.
+    /// Lists frames that are not sealed with this key, by id, after `after`.
     fn frames_of_other_keys(
         &mut self,
         key_id: &str,
@@ -140,7 +140,7 @@ pub trait CheckpointRows {
         limit: u32,
     ) -> Result<Vec<(Checkpoint, StoredFrame)>, StoreError>;
 
-    /// Puts another frame in the place of a checkpoint's own.
+    /// Replaces the frame of a checkpoint.
     fn replace_frame(&mut self, id: CheckpointId, frame: &Frame) -> Result<(), StoreError>;
 }
 
@@ -333,7 +333,7 @@ impl<S: Sql> CheckpointRows for S {
         workflow: &WorkflowId,
         limit: u32,
     ) -> Result<Vec<Checkpoint>, StoreError> {
-        // Where nothing can be loaded, the newest damaged one stands for the latest.
+        // If no checkpoint is active, the newest corrupt one is kept as the latest.
         self.query(
             &select(
                 "WHERE venture = $1 AND workflow_id = $2 AND status <> 'archived' AND name IS NULL AND id <> coalesce(\

@@ -6,31 +6,31 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
-/// Which handoffs are wanted.
+/// Filter for handoffs. Absent conditions match every handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffFilter {
-    /// Of this undertaking.
+    /// Venture of the handoff.
     pub venture: Venture,
-    /// In this repository.
+    /// Repository of the handoff.
     pub repo: Option<Repo>,
-    /// In this lane; `Some(None)` means those without a lane.
+    /// Track of the handoff; `Some(None)` matches handoffs without a track.
     pub track: Option<Option<Track>>,
-    /// On this issue.
+    /// Issue number of the handoff.
     pub issue_number: Option<i64>,
-    /// By this agent.
+    /// Agent that created the handoff.
     pub from_agent: Option<Agent>,
-    /// For this agent.
+    /// Agent that the handoff is addressed to.
     pub to_agent: Option<Agent>,
 }
 
 impl HandoffFilter {
-    /// Every handoff of a venture.
+    /// Matches every handoff of a venture.
     pub const fn of(venture: Venture) -> Self {
         Self { venture, repo: None, track: None, issue_number: None, from_agent: None, to_agent: None }
     }
 }
 
-/// What a transaction can do with handoffs.
+/// Handoff operations of a transaction.
 pub trait HandoffRows {
     /// Returns the highest id of all handoffs.
     fn newest_handoff_id(&mut self) -> Result<Option<HandoffId>, StoreError>;
@@ -38,13 +38,13 @@ pub trait HandoffRows {
     /// Finds a handoff.
     fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError>;
 
-    /// Finds the handoff that a session was ended with.
+    /// Finds the handoff that ended a session.
     fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
 
     /// Adds a handoff.
     fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
 
-    /// Writes down that the next agent took the work; false when somebody had before.
+    /// Records that an agent acknowledged a handoff. Returns false if it was acknowledged before.
     fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError>;
 
     /// Lists handoffs, newest first.

@@ -5,19 +5,19 @@ use baton_core::{KeyClaim, KeyRecord, KeyScope, Timestamp};
 use crate::error::StoreError;
 use crate::sql::{Columns, Lock, RowReader, Sql};
 
-/// What a transaction can do with idempotency keys.
+/// Idempotency key operations of a transaction.
 pub trait KeyRows {
-    /// Claims a key: whoever else uses it waits until this transaction is over and then finds its answer.
-    /// A key that has expired counts as new.
+    /// Claims a key. Other transactions that use the same key wait until this one ends and then find its recorded
+    /// response. An expired key counts as new.
     fn claim_key(&mut self, scope: &KeyScope, now: Timestamp) -> Result<KeyClaim, StoreError>;
 
-    /// Keeps the answer of a claimed key.
+    /// Stores the response for a claimed key.
     fn record_key(&mut self, scope: &KeyScope, record: &KeyRecord) -> Result<(), StoreError>;
 
-    /// Counts keys, expired ones that are not deleted yet included. Reads one index entry for each key.
+    /// Counts keys, including expired keys that are not deleted yet. Reads one index entry per key.
     fn count_keys(&mut self) -> Result<u64, StoreError>;
 
-    /// Forgets keys that expired, at most `limit` of them, and tells how many.
+    /// Deletes at most `limit` expired keys and returns their number.
     fn delete_expired_keys(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
 }
 
@@ -62,7 +62,7 @@ impl<S: Sql> KeyRows for S {
     }
 
     fn record_key(&mut self, scope: &KeyScope, record: &KeyRecord) -> Result<(), StoreError> {
-        // An expired record of the same key may still be there; the new one takes its place.
+        // An expired record of the same key may still exist; it is replaced.
         self.execute(
             "INSERT INTO idempotency_keys (actor_key_id, endpoint, key, request_hash, response_status, \
              response_code, response_hash, response_body, response_size_bytes, response_truncated, created_at, \

@@ -1,4 +1,4 @@
-//! One file per entity: what a transaction can do with it, and the SQL, written once for both databases.
+//! One file per entity: the operations of a transaction on it, and the SQL, written once for both databases.
 
 mod checkpoint;
 mod handoff;

@@ -10,24 +10,24 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, Param, QueryBuilder, RowReader, Sql, parts};
 
-/// Which observations are wanted.
+/// Filter for observations. Absent conditions match every observation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObservationFilter {
-    /// Of any of these undertakings; none means all.
+    /// Ventures of the observation, any of these.
     pub ventures: Option<Vec<Venture>>,
-    /// In this repository.
+    /// Repository of the observation.
     pub repo: Option<Repo>,
-    /// Of this session.
+    /// Session of the observation.
     pub session_id: Option<SessionId>,
-    /// Of this tool.
+    /// Tool of the observation.
     pub tool_name: Option<String>,
-    /// That speak of this file: its path, or the end of it from a slash on.
+    /// File that the observation mentions: its whole path, or the last components of the path.
     pub file: Option<String>,
 }
 
-/// What a transaction can do with observations.
+/// Observation operations of a transaction.
 pub trait ObservationRows {
-    /// Adds observations and tells how many: one whose item of the queue has one already is not added.
+    /// Adds observations and returns their number. Skips queue items that already have an observation.
     fn insert_observations(&mut self, observations: &[Observation]) -> Result<usize, StoreError>;
 
     /// Finds an observation.
@@ -40,14 +40,14 @@ pub trait ObservationRows {
         page: Page,
     ) -> Result<Vec<Observation>, StoreError>;
 
-    /// Lists those observations of a session that its summary does not cover, oldest first.
+    /// Lists the observations of a session that its summary does not cover, oldest first.
     fn observations_to_sum_up(
         &mut self,
         session: SessionId,
         limit: u32,
     ) -> Result<Vec<Observation>, StoreError>;
 
-    /// Counts the observations of tools that were used since a moment.
+    /// Counts observations captured at or after a time.
     fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError>;
 }
 
@@ -86,7 +86,7 @@ fn read(columns: &dyn Columns) -> Result<Observation, StoreError> {
     })
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -95,7 +95,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|problem| StoreError::corrupt("observations", problem))
 }
 
-/// The columns of conditions, each spelt so that the narrowest condition leads and the others are only checked.
+/// Column names for the conditions, written so that the narrowest condition selects the index.
 struct Leading {
     venture: &'static str,
     repo: &'static str,
@@ -104,8 +104,8 @@ struct Leading {
 }
 
 impl Leading {
-    /// SQLite has no statistics of the values, so a plus tells it which columns not to use for its index: a file leads before a
-    /// session, a session before a single venture. PostgreSQL decides by its statistics.
+    /// SQLite has no value statistics here, so a unary plus excludes a column from index selection: a file takes
+    /// precedence over a session, and a session over a single venture. PostgreSQL decides by its statistics.
     fn of(filter: &ObservationFilter, pick: impl Fn(&'static str, &'static str) -> &'static str) -> Self {
         let single = filter.ventures.as_ref().is_some_and(|ventures| ventures.len() == 1);
         let by_session = filter.file.is_none();
@@ -120,7 +120,7 @@ impl Leading {
     }
 }
 
-/// Adds observations with one statement, and the files that they speak of with another few.
+/// Adds observations with one statement, and their files with a few more.
 fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize, StoreError> {
     let mut texts = Vec::with_capacity(observations.len());
     for one in observations {
@@ -183,8 +183,8 @@ fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize
     Ok(added.len())
 }
 
-/// Lists observations with one statement. Conditions on a repository or a tool need a single venture, a session or a file
-/// beside them to be found by an index.
+/// Lists observations with one statement. Conditions on a repository or a tool use an index only together with a single
+/// venture, a session or a file.
 fn select<S: Sql>(
     tx: &mut S,
     filter: &ObservationFilter,
@@ -223,8 +223,8 @@ fn select<S: Sql>(
     tx.query(query.sql(), query.params(), &mut read)
 }
 
-/// Lists the observations of each venture by itself and merges the lists. Every index on a repository or a tool begins with
-/// the venture: one statement over several ventures would read down the whole table until enough rows match.
+/// Lists the observations of each venture separately and merges the lists. Every index on a repository or a tool begins
+/// with the venture, so one statement over several ventures would scan the table until enough rows match.
 fn select_by_venture<S: Sql>(
     tx: &mut S,
     filter: &ObservationFilter,
@@ -243,7 +243,7 @@ fn select_by_venture<S: Sql>(
     Ok(newest)
 }
 
-/// Lists the ventures that have observations, with one look-up in the index for each.
+/// Lists the ventures that have observations, with one index lookup for each.
 fn known_ventures<S: Sql>(tx: &mut S) -> Result<Vec<Venture>, StoreError> {
     tx.query(
         "WITH RECURSIVE known (venture) AS (SELECT min(venture) FROM observations UNION ALL \
@@ -308,7 +308,7 @@ impl<S: Sql> ObservationRows for S {
     }
 }
 
-/// Adds that an observation is of one of these ventures; of none of them when there are none.
+/// Adds a condition on the venture. An empty list matches nothing.
 fn of_ventures<'a>(query: &mut QueryBuilder<'a>, column: &str, ventures: &'a [Venture]) {
     if ventures.is_empty() {
         query.text(" AND 1 = 0");

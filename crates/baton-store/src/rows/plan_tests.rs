@@ -1,4 +1,4 @@
-//! Reads the query plans of every list and look-up: each goes through an index, on both databases.
+//! Checks the query plans of all lists and lookups: each must use an index, on both databases.
 
 use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
 use baton_core::observation::QueueStatus;
@@ -18,13 +18,13 @@ use crate::rows::{
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
-/// Statements and their plans, a line each.
+/// Statements and the lines of their query plans.
 type Plans = Vec<(String, Vec<String>)>;
 
-/// Runs nothing, and keeps the plan of each statement that it is asked to run.
+/// Executes nothing and records the query plan of each statement.
 pub(crate) struct Planner<F> {
     pub(crate) postgres: bool,
-    /// Gives the plan of a statement, a line each.
+    /// Returns the lines of the query plan of a statement.
     pub(crate) explain: F,
     pub(crate) plans: Plans,
 }
@@ -61,7 +61,7 @@ impl<F: FnMut(&str, &[Param<'_>]) -> Vec<String>> Sql for Planner<F> {
     }
 }
 
-/// Asks for everything that a call may ask for.
+/// Runs every session, handoff, idempotency key and request statement.
 pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRows + RequestRows)) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let tuple = SessionTuple {
@@ -88,8 +88,8 @@ pub(crate) fn ask_everything(rows: &mut (impl SessionRows + HandoffRows + KeyRow
     rows.count_keys().unwrap();
 }
 
-/// Asks for everything that saving, loading and listing may ask for. Adding up all bytes and looking for what is unused
-/// read every workflow, of which there are few, and are not here.
+/// Runs every statement for saving, loading and listing checkpoints. Omits the sum of all bytes and the search for
+/// unused workflows, which read all workflows; there are few.
 pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows)) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let (venture, workflow): (Venture, WorkflowId) = ("v".parse().unwrap(), "w".parse().unwrap());
@@ -116,8 +116,8 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
     rows.replace_frame(id, &Frame { encoding, key_id: None, hash, size_bytes: 0, body }).unwrap();
 }
 
-/// Asks for everything that hooks, workers and whoever looks after them may ask for. What models counted has a row a day,
-/// is read whole, and is not here.
+/// Runs every statement of hooks, workers and queue management. Omits token usage, which has one row per day and is
+/// read completely.
 pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows + SummaryRows + UsageRows)) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let session = SessionId::new(Ulid(1));
@@ -157,13 +157,13 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     rows.spent_on("2026-01-17").unwrap();
 }
 
-/// Every combination of conditions, each given or left out.
+/// Returns every combination of present and absent conditions.
 fn combinations<const N: usize>() -> impl Iterator<Item = [bool; N]> {
     (0..1_u32 << N).map(|bits| std::array::from_fn(|index| bits >> index & 1 == 1))
 }
 
-/// Asks for every list with every combination of filters that a call may give. A list of all observations has no condition
-/// and is asked for elsewhere.
+/// Runs every list with every combination of filters. The list of all observations has no condition and is tested
+/// elsewhere.
 pub(crate) fn ask_for_lists(
     rows: &mut (impl SessionRows + HandoffRows + WorkflowRows + ObservationRows + RequestRows + TaskRows),
 ) {
@@ -184,7 +184,7 @@ pub(crate) fn ask_for_lists(
             agent: of_agent.then(agent),
             alive_since: alive.then_some(now),
         };
-        // Calls must name at least one of them.
+        // Calls must set at least one of these three.
         if of_venture || of_repo || of_agent {
             rows.active_sessions(&filter, page).unwrap();
         }
@@ -245,8 +245,8 @@ pub(crate) fn ask_for_lists(
     }
 }
 
-/// The active sessions of one agent in all ventures, and those that fell silent, are few: sorting them costs less than an
-/// index that every start and every heartbeat would have to write. So are items of the queue that are not done.
+/// Sorting is allowed for lists with few rows: the active sessions of one agent in all ventures, stale sessions, and
+/// queue items that are not done. An index would have to be written with every start and heartbeat.
 fn may_sort(sql: &str) -> bool {
     let of_agent = sql.contains("AND agent = $");
     let of_few_sessions = of_agent || sql.contains("ORDER BY last_heartbeat_at");
@@ -254,7 +254,7 @@ fn may_sort(sql: &str) -> bool {
     sql.contains("FROM sessions") && of_few_sessions || of_open_items
 }
 
-/// Asks for everything that the index of tasks may be asked for.
+/// Runs every statement of the task index.
 pub(crate) fn ask_for_tasks(rows: &mut impl TaskRows) {
     let venture: Venture = "v".parse().unwrap();
     rows.delete_task(&venture, "h", "/c", &"TASK-1".parse().unwrap()).unwrap();
@@ -266,7 +266,7 @@ mod sqlite {
     use super::*;
     use crate::migration::MIGRATIONS;
 
-    /// Asks, and gives the plans of what was asked.
+    /// Runs statements and returns their query plans.
     fn plans(ask: impl FnOnce(&mut Planner<&mut dyn FnMut(&str, &[Param<'_>]) -> Vec<String>>)) -> Plans {
         let connection = Connection::open_in_memory().unwrap();
         for migration in MIGRATIONS {
@@ -298,11 +298,11 @@ mod sqlite {
         }
     }
 
-    /// Going down by id until enough rows match reads the whole table when none does.
+    /// Scanning by id until enough rows match reads the whole table if no row matches.
     #[test]
     fn every_list_finds_its_rows_by_a_condition() {
         for (sql, plan) in plans(|planner| ask_for_lists(planner)) {
-            // The list of ventures reads its own rows.
+            // The recursive list of ventures scans its own result.
             let scans = plan.iter().any(|line| line.starts_with("SCAN") && line != "SCAN known");
             let goes_down = plan.iter().any(|line| line.starts_with("SEARCH") && line.ends_with("(id<?)"));
             assert!(!plan.is_empty() && !scans && !goes_down, "{sql}\n{plan:#?}");
@@ -312,7 +312,7 @@ mod sqlite {
     }
 
     #[test]
-    fn workflows_of_a_repository_are_found_by_it() {
+    fn workflows_of_a_repository_use_its_index() {
         let (venture, repo) = ("v".parse().unwrap(), Some("o/r".parse().unwrap()));
         let filter = WorkflowFilter { venture, repo, name: None, offset: 0, limit: 10 };
         let asked = plans(|planner| drop(planner.workflows(&filter).unwrap()));
@@ -335,7 +335,7 @@ mod sqlite {
         }
     }
 
-    /// An index is no help when it is one that most rows are in.
+    /// An index that contains most rows does not help.
     #[test]
     fn observations_are_found_by_the_narrowest_condition() {
         let venture: Venture = "v".parse().unwrap();
@@ -376,7 +376,7 @@ mod postgres {
     use super::*;
     use crate::migration::MIGRATIONS;
 
-    /// On small tables a server prefers to scan; told not to, it shows whether there is an index to use.
+    /// PostgreSQL prefers to scan small tables. With scans disabled, the plan shows whether an index is usable.
     #[test]
     fn every_statement_can_use_an_index() {
         let Some(database) = TestDatabase::create() else { return };

@@ -6,32 +6,32 @@ use baton_core::{Repo, SessionId, Timestamp, Venture};
 use crate::error::StoreError;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql, parts};
 
-/// Tool output to be taken into the queue.
+/// Captured tool output to be added to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewQueueItem {
-    /// The session whose tool it was.
+    /// Session that used the tool.
     pub session_id: SessionId,
-    /// Its undertaking.
+    /// Venture of the session.
     pub venture: Venture,
-    /// Its repository.
+    /// Repository of the session.
     pub repo: Repo,
-    /// The tool.
+    /// Name of the tool.
     pub tool_name: String,
-    /// The agent's own id of this use.
+    /// Id that the agent assigned to this tool use.
     pub tool_use_id: Option<String>,
-    /// The files that the tool was asked about.
+    /// Files named in the input of the tool.
     pub files_touched: Vec<String>,
-    /// What it was asked and what it said, packed.
+    /// Packed input and output of the tool.
     pub raw: RawOutput,
-    /// How long what it said was.
+    /// Size of the output before packing.
     pub raw_bytes: u64,
-    /// Not to be worked on before this.
+    /// Earliest time of processing.
     pub run_at: Timestamp,
-    /// When it was captured.
+    /// Time of capture.
     pub created_at: Timestamp,
 }
 
-/// Where packed raw output is.
+/// Location of packed raw output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawOutput {
     /// In the row.
@@ -40,68 +40,68 @@ pub enum RawOutput {
     Blob(String),
 }
 
-/// An item of the queue, without its raw output.
+/// A queue item without its raw output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueItem {
-    /// Its number.
+    /// Id of the item.
     pub id: i64,
-    /// The session whose tool it was.
+    /// Session that used the tool.
     pub session_id: SessionId,
-    /// Its undertaking.
+    /// Venture of the session.
     pub venture: Venture,
-    /// Its repository.
+    /// Repository of the session.
     pub repo: Repo,
-    /// The tool.
+    /// Name of the tool.
     pub tool_name: String,
-    /// The agent's own id of this use.
+    /// Id that the agent assigned to this tool use.
     pub tool_use_id: Option<String>,
-    /// The files that the tool was asked about.
+    /// Files named in the input of the tool.
     pub files_touched: Vec<String>,
-    /// How far it has come.
+    /// Processing status.
     pub status: QueueStatus,
-    /// How often it was claimed, this time included, and not given back for reasons that it has nothing to do with.
+    /// Number of claims, including the current one. Claims released without counting are excluded.
     pub attempts: i64,
-    /// Not to be worked on before this.
+    /// Earliest time of processing.
     pub run_at: Timestamp,
-    /// Until when it belongs to whoever claimed it.
+    /// End of the current lease.
     pub lease_until: Option<Timestamp>,
-    /// Proves that this claim is the latest one.
+    /// Number of the claim. A write with an older number is rejected.
     pub fence: i64,
-    /// When it failed for the last time.
+    /// Time of the last failure.
     pub failed_at: Option<Timestamp>,
-    /// What went wrong then.
+    /// Error message of the last failure.
     pub last_error: Option<String>,
-    /// How long what the tool said was.
+    /// Size of the output before packing.
     pub raw_bytes: u64,
-    /// When it was captured.
+    /// Time of capture.
     pub created_at: Timestamp,
-    /// When it was done or given up.
+    /// Time at which the item was done or failed finally.
     pub settled_at: Option<Timestamp>,
-    /// The packed raw output, where a claim brought it along: it is in the row, and not long.
+    /// The packed raw output. A claim returns it if it is in the row and short.
     pub raw_output: Option<Vec<u8>>,
 }
 
-/// How items are claimed.
+/// How to claim items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueClaim {
-    /// The present.
+    /// The current time.
     pub now: Timestamp,
-    /// Until when the items are ours; past it others may claim them.
+    /// End of the lease. After that others may claim the items.
     pub lease_until: Timestamp,
-    /// How many at the most.
+    /// Maximum number of items.
     pub limit: u32,
 }
 
-/// How a claimed item is given back.
+/// How to release a claimed item for a later attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueRelease {
-    /// Not to be worked on before this.
+    /// Earliest time of the next attempt.
     pub run_at: Timestamp,
-    /// Whether the attempt counts.
+    /// Whether this attempt counts.
     pub counts: bool,
-    /// When it failed; none when it did not, as at a shutdown.
+    /// Time of the failure; `None` if the item did not fail, for example at a shutdown.
     pub failed_at: Option<Timestamp>,
-    /// What went wrong.
+    /// Error message.
     pub error: Option<String>,
 }
 
@@ -110,35 +110,35 @@ pub struct QueueRelease {
 pub struct PurgedItems {
     /// Number of items.
     pub count: u64,
-    /// The blobs of their raw output, which no row refers to any more.
+    /// Blobs of their raw output, which no row refers to any more.
     pub blobs: Vec<String>,
 }
 
-/// What a transaction can do with the queue.
+/// Queue operations of a transaction.
 pub trait QueueRows {
-    /// Adds an item and gives its number; none when this use of a tool was queued before.
+    /// Adds an item and returns its id; `None` if this tool use is already queued.
     fn enqueue(&mut self, item: &NewQueueItem) -> Result<Option<i64>, StoreError>;
 
-    /// Claims items whose lease ran out, then items that are due, oldest first. No two live claims share an item.
+    /// Claims items with an expired lease, then due items, oldest first. No two valid claims share an item.
     fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError>;
 
     /// Finds an item.
     fn queue_item(&mut self, id: i64) -> Result<Option<QueueItem>, StoreError>;
 
-    /// Lists the ids of items of any status after one of them.
+    /// Lists ids of items of any status after `after`.
     fn queue_ids(&mut self, after: i64, limit: u32) -> Result<Vec<i64>, StoreError>;
 
-    /// Finds where the raw output of an item is.
+    /// Returns the location of an item's raw output.
     fn queue_raw(&mut self, id: i64) -> Result<Option<RawOutput>, StoreError>;
 
-    /// Marks claimed items, each with the fence of its claim, as done; gives those whose claim is still the latest one.
+    /// Marks claimed items, given as id and fence, as done. Returns the ids whose claim is still the latest one.
     fn finish_queue_items(&mut self, claims: &[(i64, i64)], at: Timestamp) -> Result<Vec<i64>, StoreError>;
 
-    /// Gives a claimed item back; false when the claim is no longer the latest one.
+    /// Releases a claimed item. Returns false if the claim is no longer the latest one.
     fn release_queue_item(&mut self, id: i64, fence: i64, release: &QueueRelease)
     -> Result<bool, StoreError>;
 
-    /// Gives a claimed item up; false when the claim is no longer the latest one.
+    /// Marks a claimed item as failed. Returns false if the claim is no longer the latest one.
     fn fail_queue_item(
         &mut self,
         id: i64,
@@ -147,13 +147,13 @@ pub trait QueueRows {
         at: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Counts items.
+    /// Counts items by status.
     fn queue_stats(&mut self) -> Result<QueueStats, StoreError>;
 
-    /// Tells when the next item is due or the next lease runs out.
+    /// Returns the time at which the next item is due or the next lease expires.
     fn queue_wakes_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Lists items of one status, newest first, below a number.
+    /// Lists items of one status with an id lower than `below`, newest first.
     fn queue_items(
         &mut self,
         status: QueueStatus,
@@ -161,13 +161,13 @@ pub trait QueueRows {
         limit: u32,
     ) -> Result<Vec<QueueItem>, StoreError>;
 
-    /// Lists what a session has waiting, oldest first.
+    /// Lists the unprocessed items of a session, oldest first.
     fn open_queue_items(&mut self, session: SessionId, limit: u32) -> Result<Vec<QueueItem>, StoreError>;
 
-    /// Makes items that were given up wait again: this one, or all; tells how many.
+    /// Makes one or all failed items due again and returns their number.
     fn retry_queue(&mut self, id: Option<i64>, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// Drops items that were settled before a moment, with their raw output, at most `limit` of them; tells how many.
+    /// Deletes at most `limit` items that were settled before a time, with their raw output.
     fn purge_queue(
         &mut self,
         status: QueueStatus,
@@ -207,20 +207,20 @@ fn read(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
     })
 }
 
-/// Reads an item that was claimed just now, with its raw output if that came along.
+/// Reads a claimed item, with its raw output if it was selected.
 fn read_claimed(columns: &dyn Columns) -> Result<QueueItem, StoreError> {
     let row = RowReader { table: "pending_queue", columns };
     Ok(QueueItem { raw_output: row.opt_bytes(17)?, ..read(columns)? })
 }
 
-/// The raw output of a claimed item, where reading it at once saves asking again and takes up little.
+/// Selects the raw output of a claimed item if it is short, which saves a second query.
 macro_rules! short_output {
     () => {
         ", CASE WHEN blob IS NULL AND octet_length(raw_output) <= 65536 THEN raw_output END"
     };
 }
 
-/// Claims by one condition: what it asks for, and in which order.
+/// Statements for SQLite and PostgreSQL that claim items by a condition, in an order.
 macro_rules! claim {
     ($condition:literal, $order:literal) => {
         (
@@ -234,7 +234,7 @@ macro_rules! claim {
                 columns!(),
                 short_output!()
             ),
-            // Materialized: a subquery in the condition may be run again for each row, past the limit.
+            // MATERIALIZED: a subquery in the condition could be executed again for each row and exceed the limit.
             concat!(
                 "WITH due AS MATERIALIZED (SELECT id FROM pending_queue WHERE ",
                 $condition,
@@ -250,7 +250,7 @@ macro_rules! claim {
     };
 }
 
-const LEFT_BEHIND: (&str, &str) = claim!("status = 'processing' AND lease_until <= $2", "lease_until, id");
+const EXPIRED: (&str, &str) = claim!("status = 'processing' AND lease_until <= $2", "lease_until, id");
 const DUE: (&str, &str) = claim!("status = 'raw' AND run_at <= $2", "run_at, id");
 
 impl<S: Sql> QueueRows for S {
@@ -288,7 +288,7 @@ impl<S: Sql> QueueRows for S {
 
     fn claim_queue(&mut self, claim: QueueClaim) -> Result<Vec<QueueItem>, StoreError> {
         let mut items = Vec::new();
-        for (sqlite, postgres) in [LEFT_BEHIND, DUE] {
+        for (sqlite, postgres) in [EXPIRED, DUE] {
             let left = claim.limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
             if left == 0 {
                 break;
@@ -389,7 +389,7 @@ impl<S: Sql> QueueRows for S {
 
     fn queue_stats(&mut self) -> Result<QueueStats, StoreError> {
         let mut count = |status: QueueStatus| {
-            // Spelled out, so that each is counted in the index of its own.
+            // Literal conditions, so that each count uses its partial index.
             let sql = match status {
                 QueueStatus::Raw => "SELECT count(*) FROM pending_queue WHERE status = 'raw'",
                 QueueStatus::Processing => "SELECT count(*) FROM pending_queue WHERE status = 'processing'",
@@ -433,8 +433,8 @@ impl<S: Sql> QueueRows for S {
     ) -> Result<Vec<QueueItem>, StoreError> {
         let mut query = QueryBuilder::new(concat!("SELECT ", columns!(), " FROM pending_queue"));
         query.text(" WHERE status = '").text(status.as_str()).text("'");
-        // Most items are done: going down by number meets them at once. Of the others there are few, which are sorted
-        // rather than looked for among all: an expression keeps the numbers' own index out of it.
+        // Most items are done, so scanning down by id finds them quickly. Items of other statuses are few: the
+        // expression `id + 0` disables the primary key index, so that they are found by status and sorted.
         let id = if status == QueueStatus::Done { "id" } else { "id + 0" };
         query.text(" AND ").text(id).with(" < $?", below.unwrap_or(i64::MAX));
         query.text(" ORDER BY ").text(id).with(" DESC LIMIT $?", limit);

@@ -51,7 +51,7 @@ pub struct RequestPage {
     pub next_before: Option<i64>,
 }
 
-/// What a transaction can do with the request log.
+/// Request log operations of a transaction.
 pub trait RequestRows {
     /// Adds a record to the log.
     fn log_request(&mut self, record: &RequestRecord) -> Result<(), StoreError>;
@@ -59,12 +59,12 @@ pub trait RequestRows {
     /// Lists the newest records as they were written, last written first.
     fn requests(&mut self, limit: u32) -> Result<Vec<RequestRecord>, StoreError>;
 
-    /// Lists records that match a filter, last written first. Agent, venture, repository and track that a call did not give
-    /// are those of its session.
+    /// Lists records that match a filter, last written first. If a call gave no agent, venture, repository or track,
+    /// those of its session are returned.
     fn find_requests(&mut self, filter: &RequestFilter, limit: u32) -> Result<RequestPage, StoreError>;
 
-    /// Deletes records of calls before a time, and returns their number. Looks at the `limit` oldest records: records are
-    /// written in about the order of the calls.
+    /// Deletes records of calls before a time and returns their number. Examines the `limit` oldest records, because
+    /// records are written roughly in the order of the calls.
     fn delete_requests(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
 
     /// Deletes the oldest records beyond a number of records to keep, at most `limit`, and returns their number.
@@ -134,7 +134,7 @@ fn session_bytes(id: SessionId) -> [u8; 16] {
     id.ulid().0.to_be_bytes()
 }
 
-/// What a record takes from its session.
+/// Columns that a record takes from its session.
 struct SessionNames {
     agent: String,
     venture: String,
@@ -248,7 +248,7 @@ impl<S: Sql> RequestRows for S {
         if let Some(status) = filter.status {
             let codes = status.codes();
             if is_failed {
-                // Spelled out as in the index.
+                // Literal, as in the condition of the partial index.
                 query.text(" AND status_code >= 400");
             }
             query.with(" AND status_code >= $?", i64::from(*codes.start()));

@@ -9,20 +9,20 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
 
-/// Which active sessions are wanted. At least one of venture, repo and agent is set by the caller.
+/// Filter for active sessions. Callers set at least one of venture, repo and agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Of this undertaking.
+    /// Venture of the session.
     pub venture: Option<Venture>,
-    /// Of any of these undertakings, when the caller's reach is limited.
+    /// Ventures that the caller may see; absent if the caller may see all.
     pub ventures: Option<Vec<Venture>>,
-    /// In this repository.
+    /// Repository of the session.
     pub repo: Option<Repo>,
-    /// Of this track, or without a track.
+    /// Track of the session, or sessions without a track.
     pub track: Option<TrackFilter>,
-    /// Of this agent.
+    /// Agent of the session.
     pub agent: Option<Agent>,
-    /// With a sign of life at or after this.
+    /// Earliest time of the last heartbeat.
     pub alive_since: Option<Timestamp>,
 }
 
@@ -37,13 +37,13 @@ pub struct SessionCounts {
     pub abandoned: u64,
 }
 
-/// What a transaction can do with sessions.
+/// Session operations of a transaction.
 pub trait SessionRows {
-    /// Finds the active sessions of a tuple and keeps every other start of that tuple, and every other change of those
-    /// sessions, waiting until this transaction is over.
+    /// Finds the active sessions of a tuple. Until this transaction ends, other starts of that tuple and other changes
+    /// of those sessions wait.
     fn lock_active_sessions(&mut self, tuple: &SessionTuple) -> Result<Vec<Session>, StoreError>;
 
-    /// Finds the latest session of a tuple, however it stands.
+    /// Finds the latest session of a tuple, whatever its status.
     fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError>;
 
     /// Returns the highest id of all sessions.
@@ -52,25 +52,25 @@ pub trait SessionRows {
     /// Finds a session.
     fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
-    /// Finds a session and keeps every other change of it waiting until this transaction is over.
+    /// Finds a session and locks it against other changes until this transaction ends.
     fn lock_session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
     /// Adds a session.
     fn insert_session(&mut self, session: &Session) -> Result<(), StoreError>;
 
-    /// Writes a session back, all but what never changes (id, tuple, creation).
+    /// Updates a session, except the columns that never change (id, tuple, creation).
     fn update_session(&mut self, session: &Session) -> Result<(), StoreError>;
 
-    /// Writes only a session's heartbeat back, forward alone.
+    /// Updates only the last heartbeat, and only to a later time.
     fn beat_session(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
 
-    /// Counts sessions by status. Reads one index entry for each session.
+    /// Counts sessions by status. Reads one index entry per session.
     fn count_sessions(&mut self) -> Result<SessionCounts, StoreError>;
 
     /// Lists active sessions, newest first.
     fn active_sessions(&mut self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError>;
 
-    /// Finds active sessions whose last heartbeat lies before a moment, longest silent first, and locks them.
+    /// Finds active sessions whose last heartbeat is before a time, oldest heartbeat first, and locks them.
     fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError>;
 }
 
@@ -140,7 +140,7 @@ impl<S: Sql> SessionRows for S {
         let track = track.map_or(-1, Track::number);
         let client_session_id = client_session_id.as_ref().map_or("", |id| id.as_str());
         self.lock(Lock::SessionTuple, &format!("{agent} {venture} {repo} {track} {client_session_id}"))?;
-        // The lock above keeps other starts away; an end, an update or a heartbeat locks the row alone.
+        // The lock above serializes starts; an end, an update or a heartbeat locks only the row.
         let sql = self.pick(
             select!(
                 "WHERE agent = $1 AND venture = $2 AND repo = $3 AND coalesce(track, -1) = $4 \
@@ -269,7 +269,7 @@ impl<S: Sql> SessionRows for S {
                 .query_one(sql, &[], &mut |columns| RowReader { table: "sessions", columns }.unsigned(0))?;
             Ok::<u64, StoreError>(found.unwrap_or(0))
         };
-        // Spelled out, so that each is counted in the index of its own.
+        // Literal conditions, so that each count uses its partial index.
         let active = count("SELECT count(*) FROM sessions WHERE status = 'active'")?;
         let abandoned = count("SELECT count(*) FROM sessions WHERE status = 'abandoned'")?;
         let all = count("SELECT count(*) FROM sessions")?;
@@ -313,8 +313,8 @@ impl<S: Sql> SessionRows for S {
     }
 
     fn lock_silent_sessions(&mut self, before: Timestamp, limit: u32) -> Result<Vec<Session>, StoreError> {
-        // Ids tell when a session began, and one that began later cannot have fallen silent before: most of the active are
-        // passed over inside the index.
+        // Session ids contain their creation time, and a session created later cannot have an older heartbeat: the
+        // index skips most active sessions.
         let sql = self.pick(
             select!(
                 "INDEXED BY sessions_active_by_venture WHERE status = 'active' AND id < $1 \

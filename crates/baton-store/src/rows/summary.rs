@@ -1,4 +1,4 @@
-//! Rows of prompts and of summaries: what a session's user asked for, and what the session came to.
+//! Rows of user prompts and session summaries.
 
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{ObservationId, SessionId, Timestamp};
@@ -6,57 +6,57 @@ use baton_core::{ObservationId, SessionId, Timestamp};
 use crate::error::StoreError;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
-/// The summary of a session, as it is kept.
+/// A stored session summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSummary {
-    /// When it was made.
+    /// Time at which the summary was created.
     pub made_at: Timestamp,
-    /// What it says.
+    /// The summary.
     pub summary: SessionSummary,
-    /// How many observations it covers.
+    /// Number of observations that it covers.
     pub observations: u64,
-    /// Who made it.
+    /// Compressor and model that created it.
     pub provenance: Provenance,
 }
 
-/// A summary to be kept, and what it was made from.
+/// A summary to be stored, and its inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSummary {
     /// The summary.
     pub stored: StoredSummary,
-    /// When the one was made that it goes on from; none when it is the first.
+    /// Creation time of the summary that it continues; `None` for the first summary.
     pub replaces: Option<Timestamp>,
-    /// The observations that it covers beside those.
+    /// Observations that it covers in addition to those of the continued summary.
     pub covers: Vec<ObservationId>,
 }
 
 impl NewSummary {
-    /// Tells whether it is the one that it goes on from.
+    /// Returns true if it covers no more than the summary that it continues.
     pub fn says_nothing_new(&self) -> bool {
         self.replaces.is_some() && self.covers.is_empty()
     }
 }
 
-/// A summary that is to be made, claimed.
+/// A claimed request for a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryClaim {
     /// The session.
     pub session_id: SessionId,
-    /// Proves that this claim is the latest one.
+    /// Number of the claim. A write with an older number is rejected.
     pub fence: i64,
-    /// How often it was claimed since it was asked for.
+    /// Number of claims since the request.
     pub attempts: i64,
 }
 
-/// What a transaction can do with prompts and summaries.
+/// Prompt and summary operations of a transaction.
 pub trait SummaryRows {
-    /// Adds what the user of a session asked for.
+    /// Adds a user prompt of a session.
     fn insert_prompt(&mut self, session: SessionId, text: &str, at: Timestamp) -> Result<(), StoreError>;
 
-    /// Lists what the user of a session asked for, newest first.
+    /// Lists the user prompts of a session, newest first.
     fn prompts(&mut self, session: SessionId, limit: u32) -> Result<Vec<String>, StoreError>;
 
-    /// Asks for a summary of a session, to be made from `run_at` on.
+    /// Requests a summary of a session, to be created at `run_at` or later.
     fn request_summary(
         &mut self,
         session: SessionId,
@@ -64,10 +64,10 @@ pub trait SummaryRows {
         run_at: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Finds the summary of a session, if one was made.
+    /// Finds the summary of a session, if one was created.
     fn summary(&mut self, session: SessionId) -> Result<Option<StoredSummary>, StoreError>;
 
-    /// Claims summaries that are due, until `lease_until`.
+    /// Claims due summaries until `lease_until`.
     fn claim_summaries(
         &mut self,
         now: Timestamp,
@@ -75,8 +75,8 @@ pub trait SummaryRows {
         limit: u32,
     ) -> Result<Vec<SummaryClaim>, StoreError>;
 
-    /// Puts a claimed summary off; false when the claim is no longer the latest one. One that was asked for again meanwhile
-    /// stays due.
+    /// Postpones a claimed summary. Returns false if the claim is no longer the latest one. A summary that was
+    /// requested again meanwhile stays due.
     fn postpone_summary(
         &mut self,
         claim: &SummaryClaim,
@@ -84,9 +84,9 @@ pub trait SummaryRows {
         error: &str,
     ) -> Result<bool, StoreError>;
 
-    /// Keeps the summary of a session and marks what it covers. False when another was kept since the one that it goes
-    /// on from, or when it was claimed and the claim is no longer the latest one. One that was asked for again meanwhile
-    /// stays due.
+    /// Stores the summary of a session and marks the observations that it covers. Returns false if another summary was
+    /// stored since the one that it continues, or if `fence` is given and the claim is no longer the latest one. A
+    /// summary that was requested again meanwhile stays due.
     fn keep_summary(
         &mut self,
         session: SessionId,
@@ -94,10 +94,10 @@ pub trait SummaryRows {
         fence: Option<i64>,
     ) -> Result<bool, StoreError>;
 
-    /// Asks once more for the summaries of those sessions of which items wait again that had been given up.
+    /// Requests summaries again for sessions with failed items, which are about to be retried: of one item, or of all.
     fn renew_summaries(&mut self, item: Option<i64>, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Tells when the next summary is due.
+    /// Returns the time at which the next summary is due.
     fn summaries_wake_at(&mut self) -> Result<Option<Timestamp>, StoreError>;
 }
 
@@ -172,7 +172,7 @@ impl<S: Sql> SummaryRows for S {
         lease_until: Timestamp,
         limit: u32,
     ) -> Result<Vec<SummaryClaim>, StoreError> {
-        // A claim moves the time at which it is due to the end of its lease: whoever claims it may die.
+        // A claim sets `run_at` to the end of its lease, so that the summary becomes due again if the worker dies.
         let sql = self.pick(
             "UPDATE summaries SET run_at = $1, lease_until = $1, fence = fence + 1, attempts = attempts + 1 \
              WHERE session_id IN (SELECT session_id FROM summaries WHERE run_at <= $2 ORDER BY run_at LIMIT $3) \
@@ -210,7 +210,7 @@ impl<S: Sql> SummaryRows for S {
     ) -> Result<bool, StoreError> {
         let NewSummary { stored: StoredSummary { summary: text, provenance, .. }, replaces, covers } =
             summary;
-        // Asked for again while it was made: `run_at` is then no longer the end of the lease, and stays.
+        // If the summary was requested again meanwhile, `run_at` differs from the end of the lease and is kept.
         let changed = self.execute(
             "INSERT INTO summaries (session_id, made_at, summary, key_files, key_decisions, observations, \
              compressor, model, prompt_version, tokens_in, tokens_out) \

@@ -1,4 +1,4 @@
-//! Rows of tasks: the index of what is in checkouts.
+//! Rows of tasks: an index of the tasks in checkouts.
 
 use baton_core::task::{TaskId, TaskRecord, TaskStatus};
 use baton_core::{Repo, Venture};
@@ -6,27 +6,27 @@ use baton_core::{Repo, Venture};
 use crate::error::StoreError;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
-/// Which tasks, latest written first.
+/// Filter for tasks, last updated first.
 #[derive(Debug, Clone)]
 pub struct TaskFilter {
-    /// Of this undertaking.
+    /// Venture of the task.
     pub venture: Venture,
-    /// In this repository.
+    /// Repository of the task.
     pub repo: Option<Repo>,
-    /// That stand there.
+    /// Status of the task.
     pub status: Option<TaskStatus>,
-    /// How many to leave out first.
+    /// Number of tasks to skip.
     pub offset: u32,
-    /// How many at the most.
+    /// Maximum number of tasks.
     pub limit: u32,
 }
 
-/// What a transaction can do with tasks.
+/// Task operations of a transaction.
 pub trait TaskRows {
-    /// Writes what is known of a task, in place of what was known, unless that is younger.
+    /// Adds or replaces the record of a task, unless the stored record is newer.
     fn put_task(&mut self, task: &TaskRecord) -> Result<(), StoreError>;
 
-    /// Forgets a task; false when it is not known.
+    /// Deletes the record of a task. Returns false if there is none.
     fn delete_task(
         &mut self,
         venture: &Venture,
@@ -35,7 +35,7 @@ pub trait TaskRows {
         id: &TaskId,
     ) -> Result<bool, StoreError>;
 
-    /// Lists tasks, latest written first.
+    /// Lists tasks, last updated first.
     fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
 }
 

@@ -5,7 +5,7 @@ use baton_core::{Access, Timestamp, Token, TokenId, Venture, VentureScope};
 use crate::error::StoreError;
 use crate::sql::{Columns, RowReader, Sql};
 
-/// What a transaction can do with tokens.
+/// Token operations of a transaction.
 pub trait TokenRows {
     /// Adds a token.
     fn insert_token(&mut self, token: &Token) -> Result<(), StoreError>;
@@ -16,7 +16,7 @@ pub trait TokenRows {
     /// Lists every token, newest first.
     fn tokens(&mut self) -> Result<Vec<Token>, StoreError>;
 
-    /// Revokes a token; false when it was revoked before or is not there.
+    /// Revokes a token. Returns false if it is unknown or already revoked.
     fn revoke_token(&mut self, id: &TokenId, at: Timestamp) -> Result<bool, StoreError>;
 }
 

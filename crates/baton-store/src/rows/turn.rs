@@ -1,13 +1,13 @@
-//! Rows of turns: jobs that one process at a time should do.
+//! Rows of turns: periodic jobs that only one process should run at a time.
 
 use baton_core::Timestamp;
 
 use crate::error::StoreError;
 use crate::sql::Sql;
 
-/// What a transaction can do with turns.
+/// Turn operations of a transaction.
 pub trait TurnRows {
-    /// Takes a job on, unless somebody took it on after `since`; tells whether it is ours.
+    /// Claims a job unless another process claimed it after `since`. Returns true if the claim succeeded.
     fn take_turn(&mut self, name: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError>;
 }
 

@@ -1,9 +1,9 @@
-//! Rows of what models counted: tokens a day.
+//! Rows of token usage, per day and model.
 
 use crate::error::StoreError;
 use crate::sql::{RowReader, Sql};
 
-/// What one model counted on one day.
+/// Token usage of one model on one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyUsage {
     /// The day in UTC: `2026-11-15`.
@@ -12,34 +12,34 @@ pub struct DailyUsage {
     pub compressor: String,
     /// The model.
     pub model: String,
-    /// How often it was asked.
+    /// Number of calls.
     pub calls: u64,
     /// Tokens of the prompts.
     pub tokens_in: u64,
     /// Tokens of the answers.
     pub tokens_out: u64,
-    /// What they cost, in millionths of a US dollar; nothing where the price is not known.
+    /// Cost in millionths of a US dollar; 0 if the price is unknown.
     pub micro_usd: u64,
 }
 
-/// What was spent on models.
+/// Total spent on models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// Tokens, of prompts and answers.
+    /// Number of tokens in prompts and answers.
     pub tokens: u64,
-    /// What they cost, in millionths of a US dollar.
+    /// Cost in millionths of a US dollar.
     pub micro_usd: u64,
 }
 
-/// What a transaction can do with token counts.
+/// Token usage operations of a transaction.
 pub trait UsageRows {
-    /// Adds to what a model counted on a day.
+    /// Adds to the usage of a model on a day.
     fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError>;
 
-    /// Lists what models counted, newest day first.
+    /// Lists usage per day and model, newest day first.
     fn usage(&mut self, limit: u32) -> Result<Vec<DailyUsage>, StoreError>;
 
-    /// Adds up all tokens of a day, and what they cost.
+    /// Returns the total tokens and cost of a day.
     fn spent_on(&mut self, day: &str) -> Result<Spent, StoreError>;
 }
 
@@ -59,7 +59,7 @@ macro_rules! add {
 
 impl<S: Sql> UsageRows for S {
     fn add_usage(&mut self, usage: &DailyUsage) -> Result<(), StoreError> {
-        // One connection, one row: a process that stands still in the middle of a transaction keeps its lock.
+        // One row per connection: a process that is suspended inside a transaction blocks only its own row.
         let sql = self.pick(add!("0"), add!("pg_backend_pid()"));
         self.execute(
             sql,

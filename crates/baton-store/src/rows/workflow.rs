@@ -6,32 +6,33 @@ use baton_core::{Repo, Timestamp, Venture};
 use crate::error::StoreError;
 use crate::sql::{Columns, Lock, QueryBuilder, RowReader, Sql};
 
-/// Which workflows, latest saved first.
+/// Filter for workflows, last saved first.
 #[derive(Debug, Clone)]
 pub struct WorkflowFilter {
-    /// Of this undertaking.
+    /// Venture of the workflow.
     pub venture: Venture,
-    /// In this repository.
+    /// Repository of the workflow.
     pub repo: Option<Repo>,
-    /// Of this name.
+    /// Name of the workflow.
     pub name: Option<String>,
-    /// How many to leave out first.
+    /// Number of workflows to skip.
     pub offset: u32,
-    /// How many at the most.
+    /// Maximum number of workflows.
     pub limit: u32,
 }
 
-/// What a transaction can do with workflows.
+/// Workflow operations of a transaction.
 pub trait WorkflowRows {
     /// Finds a workflow.
     fn workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
 
-    /// Finds a workflow, and keeps others from saving to it until the end of the transaction. One that is not there yet
-    /// is locked too.
+    /// Finds a workflow and locks it against other saves until the end of the transaction. A workflow that does not
+    /// exist yet is locked too.
     fn lock_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<Option<Workflow>, StoreError>;
 
-    /// Finds the workflow of a name that was saved last in a repository (or in none), if it was saved since then. Others
-    /// who look for the same one to save to wait until the end of the transaction, so that only one of them makes it.
+    /// Finds the last saved workflow with this name in a repository (or in none) if it was saved at or after `since`.
+    /// Other transactions that look for the same name wait until this one ends, so that only one of them creates the
+    /// workflow.
     fn recent_workflow(
         &mut self,
         venture: &Venture,
@@ -40,31 +41,31 @@ pub trait WorkflowRows {
         since: Timestamp,
     ) -> Result<Option<Workflow>, StoreError>;
 
-    /// Lists workflows, latest saved first.
+    /// Lists workflows, last saved first.
     fn workflows(&mut self, filter: &WorkflowFilter) -> Result<Vec<Workflow>, StoreError>;
 
     /// Adds a workflow.
     fn insert_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
 
-    /// Writes what may change of a workflow.
+    /// Updates the columns of a workflow that may change.
     fn update_workflow(&mut self, workflow: &Workflow) -> Result<(), StoreError>;
 
-    /// Removes a workflow that has no checkpoints any more.
+    /// Deletes a workflow without checkpoints.
     fn delete_workflow(&mut self, venture: &Venture, id: &WorkflowId) -> Result<(), StoreError>;
 
-    /// Notes that a workflow was used. It never moves back.
+    /// Updates the time of last access, and only to a later time.
     fn touch_workflow(&mut self, venture: &Venture, id: &WorkflowId, at: Timestamp)
     -> Result<(), StoreError>;
 
-    /// Adds up the bytes that all checkpoints of all workflows take.
+    /// Returns the bytes stored for all checkpoints of all workflows.
     fn stored_bytes(&mut self) -> Result<u64, StoreError>;
 
-    /// Lists workflows whose counts are not those of their checkpoints, and checkpoints without a workflow: the venture, the
-    /// id of the workflow, and what is wrong.
+    /// Lists workflows whose counts differ from their checkpoints, and checkpoints without a workflow: venture,
+    /// workflow id and problem.
     fn miscounted_workflows(&mut self, limit: u32) -> Result<Vec<(String, String, String)>, StoreError>;
 
-    /// Lists workflows of every venture that have several checkpoints without a name and were not used since then, those
-    /// unused for longest first.
+    /// Lists workflows of all ventures that have several unnamed checkpoints and were last used before `since`, longest
+    /// unused first.
     fn unused_workflows(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Workflow>, StoreError>;
 }
 

@@ -1,4 +1,4 @@
-//! Reading and writing every row of a SQLite file, for archives.
+//! Reading and writing all rows of a SQLite file, for archives.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use crate::files::{file_error, make_folder, sync_folder};
 use crate::migration::LATEST_VERSION;
 use crate::store::{LockTimeout, OlderSchema};
 
-/// What is replaced is kept in a folder whose name begins with this.
-const KEPT: &str = "replaced-";
-/// While it is being copied, the name of that folder ends with this.
-const PARTIAL: &str = "partial";
-/// How long other processes may take to close the file before it is replaced.
+/// Prefix of the folder that keeps a replaced store.
+const KEPT_PREFIX: &str = "replaced-";
+/// Extension of that folder while it is incomplete.
+const PARTIAL_EXTENSION: &str = "partial";
+/// How long to wait for other processes to close the file before it is replaced.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_POLL: Duration = Duration::from_millis(50);
-/// Memory for pages while an archive is written into a file, in KiB.
+/// Size of the page cache while an archive is imported, in KiB.
 const IMPORT_CACHE_KIB: i64 = 65_536;
 
 fn failed(error: rusqlite::Error) -> ArchiveError {
@@ -44,7 +44,7 @@ pub(crate) fn open_source(path: &Path) -> Result<SqliteSource, ArchiveError> {
     }
     let connection = open_reader(path)?;
     connection.execute_batch("BEGIN").map_err(failed)?;
-    // The first read takes the snapshot.
+    // The first read creates the snapshot.
     let version = gate(&connection)?;
     if version == 0 {
         return Err(ArchiveError::NoDatabase { place: path.display().to_string() });
@@ -112,7 +112,7 @@ pub(crate) struct SqliteTarget {
     connection: Connection,
 }
 
-/// Opens a file, making and migrating it as needed, for adding records.
+/// Opens a file for adding records. Creates and migrates it if necessary.
 pub(crate) fn open_target(path: &Path) -> Result<SqliteTarget, ArchiveError> {
     prepare_file(path)?;
     let mut connection = open_writer(path, LockTimeout::Long)?;
@@ -126,14 +126,14 @@ fn begin(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch(&sql).map_err(store_error)
 }
 
-/// Opens a file for being replaced, with the schema of `version` and nothing in it. What it held is kept beside it first.
+/// Prepares a file for replacement: keeps its content in a folder beside it, then creates an empty schema of `version`.
 pub(crate) fn open_replacement(
     path: &Path,
     version: i64,
     how: &Replace<'_>,
 ) -> Result<(SqliteTarget, Option<PathBuf>), ArchiveError> {
     prepare_file(path)?;
-    let folder = path.parent().unwrap_or(Path::new(".")).join(format!("{KEPT}{}", how.stamp));
+    let folder = path.parent().unwrap_or(Path::new(".")).join(format!("{KEPT_PREFIX}{}", how.stamp));
     let (connection, kept) = match prepare_replacement(path, &folder, how) {
         Ok(prepared) => prepared,
         Err(ArchiveError::DamagedTarget { .. }) if how.force => {
@@ -149,7 +149,7 @@ pub(crate) fn open_replacement(
     Ok((SqliteTarget { connection }, kept))
 }
 
-/// Opens the file alone, and copies what it holds into the folder.
+/// Opens the file exclusively and copies its content into the folder.
 fn prepare_replacement(
     path: &Path,
     folder: &Path,
@@ -164,7 +164,7 @@ fn prepare_replacement(
         return Ok((connection, None));
     }
     remove_partial(folder);
-    let temporary = folder.with_extension(PARTIAL);
+    let temporary = folder.with_extension(PARTIAL_EXTENSION);
     make_folder(&temporary).map_err(|error| file_error(&temporary, error))?;
     let copy = temporary.join(path.file_name().unwrap_or_default());
     prepare_file(&copy)?;
@@ -180,22 +180,22 @@ fn prepare_replacement(
     Ok((connection, Some(folder.to_owned())))
 }
 
-/// Removes the files of attempts that were killed. No other process writes here: this one holds the lock.
+/// Removes the folders of killed attempts. The exclusive lock guarantees that no other process is writing them.
 fn remove_partial(folder: &Path) {
     let beside = folder.parent().and_then(|parent| std::fs::read_dir(parent).ok());
     for entry in beside.into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(KEPT)
-            && name.ends_with(&format!(".{PARTIAL}"))
+        if name.starts_with(KEPT_PREFIX)
+            && name.ends_with(&format!(".{PARTIAL_EXTENSION}"))
             && let Err(error) = std::fs::remove_dir_all(entry.path())
         {
-            tracing::warn!(%error, path = %entry.path().display(), "an incomplete copy stays behind");
+            tracing::warn!(%error, path = %entry.path().display(), "cannot remove an incomplete copy");
         }
     }
 }
 
-/// Opens the file so that no other process can have it open until this connection is closed.
+/// Opens the file exclusively: no other process can have it open until this connection is closed.
 fn open_exclusively(path: &Path) -> Result<Connection, ArchiveError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let deadline = Instant::now() + CLOSE_TIMEOUT;
@@ -226,7 +226,7 @@ fn store_error_of(error: &rusqlite::Error) -> Option<ErrorCode> {
     error.sqlite_error_code()
 }
 
-/// Tells a damaged file from other failures.
+/// Separates damaged files from other failures.
 fn damaged(error: rusqlite::Error) -> ArchiveError {
     match store_error_of(&error) {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
@@ -236,7 +236,7 @@ fn damaged(error: rusqlite::Error) -> ArchiveError {
     }
 }
 
-/// Tells whether there is any row, and whether any of them is data.
+/// Returns whether the file has any rows, and whether any of them is user data.
 fn contents(connection: &Connection) -> Result<(bool, bool), ArchiveError> {
     let (mut has_rows, mut has_data) = (false, false);
     for table in &Schema::at(gate(connection)?)?.tables {
@@ -248,7 +248,7 @@ fn contents(connection: &Connection) -> Result<(bool, bool), ArchiveError> {
     Ok((has_rows, has_data))
 }
 
-/// Gives the blobs a second name in the folder; where the file system has no links, a copy.
+/// Hard-links the blobs into the folder, or copies them where the file system has no hard links.
 fn keep_blobs(blobs: &BlobFolder, folder: &Path) -> std::io::Result<()> {
     let entries = match std::fs::read_dir(blobs.path()) {
         Ok(entries) => entries,
@@ -268,7 +268,7 @@ fn keep_blobs(blobs: &BlobFolder, folder: &Path) -> std::io::Result<()> {
     sync_folder(&target)
 }
 
-/// Moves a file that cannot be read, with its side files, into the folder.
+/// Moves an unreadable file and its side files into the folder.
 fn move_aside(path: &Path, folder: &Path, blobs: Option<&BlobFolder>) -> Result<(), ArchiveError> {
     let named = |error| file_error(folder, error);
     make_folder(folder).map_err(named)?;
@@ -358,9 +358,9 @@ impl Target for SqliteTarget {
         let found = gate(&self.connection)?;
         run_migrations(&self.connection, found, LATEST_VERSION)?;
         self.connection.execute_batch("COMMIT").map_err(store_error)?;
-        // The log of a large import would stay as long as the longest one.
+        // Without a checkpoint, the log file would keep its size after a large import.
         if let Err(error) = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
-            tracing::debug!(%error, "the write-ahead log was not emptied");
+            tracing::debug!(%error, "cannot truncate the write-ahead log");
         }
         Ok(())
     }

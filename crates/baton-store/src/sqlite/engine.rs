@@ -1,4 +1,4 @@
-//! Who runs the work: the caller's own thread, or one writer thread and a few readers.
+//! Runs work either on the caller's thread, or on one writer thread and a few reader threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -17,20 +17,20 @@ use crate::sqlite::sql::SqliteTx;
 use crate::sqlite::writer::{Finished, Write, Writer};
 use crate::store::{Durability, Engine, OpenMode, Threads, Work};
 
-/// How much work may share a commit.
-const BATCH: usize = 256;
-/// How much work may wait; more is refused rather than kept in memory.
-const WAITING: usize = 8_192;
+/// Maximum number of writes that share a commit.
+const MAX_BATCH: usize = 256;
+/// Capacity of each queue. More work is rejected instead of being kept in memory.
+const QUEUE_CAPACITY: usize = 8_192;
 const READERS: usize = 4;
-/// From how many acknowledgements on they are left to a thread of their own.
-const MANY: usize = 8;
+/// Batches of at least this size are acknowledged by a separate thread.
+const ACKNOWLEDGER_THRESHOLD: usize = 8;
 
-/// The store in one SQLite file.
+/// A store in one SQLite file.
 pub(crate) struct SqliteEngine {
     runner: Runner,
     reserve: Reserve,
-    /// Set when opening the file on a full disk used a part of the reserve. Dropped after the runner, which gives the space of
-    /// SQLite's side files back.
+    /// Set if opening the file on a full disk used part of the reserve. Dropped after the runner, which frees the space
+    /// of SQLite's side files.
     _refill: Option<RefillOnDrop>,
 }
 
@@ -40,7 +40,7 @@ enum Runner {
 }
 
 struct Background {
-    /// Held by whoever writes: the writer thread, or a caller that found nobody writing.
+    /// Locked by the writer thread, or by a caller that finds the queue empty and nothing being written.
     writer: Arc<Mutex<Writer>>,
     writes: Option<Sender<Write>>,
     reads: Option<Sender<Box<dyn Work>>>,
@@ -48,13 +48,13 @@ struct Background {
 }
 
 impl SqliteEngine {
-    /// Opens the file, with the help of the disk reserve when the disk is full.
+    /// Opens the file. Uses the disk reserve if the disk is full.
     pub(crate) fn open(path: &Path, threads: Threads, mode: OpenMode) -> Result<Self, StoreError> {
         let reserve = Reserve::of(path);
         let (connection, refill) = match open_migrated(path, mode) {
             Ok(connection) => (connection, None),
             Err(StoreError::Full) => {
-                // The rest of it is allocated again at once: only work that frees space may use it.
+                // Allocate the rest of the reserve again immediately: only work that frees space may use it.
                 let released = reserve.release();
                 let connection = open_migrated(path, mode)?;
                 drop(released);
@@ -70,7 +70,7 @@ impl SqliteEngine {
         Ok(Self { runner, reserve, _refill: refill })
     }
 
-    /// Opens a file that cannot be written, or only with space that a full disk does not have. Writes to it fail.
+    /// Opens a file read-only because it cannot be written or the disk is full. Writes fail.
     pub(crate) fn open_read_only(path: &Path, threads: Threads) -> Result<Self, StoreError> {
         let connection = open_read_only(path)?;
         let version = gate(&connection)?;
@@ -138,10 +138,10 @@ impl Engine for SqliteEngine {
 
 impl Background {
     fn start(path: &Path, writer: Writer, open_reader: OpenReader) -> Result<Self, StoreError> {
-        let (writes, waiting_writes) = bounded(WAITING);
-        let (reads, waiting_reads) = bounded::<Box<dyn Work>>(WAITING);
+        let (writes, waiting_writes) = bounded(QUEUE_CAPACITY);
+        let (reads, waiting_reads) = bounded::<Box<dyn Work>>(QUEUE_CAPACITY);
         let writer = Arc::new(Mutex::new(writer));
-        let (acknowledgements, finished) = bounded::<Finished>(WAITING);
+        let (acknowledgements, finished) = bounded::<Finished>(QUEUE_CAPACITY);
         let threads_writer = writer.clone();
         let mut threads = vec![
             spawn("baton-writer", move || write_loop(&threads_writer, &waiting_writes, &acknowledgements))?,
@@ -164,9 +164,9 @@ impl Background {
     }
 
     fn write_here(&self, write: Write) {
-        let nobody_waits = self.writes.as_ref().is_some_and(Sender::is_empty);
+        let is_queue_empty = self.writes.as_ref().is_some_and(Sender::is_empty);
         match self.writer.try_lock() {
-            Ok(mut writer) if nobody_waits => run_here(&mut writer, write),
+            Ok(mut writer) if is_queue_empty => run_here(&mut writer, write),
             _ => self.write(write),
         }
     }
@@ -182,15 +182,15 @@ impl Background {
 }
 
 impl Drop for Background {
-    /// Lets the threads finish what waits, then closes the file in good order.
+    /// Lets the threads finish the queued work, then closes the file.
     fn drop(&mut self) {
         self.writes = None;
         self.reads = None;
         let own = std::thread::current().id();
         for thread in self.threads.drain(..) {
-            // The last clone of a store may go away inside its own work.
+            // The last clone of a store may be dropped on one of its own threads, which cannot join itself.
             if thread.thread().id() != own && thread.join().is_err() {
-                tracing::error!("a thread of the store broke off");
+                tracing::error!("a store thread panicked");
             }
         }
     }
@@ -211,13 +211,13 @@ fn write_loop(writer: &Mutex<Writer>, waiting: &Receiver<Write>, acknowledgement
     while let Ok(first) = waiting.recv() {
         let finished = {
             let mut writer = lock(writer);
-            let mut batch = Vec::with_capacity(waiting.len().min(BATCH) + 1);
+            let mut batch = Vec::with_capacity(waiting.len().min(MAX_BATCH) + 1);
             batch.push(first);
-            batch.extend(waiting.try_iter().take(BATCH - 1));
+            batch.extend(waiting.try_iter().take(MAX_BATCH - 1));
             writer.run(batch)
         };
-        // Waking many takes as long as writing some: another thread does it while the next batch is written.
-        if finished.len() < MANY {
+        // Waking many callers takes as long as a few writes, so another thread does it while the next batch is written.
+        if finished.len() < ACKNOWLEDGER_THRESHOLD {
             finished.acknowledge();
         } else if let Err(unsent) = acknowledgements.send(finished) {
             unsent.into_inner().acknowledge();
@@ -226,7 +226,7 @@ fn write_loop(writer: &Mutex<Writer>, waiting: &Receiver<Write>, acknowledgement
 }
 
 fn read_loop(path: &Path, waiting: &Receiver<Box<dyn Work>>, open_reader: OpenReader) {
-    // Opened at the first read: a server that is only written to needs no readers.
+    // Opened at the first read: a server that only writes needs no reader connections.
     let mut connection = None;
     while let Ok(work) = waiting.recv() {
         if connection.is_none() {
@@ -244,9 +244,9 @@ fn read_loop(path: &Path, waiting: &Receiver<Box<dyn Work>>, open_reader: OpenRe
     }
 }
 
-/// Runs work on one consistent view.
+/// Runs work in a read transaction, which sees one consistent snapshot.
 fn run_read(connection: &Connection, mut work: Box<dyn Work>) {
-    let mut tx = SqliteTx { connection, rings: None };
+    let mut tx = SqliteTx { connection, notify_queue: None };
     if let Err(error) = tx.run_cached("BEGIN") {
         return work.finish(Err(error));
     }
@@ -259,6 +259,6 @@ fn run_read(connection: &Connection, mut work: Box<dyn Work>) {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Work that panics is caught before it can leave the connection in an unknown state.
+    // Panics inside work are caught, so a poisoned lock does not mean that the connection is in an unknown state.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Looking a file over without changing it.
+//! Inspection of a file without changing it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::sqlite::open::{is_read_only, open_read_only};
 use crate::sqlite::sql::store_error;
 use crate::store::{Health, Inspection};
 
-/// Reads the version of the schema and, for a full inspection, checks every page.
+/// Reads the schema version and, for a full inspection, checks every page.
 pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, StoreError> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;

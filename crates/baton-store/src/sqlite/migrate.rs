@@ -1,4 +1,4 @@
-//! The schema version of a SQLite file: refuse a newer one, back up and migrate an older one, create a missing one.
+//! The schema version of a SQLite file: rejects a newer one, backs up and migrates an older one, creates a missing one.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::migration::{LATEST_VERSION, Migration};
 use crate::sqlite::sql::store_error;
 use crate::store::{LockTimeout, OlderSchema};
 
-/// How long a process waits for another one that upgrades the same file. A backup of several gigabytes takes minutes.
+/// How long to wait for another process that upgrades the same file. A backup of several gigabytes takes minutes.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(600);
 const UPGRADE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Creates the schema or brings it to the latest version. The usual case costs one read of the file's header.
+/// Creates the schema or migrates it to the latest version. If it is current, this costs one read of the file header.
 pub(super) fn migrate(
     connection: &mut Connection,
     path: &Path,
@@ -30,7 +30,7 @@ pub(super) fn migrate(
         }
         _ => {}
     }
-    // Taken before the write lock of SQLite, which others wait for a few seconds only.
+    // Acquired before SQLite's write lock, for which other processes wait only a few seconds.
     let _lock = lock_for_upgrade(path)?;
     if gate(connection)? == LATEST_VERSION {
         return Ok(());
@@ -39,26 +39,26 @@ pub(super) fn migrate(
     apply(connection, path)
 }
 
-/// Applies the missing migrations in one transaction. An older file is backed up after they succeeded and before they are
-/// committed, so a migration that fails costs no backup.
+/// Applies the missing migrations in one transaction. An older file is backed up after the migrations succeeded and
+/// before they are committed, so a failing migration does not cost a backup.
 fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
-    // Another process may have been first.
+    // Another process may have migrated the file meanwhile.
     let found = gate(&transaction)?;
     run_migrations(&transaction, found, LATEST_VERSION)?;
     if !(1..LATEST_VERSION).contains(&found) {
         return transaction.commit().map_err(store_error);
     }
-    // This connection has the write lock: the committed state that is backed up is the one that was migrated.
+    // This connection holds the write lock, so the backed-up state is the state that was migrated.
     let backup = back_up(path, found)?;
     transaction.commit().map_err(store_error).inspect_err(|_| remove_file(&backup))?;
-    // Worth a line at any usual log level: it happens once a release.
+    // A warning, so that it is visible at the default log level. It happens once per release.
     tracing::warn!(backup = %backup.display(), from = found, to = LATEST_VERSION, "upgraded the database");
     Ok(())
 }
 
-/// Brings the schema from one version to another, inside a transaction.
+/// Migrates the schema from one version to another, inside a transaction.
 pub(super) fn run_migrations(connection: &Connection, from: i64, to: i64) -> Result<(), StoreError> {
     for migration in Migration::between(from, to) {
         connection.execute_batch(migration.sqlite).map_err(store_error)?;
@@ -67,7 +67,7 @@ pub(super) fn run_migrations(connection: &Connection, from: i64, to: i64) -> Res
     Ok(())
 }
 
-/// Reads the version. Refuses one that this binary does not know, and a file of another program.
+/// Reads the schema version. Rejects versions newer than this binary and files of other programs.
 pub(super) fn gate(connection: &Connection) -> Result<i64, StoreError> {
     let found = connection
         .pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
@@ -81,8 +81,8 @@ pub(super) fn gate(connection: &Connection) -> Result<i64, StoreError> {
     }
 }
 
-/// Gives the version of a file that has tables of Baton or no tables at all. One statement sees one state of the file,
-/// also while another process creates the schema.
+/// Returns the version of a file that has Baton's tables or no tables at all. A single statement sees one consistent
+/// state even while another process creates the schema.
 fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
     let sql = "SELECT (SELECT user_version FROM pragma_user_version), \
                EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'), \
@@ -99,7 +99,8 @@ fn check_owner(connection: &Connection) -> Result<i64, StoreError> {
     }
 }
 
-/// Waits until no other process upgrades a file of this folder. The lock is released with the value, also by a crash.
+/// Waits until no other process upgrades a file in this folder. The lock is released when the result is dropped or the
+/// process dies.
 fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = File::open(folder).map_err(|source| file_error(folder, source))?;
@@ -108,7 +109,7 @@ fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            // Where folders cannot be locked, the write lock of SQLite still lets one process at a time migrate.
+            // Where folders cannot be locked, SQLite's write lock still serializes migrations.
             Err(TryLockError::Error(_)) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() > deadline => return Err(StoreError::Busy),
             Err(TryLockError::WouldBlock) => {
@@ -121,12 +122,13 @@ fn lock_for_upgrade(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Copies the committed state of the file through a connection of its own, because `VACUUM` runs in no transaction. The copy
-/// has a temporary name until it is complete, checked and on disk, and replaces an earlier copy of the same version.
+/// Copies the committed state through a separate connection, because `VACUUM` cannot run inside a transaction. The copy
+/// has a temporary name until it is complete, checked and synced to disk, and replaces an earlier copy of the same
+/// version.
 fn back_up(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backup = backup_name(path, version);
     let temporary = Temporary(temporary_name(path));
-    // VACUUM INTO fills an empty file that exists, which lets us choose its mode.
+    // VACUUM INTO accepts an existing empty file, which lets us set its mode.
     super::open::prepare_file(&temporary.0)?;
     let target = temporary.0.to_string_lossy();
     super::open::open_writer(path, LockTimeout::Long)?
@@ -141,7 +143,7 @@ fn back_up(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
     Ok(backup)
 }
 
-/// Checks that a copy is complete: it has the version of the original and no damaged page.
+/// Checks that a copy is complete: it has the version of the original and passes `quick_check`.
 fn verify(copy: &Path, version: i64) -> Result<(), StoreError> {
     let connection =
         Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;
@@ -163,15 +165,15 @@ fn backup_name(path: &Path, version: i64) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// One name for every version, so that the next upgrade removes the file of a killed process.
+/// The name does not depend on the version, so the next upgrade removes the file of a killed process.
 fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push("-upgrade.backup.db.tmp");
     path.with_file_name(name)
 }
 
-/// Removes copies that a killed process did not complete: those with the temporary name, and those beside which SQLite left its
-/// journal.
+/// Removes incomplete copies left by killed processes: those with the temporary name, and those that still have a
+/// SQLite journal.
 fn remove_torn_backups(path: &Path) {
     remove_file(&temporary_name(path));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -185,7 +187,7 @@ fn remove_torn_backups(path: &Path) {
     }
 }
 
-/// A file that is removed with this value, unless it was renamed.
+/// A file that is removed on drop unless it was renamed.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -194,7 +196,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes a file and the journal that SQLite may have left beside it. What cannot be removed is removed by the next upgrade.
+/// Removes a file and its SQLite journal. If removal fails, the next upgrade tries again.
 fn remove_file(path: &Path) {
     let mut journal = path.as_os_str().to_owned();
     journal.push("-journal");

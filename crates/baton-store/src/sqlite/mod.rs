@@ -1,4 +1,4 @@
-//! The store in one SQLite file: WAL, every acknowledged write on disk, one writer with group commit.
+//! A store in one SQLite file: WAL mode, every acknowledged write synced to disk, one writer with group commit.
 
 mod archive;
 mod engine;

@@ -1,4 +1,4 @@
-//! Opening the file: folder and modes, pragmas, waiting for other processes.
+//! Opening the file: folder and modes, pragmas, lock timeouts.
 
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -17,8 +17,8 @@ use crate::store::LockTimeout;
 
 const STATEMENT_CACHE: usize = 128;
 
-/// Makes the folder (0700) and the file (0600) when they are missing; SQLite gives its side files the file's mode, and
-/// syncs the folder when it creates its log.
+/// Creates the folder (0700) and the file (0600) if they are missing. SQLite gives its side files the mode of the file,
+/// and syncs the folder when it creates its log.
 pub(super) fn prepare_file(path: &Path) -> Result<(), StoreError> {
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -52,8 +52,8 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a connection to a file that cannot be written.
 ///
-/// SQLite needs its side files to read a file in WAL mode, and cannot make them here. Where there is no log, everything is in
-/// the file itself, which is then read as one that does not change.
+/// SQLite needs side files to read a file in WAL mode and cannot create them here. Without a log, the file itself is
+/// complete and is opened as immutable.
 pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     let log = side_file(path, "-wal");
     let is_log_empty = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
@@ -73,7 +73,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
 
 const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Returns true when the file, or the folder in which SQLite makes its side files, cannot be written.
+/// Returns true if the file, or the folder in which SQLite creates its side files, cannot be written.
 pub(crate) fn is_read_only(path: &Path) -> bool {
     let cannot_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -86,7 +86,7 @@ fn side_file(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Escapes what has a meaning in the path of a URI.
+/// Percent-encodes characters that have a meaning in the path of a URI.
 fn uri_path(path: &Path) -> String {
     let mut escaped = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -106,28 +106,29 @@ fn connect(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreEr
     let busy_handler = busy_handler(lock_timeout);
     connection.busy_handler(Some(busy_handler)).map_err(store_error)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    // Plans never depend on bound values: SQLite would otherwise prepare some statements anew each time they are run.
+    // Query plans never depend on bound values. Otherwise SQLite would prepare some statements again on each execution.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
-    // Before WAL is asked for, which would already change a file that a newer Baton keeps in another mode.
+    // Checked before WAL mode is set, which would change a file that a newer Baton keeps in another mode.
     gate(&connection)?;
     use_wal(&connection, busy_handler)?;
-    // FULL makes each commit an fsync.
+    // FULL syncs each commit to disk.
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;").map_err(store_error)?;
     Ok(connection)
 }
 
-/// Sets a writer up for a process that lives on and writes much: checkpoints come half as often as by default, and the
-/// upper pages of the indexes stay in memory. A much longer log would not pay: while it grows, each fsync has to record
-/// the new size of the file too, and only one that is written over again is quick.
+/// Tunes a connection for a long-running process with many writes: checkpoints run half as often as by default, and the
+/// upper pages of the indexes stay cached. A longer log does not pay off: while the log grows, each fsync also records
+/// the new file size; only overwriting existing pages is fast.
 pub(super) fn tune_for_service(connection: &Connection) -> Result<(), StoreError> {
     connection
         .execute_batch("PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -8000;")
         .map_err(store_error)
 }
 
-/// Asks for WAL, which is a property of the file and costs nothing once it is set.
+/// Sets WAL mode. WAL is a property of the file, so this costs nothing once it is set.
 ///
-/// Waits here: when several processes ask for it on a fresh file, SQLite turns all but one away without waiting.
+/// Retries itself: if several processes set WAL mode on a new file, SQLite returns busy to all but one without calling
+/// the busy handler.
 fn use_wal(connection: &Connection, wait: fn(i32) -> bool) -> Result<(), StoreError> {
     let mut times = 0;
     loop {
@@ -138,17 +139,17 @@ fn use_wal(connection: &Connection, wait: fn(i32) -> bool) -> Result<(), StoreEr
     }
 }
 
-/// How often the busy handler looks again. SQLite's own handler backs off to 100 ms; writes here take about one, so short
-/// and steady is fairer.
+/// How often the busy handler retries. SQLite's own handler backs off to 100 ms; writes here take about 1 ms, so a
+/// short constant interval is fairer.
 const BUSY_INTERVAL: Duration = Duration::from_micros(500);
 
 thread_local! {
-    /// When this thread began to wait for the lock that it waits for.
+    /// When this thread started to wait for the current lock.
     static WAITING_SINCE: Cell<Instant> = Cell::new(Instant::now());
 }
 
-/// Gives the function that SQLite calls while another process holds a lock. It is a plain function without arguments of
-/// ours, so each timeout has one of its own.
+/// Returns the busy handler, which SQLite calls while another process holds a lock. It is a plain function pointer
+/// without state, so each timeout needs its own instance.
 fn busy_handler(lock_timeout: LockTimeout) -> fn(i32) -> bool {
     match lock_timeout {
         LockTimeout::Long => wait_up_to::<10_000>,
@@ -157,7 +158,7 @@ fn busy_handler(lock_timeout: LockTimeout) -> fn(i32) -> bool {
     }
 }
 
-/// Sleeps for one interval, or answers false when the time is over. SQLite counts its calls from zero for each lock.
+/// Sleeps for one interval, or returns false after the timeout. SQLite counts calls from zero for each lock.
 fn wait_up_to<const MILLISECONDS: u64>(times: i32) -> bool {
     let now = Instant::now();
     if times == 0 {

@@ -1,5 +1,5 @@
-//! The disk reserve: a file beside the database that occupies space. On a full disk it is removed for a short time, so that
-//! work which frees space has room for SQLite's log and for the blob that it stores.
+//! The disk reserve: a file beside the database that only occupies space. On a full disk it is removed for a short
+//! time, so that work that frees space has room for SQLite's log and for the blob that it stores.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,18 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Size of the reserve: enough for SQLite's log and for the blob of most contexts.
 const RESERVE_BYTES: u64 = 4 * 1024 * 1024;
-/// A smaller reserve is not worth a file.
+/// A smaller reserve is not created.
 const MIN_RESERVE_BYTES: u64 = 64 * 1024;
 
-/// The reserve of one database. Clones share the count of users.
+/// The reserve of one database. Clones share the user count.
 #[derive(Debug, Clone)]
 pub(super) struct Reserve {
     path: PathBuf,
-    /// Number of [`ReleasedReserve`]s of this process.
+    /// Number of live [`ReleasedReserve`]s in this process.
     users: Arc<Mutex<usize>>,
 }
 
-/// Space of the reserve that may be used. Dropping the last one allocates the reserve again, as far as the disk has room.
+/// Permission to use the space of the reserve. Dropping the last one allocates the reserve again, as far as the disk
+/// has room.
 #[derive(Debug)]
 pub struct ReleasedReserve(Reserve);
 
@@ -40,7 +41,7 @@ impl Reserve {
         }
     }
 
-    /// Gives the space of the reserve back to the file system until the returned value is dropped.
+    /// Returns the space of the reserve to the file system until the result is dropped.
     pub(super) fn release(&self) -> ReleasedReserve {
         let mut users = self.users();
         if *users == 0 {
@@ -105,7 +106,7 @@ fn occupy(mut file: File, bytes: u64) -> io::Result<()> {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
         allocated => return Ok(allocated?),
     }
-    // Not zeros: a file system that compresses would store nothing.
+    // Not zeros, because a compressing file system would store almost nothing.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut block = Vec::with_capacity(64 * 1024);
     let mut left = bytes;
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reserve_is_gone_while_anyone_uses_it_and_allocated_again_afterwards() {
+    fn reserve_is_removed_while_in_use_and_reallocated_afterwards() {
         use std::os::unix::fs::MetadataExt;
         let folder = tempfile::tempdir().unwrap();
         let reserve = Reserve::of(&folder.path().join("baton.db"));

@@ -10,11 +10,11 @@ use crate::error::StoreError;
 use crate::sql::{Columns, Lock, Param, Sql};
 use crate::tx::{Outcome, Tx};
 
-/// A transaction: the connection between its `BEGIN` and its end.
+/// A transaction on a connection, between `BEGIN` and `COMMIT` or `ROLLBACK`.
 pub(super) struct SqliteTx<'a> {
     pub(super) connection: &'a Connection,
-    /// Where it is noted that the bell is to be rung after the commit; nowhere for a transaction that only reads.
-    pub(super) rings: Option<&'a Cell<bool>>,
+    /// Set when the queue watchers must be notified after the commit. `None` for a read transaction.
+    pub(super) notify_queue: Option<&'a Cell<bool>>,
 }
 
 impl ToSql for Param<'_> {
@@ -74,13 +74,13 @@ impl Sql for SqliteTx<'_> {
     }
 
     fn lock(&mut self, _lock: Lock, _name: &str) -> Result<(), StoreError> {
-        // The one writer holds the whole file from BEGIN IMMEDIATE on.
+        // BEGIN IMMEDIATE already locks the whole file for the only writer.
         Ok(())
     }
 
     fn announce_queue(&mut self) -> Result<(), StoreError> {
-        if let Some(rings) = self.rings {
-            rings.set(true);
+        if let Some(notify_queue) = self.notify_queue {
+            notify_queue.set(true);
         }
         Ok(())
     }
@@ -109,12 +109,12 @@ impl Tx for SqliteTx<'_> {
     }
 }
 
-/// Says what an SQLite error means to a caller.
+/// Converts an SQLite error.
 pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
         Some(ErrorCode::DiskFull) => StoreError::Full,
-        // The shared-memory file of the log could not get its size, for which there is no other usual reason.
+        // The shared-memory file of the log could not be extended; the usual reason is a full disk.
         _ if error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE) => {
             StoreError::Full
         }

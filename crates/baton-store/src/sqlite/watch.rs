@@ -1,7 +1,7 @@
-//! The bell: a file beside the database that is written to after something went into the queue, by whatever process.
+//! Queue notifications: a file beside the database that every process writes to after adding queue items.
 //!
-//! Whoever waits for work watches it. What is in it does not matter, and a bell that cannot be rung or heard costs only
-//! time: workers look after the queue now and then anyway.
+//! Workers watch the file; its content does not matter. Failing to write or watch it only causes a delay, because
+//! workers also poll the queue.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,59 +9,58 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::watch::{NOTICE, REST};
+use crate::watch::{MIN_NOTIFY_INTERVAL, STOP_CHECK_INTERVAL};
 
-/// The bell of a database.
-pub(super) fn bell_of(database: &Path) -> PathBuf {
+pub(super) fn notification_file(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push("-bell");
     name.into()
 }
 
-/// Rings a bell.
-pub(super) fn ring(bell: &Path) {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(bell);
+/// Notifies watchers.
+pub(super) fn notify(path: &Path) {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
     if let Err(error) = file.and_then(|mut file| file.write_all(b"\n")) {
-        tracing::debug!(%error, "the bell could not be rung");
+        tracing::debug!(%error, "cannot write the queue notification file");
     }
 }
 
-/// Calls `changed` when the bell is rung, until `over`.
-pub(crate) fn watch(database: &Path, over: &AtomicBool, changed: &dyn Fn()) {
-    let path = &bell_of(database);
+/// Calls `changed` when the notification file is written, until `stop` is set.
+pub(crate) fn watch(database: &Path, stop: &AtomicBool, changed: &dyn Fn()) {
+    let path = &notification_file(database);
     #[cfg(target_os = "linux")]
-    match linux::Watched::new(path) {
+    match linux::FolderWatch::new(path) {
         Ok(watched) => {
-            // What was rung before was not heard.
+            // Notifications before this point were missed.
             changed();
-            while !over.load(Ordering::Relaxed) {
-                match watched.wait(NOTICE) {
+            while !stop.load(Ordering::Relaxed) {
+                match watched.wait(STOP_CHECK_INTERVAL) {
                     Ok(true) => {
                         changed();
-                        std::thread::sleep(REST);
+                        std::thread::sleep(MIN_NOTIFY_INTERVAL);
                     }
                     Ok(false) => {}
                     Err(error) => {
-                        tracing::warn!(%error, "the bell can no longer be heard; looking at it instead");
-                        return look(path, over, changed);
+                        tracing::warn!(%error, "watching the queue notification file failed; polling it instead");
+                        return poll_file(path, stop, changed);
                     }
                 }
             }
             return;
         }
-        Err(error) => tracing::warn!(%error, "the bell cannot be heard; looking at it instead"),
+        Err(error) => tracing::warn!(%error, "cannot watch the queue notification file; polling it instead"),
     }
-    look(path, over, changed);
+    poll_file(path, stop, changed);
 }
 
-/// Looks at the bell again and again, where the system does not tell of changes.
-fn look(path: &Path, over: &AtomicBool, changed: &dyn Fn()) {
-    const EVERY: std::time::Duration = std::time::Duration::from_millis(50);
-    let state = || std::fs::metadata(path).and_then(|bell| bell.modified()).ok();
+/// Polls the modification time of the notification file, for systems without inotify.
+fn poll_file(path: &Path, stop: &AtomicBool, changed: &dyn Fn()) {
+    const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(50);
+    let state = || std::fs::metadata(path).and_then(|file| file.modified()).ok();
     let mut seen = state();
     changed();
-    while !over.load(Ordering::Relaxed) {
-        std::thread::sleep(EVERY);
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(POLL_INTERVAL);
         let now = state();
         if now != seen {
             seen = now;
@@ -81,13 +80,13 @@ mod linux {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fs::inotify;
 
-    /// The folder of a bell; what happens to the files in it is told.
-    pub(super) struct Watched {
+    /// An inotify watch on the folder of the notification file.
+    pub(super) struct FolderWatch {
         events: OwnedFd,
         name: Vec<u8>,
     }
 
-    impl Watched {
+    impl FolderWatch {
         pub(super) fn new(path: &Path) -> io::Result<Self> {
             let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -97,11 +96,11 @@ mod linux {
             Ok(Self { events, name })
         }
 
-        /// Waits for the bell; false when it was not rung.
-        pub(super) fn wait(&self, patience: Duration) -> io::Result<bool> {
+        /// Waits for a notification. Returns false on timeout.
+        pub(super) fn wait(&self, limit: Duration) -> io::Result<bool> {
             let mut ready = [PollFd::new(&self.events, PollFlags::IN)];
-            let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
-            if poll(&mut ready, Some(&patience))? == 0 {
+            let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+            if poll(&mut ready, Some(&limit))? == 0 {
                 return Ok(false);
             }
             let mut buffer = [MaybeUninit::uninit(); 8_192];

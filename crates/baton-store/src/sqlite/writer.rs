@@ -1,4 +1,5 @@
-//! The one writer: waiting work shares a transaction and one fsync, and a piece that is undone takes no other with it.
+//! The single writer. Queued work shares a transaction and one fsync; a piece that is rolled back does not affect the
+//! others.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,31 +9,31 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::error::StoreError;
 use crate::sqlite::sql::{SqliteTx, store_error};
-use crate::sqlite::watch::{bell_of, ring};
+use crate::sqlite::watch::{notification_file, notify};
 use crate::store::{Durability, Work};
 use crate::tx::Outcome;
 
-/// A piece of work and when it is to be acknowledged.
+/// A piece of work and its durability.
 pub(super) struct Write {
     pub(super) durability: Durability,
     pub(super) work: Box<dyn Work>,
 }
 
-/// A connection that writes, and how durably its next commit is.
+/// A writing connection and the durability of its next commit.
 pub(super) struct Writer {
     connection: Connection,
     durability: Durability,
-    bell: PathBuf,
-    /// Set by work that puts something into the queue.
-    rings: Cell<bool>,
+    notification_file: PathBuf,
+    /// Set by work that adds queue items.
+    has_new_items: Cell<bool>,
 }
 
-/// Work that is done, durably or not at all, and has not been told yet.
+/// Work that is committed or rolled back, but not yet acknowledged.
 #[must_use]
 pub(super) struct Finished(Vec<(Box<dyn Work>, Result<(), StoreError>)>);
 
 impl Finished {
-    /// Tells everyone who waits.
+    /// Sends the results to the waiting callers.
     pub(super) fn acknowledge(self) {
         for (work, committed) in self.0 {
             work.finish(committed);
@@ -44,30 +45,35 @@ impl Finished {
     }
 }
 
-/// How one piece of a shared transaction went.
+/// Result of one piece in a shared transaction.
 enum Piece {
     Done,
-    /// It panicked; its writes are undone.
+    /// The piece panicked and was rolled back.
     Broken,
 }
 
 impl Writer {
     pub(super) fn new(connection: Connection, database: &Path) -> Self {
-        Self { connection, durability: Durability::Full, bell: bell_of(database), rings: Cell::new(false) }
+        Self {
+            connection,
+            durability: Durability::Full,
+            notification_file: notification_file(database),
+            has_new_items: Cell::new(false),
+        }
     }
 
     fn tx(&self) -> SqliteTx<'_> {
-        SqliteTx { connection: &self.connection, rings: Some(&self.rings) }
+        SqliteTx { connection: &self.connection, notify_queue: Some(&self.has_new_items) }
     }
 
     pub(super) const fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Runs the waiting work in one transaction; what it gives is to be [acknowledged](Finished::acknowledge).
+    /// Runs the queued work in one transaction. The result must be [acknowledged](Finished::acknowledge).
     ///
-    /// When the shared transaction fails, each piece is run once more by itself, so that one that cannot be stored
-    /// does not take its neighbours with it.
+    /// If the shared transaction fails, each piece is run again in its own transaction, so that a piece that cannot be
+    /// stored does not fail the others.
     pub(super) fn run(&mut self, mut batch: Vec<Write>) -> Finished {
         match self.attempt(&mut batch) {
             Ok(pieces) => Finished(
@@ -89,7 +95,7 @@ impl Writer {
         self.set_durability(batch)?;
         self.command("BEGIN IMMEDIATE")?;
         let ran = match batch {
-            // The transaction itself is the savepoint of a piece that is alone.
+            // A single piece needs no savepoint: the whole transaction is rolled back.
             [write] => match run_piece(write, &mut self.tx()) {
                 (Outcome::Keep, piece) => Ok(vec![piece]),
                 (Outcome::Undo, piece) => {
@@ -117,8 +123,8 @@ impl Writer {
         Ok(pieces)
     }
 
-    /// Runs the pieces one after the other without savepoints. `None` when one that wrote has to be undone: then all of
-    /// them are run again, each in its savepoint. Most refusals are decided before anything is written.
+    /// Runs the pieces in sequence without savepoints. Returns `None` if a piece that wrote must be rolled back; then
+    /// all pieces are run again, each in a savepoint. Most rejections happen before anything is written.
     fn run_together(&self, batch: &mut [Write]) -> Result<Option<Vec<Piece>>, StoreError> {
         let mut tx = self.tx();
         let mut pieces = Vec::with_capacity(batch.len());
@@ -126,7 +132,7 @@ impl Writer {
             let before = self.connection.total_changes();
             let (outcome, piece) = run_piece(write, &mut tx);
             if self.connection.is_autocommit() {
-                // SQLite gave the whole transaction up, as it does when the disk is full.
+                // SQLite rolled the whole transaction back, as it does when the disk is full.
                 return Err(StoreError::Full);
             }
             if outcome == Outcome::Undo && self.connection.total_changes() != before {
@@ -142,7 +148,7 @@ impl Writer {
         self.command("BEGIN IMMEDIATE")
     }
 
-    /// Runs the pieces, each in its savepoint.
+    /// Runs the pieces, each in its own savepoint.
     fn run_pieces(&self, batch: &mut [Write]) -> Result<Vec<Piece>, StoreError> {
         let mut tx = self.tx();
         let mut pieces = Vec::with_capacity(batch.len());
@@ -178,19 +184,19 @@ impl Writer {
         self.tx().run_cached(sql)
     }
 
-    /// Commits. When the disk fails to sync, what is on it is unknown and further writes could build on sand: the
-    /// process ends at once, and the next start reads what really is there.
+    /// Commits. After a failed fsync the state on disk is unknown, so the process aborts and the next start reads what
+    /// is really stored.
     fn commit(&self) -> Result<(), StoreError> {
         let result = self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
         match result {
             Ok(_) => {
-                if self.rings.take() {
-                    ring(&self.bell);
+                if self.has_new_items.take() {
+                    notify(&self.notification_file);
                 }
                 Ok(())
             }
             Err(error) if is_sync_failure(&error) => {
-                tracing::error!(%error, "the disk failed to sync; ending the process to keep what is stored sound");
+                tracing::error!(%error, "the disk failed to sync; aborting to protect the stored data");
                 std::process::abort();
             }
             Err(error) => Err(store_error(error)),
@@ -201,12 +207,12 @@ impl Writer {
         if !self.connection.is_autocommit()
             && let Err(error) = self.command("ROLLBACK")
         {
-            tracing::error!(%error, "could not roll back");
+            tracing::error!(%error, "cannot roll back");
         }
     }
 }
 
-/// Runs a piece; one that panics is undone.
+/// Runs a piece. A panic is caught and rolls the piece back.
 fn run_piece(write: &mut Write, tx: &mut SqliteTx<'_>) -> (Outcome, Piece) {
     match catch_unwind(AssertUnwindSafe(|| write.work.run(tx))) {
         Ok(outcome) => (outcome, Piece::Done),
