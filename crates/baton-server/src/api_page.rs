@@ -1,4 +1,4 @@
-//! The API as a page for people, made from the same table as the OpenAPI document.
+//! The API reference as an HTML page, generated from the same table as the OpenAPI document.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pre{background:#f2f4f6;padding:1rem;overflow:auto}</style><h1>Baton API</h1>\
 <p>Send the relay key as <code>X-Relay-Key</code> or a token as <code>Authorization: Bearer</code>. \
 The machine-readable document is <a href=\"/openapi.json\">/openapi.json</a>.</p>";
 
-/// Writes the page.
+/// Renders the page.
 pub(crate) fn api_page() -> String {
     let mut page = String::from(HEAD);
     for route in routes() {

@@ -1,8 +1,8 @@
-//! Baton's faces on the network: HTTP routes and MCP tools. Adapters only.
+//! Baton's network interfaces: HTTP routes and MCP tools. Adapters only.
 //!
-//! A face turns a request into parameters, calls one operation through `App::call`, and sends the reply. Adding a
-//! capability is one line in [`routes`](crate::routes()) and one in [`tools`](crate::tools()); what is worth reading by
-//! address gets a line in [`resources`](crate::resources()) too.
+//! An interface converts a request to parameters, calls one operation through `App::call`, and sends the reply. A new
+//! capability is one line in [`routes`](crate::routes()) and one in [`tools`](crate::tools()), and one in
+//! [`resources`](crate::resources()) if it should be readable by URI.
 
 mod api_page;
 mod http;

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the table of routes and the schemas of the operations.
+//! The OpenAPI 3.1 document, generated from the routes and the schemas of the operations.
 
 use baton_app::{AnyOperation, Effect, KeyUse};
 use baton_core::ErrorCode;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::routes::{Route, routes};
 
-/// Writes the document.
+/// Generates the document.
 pub fn openapi() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes() {
@@ -127,7 +127,7 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
     parameters
 }
 
-/// A query has no `null`: what is absent is left out.
+/// A query has no `null`: absent values are omitted.
 fn without_null(mut schema: Value) -> Value {
     if let Some(map) = schema.as_object_mut() {
         map.remove("description");
@@ -170,7 +170,7 @@ fn responses(operation: &dyn AnyOperation) -> Value {
     responses
 }
 
-/// The codes that HTTP can answer with: those of tasks come from checkouts, which a server cannot see.
+/// Returns the codes that HTTP can answer with. Task errors occur only in checkouts, which a server does not have.
 fn codes() -> impl Iterator<Item = ErrorCode> {
     let of_tasks = |code: &ErrorCode| {
         matches!(
@@ -260,7 +260,7 @@ fn service_pages() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// A body that works, for people who learn from examples.
+/// Returns a valid example body.
 pub(crate) fn example(operation: &str) -> Option<Value> {
     let session_id = "sess_01HQXV3NK8J4M8Q2W6Z0T5R9YB";
     Some(match operation {

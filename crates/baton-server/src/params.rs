@@ -1,22 +1,22 @@
-//! Parameters of a request: a strict JSON body, a query, names in the path.
+//! Parameters of a request, from a strict JSON body, the query and the path.
 
 use std::collections::BTreeMap;
 
 use baton_core::{ErrorCode, Fault, JsonErrorKind, integral, read_strict, read_with_canonical_member};
 use serde_json::{Map, Value};
 
-/// What a query says in words and a parameter is not.
+/// Type of a parameter that is not text, but is sent as text in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Literal {
-    /// A whole number.
+    /// An integer.
     Integer,
-    /// A whole number or a word.
+    /// An integer or text.
     IntegerOrText,
-    /// Yes or no.
+    /// A boolean.
     Boolean,
 }
 
-/// The parameters of an operation that are no text, which a query carries as text.
+/// Returns the parameters of an operation that are not text.
 pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
     let is = |kind: &Value, wanted: &str| match kind {
         Value::String(kind) => kind == wanted,
@@ -34,9 +34,9 @@ pub(crate) fn literal_params(schema: &Value) -> BTreeMap<String, Literal> {
     properties.filter_map(|(name, property)| Some((name.clone(), literal(property)?))).collect()
 }
 
-/// Reads a JSON body.
+/// Parses a JSON body.
 ///
-/// The member `context_param`, if it is an object, is returned as canonical text instead of a tree.
+/// The member `context_param`, if it is an object, is returned as canonical text instead of a parsed value.
 pub(crate) fn from_body(
     body: &[u8],
     context_param: Option<&str>,
@@ -69,13 +69,13 @@ pub(crate) fn from_body(
     }
 }
 
-/// Reads a query.
+/// Parses a query.
 pub(crate) fn from_query(
     query: &str,
     literals: &BTreeMap<String, Literal>,
 ) -> Result<Map<String, Value>, Fault> {
     let (mut params, mut checks) = (Map::new(), Vec::new());
-    // In a query `+` is a space; one that is meant comes as `%2B`.
+    // In a query `+` is a space; a literal plus is sent as `%2B`.
     for pair in query.replace('+', " ").split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (decode(name)?, decode(value)?);
@@ -85,7 +85,7 @@ pub(crate) fn from_query(
     Ok(params)
 }
 
-/// Adds the names in the path, which nothing else may give too.
+/// Adds the parameters of the path. A parameter that is also given elsewhere is an error.
 pub(crate) fn add_path(
     params: &mut Map<String, Value>,
     path: impl IntoIterator<Item = (String, String)>,
@@ -121,7 +121,7 @@ fn insert(
     Ok(())
 }
 
-/// Undoes percent-encoding.
+/// Decodes percent-encoding.
 pub(crate) fn decode(text: &str) -> Result<String, Fault> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -152,7 +152,7 @@ mod tests {
     fn query(text: &str) -> Result<Value, ErrorCode> {
         let literals = BTreeMap::from([
             ("track".to_owned(), Literal::Integer),
-            ("lane".to_owned(), Literal::IntegerOrText),
+            ("label".to_owned(), Literal::IntegerOrText),
             ("raw".to_owned(), Literal::Boolean),
         ]);
         from_query(text, &literals).map(Value::Object).map_err(|fault| fault.code)
@@ -169,14 +169,14 @@ mod tests {
         assert_eq!(query("raw=true"), Ok(json!({"raw": true})));
         assert_eq!(query("raw"), Ok(json!({"raw": true})));
         assert_eq!(query("raw=0"), Ok(json!({"raw": false})));
-        assert_eq!(query("lane=0"), Ok(json!({"lane": 0})));
-        assert_eq!(query("lane=none"), Ok(json!({"lane": "none"})));
+        assert_eq!(query("label=0"), Ok(json!({"label": 0})));
+        assert_eq!(query("label=none"), Ok(json!({"label": "none"})));
         assert_eq!(query("track=3.0"), Ok(json!({"track": 3})));
         assert_eq!(query("track=1e2"), Ok(json!({"track": 100})));
     }
 
     #[test]
-    fn every_wrong_value_of_a_query_is_named() {
+    fn every_invalid_query_value_is_reported() {
         let literals =
             BTreeMap::from([("track".to_owned(), Literal::Integer), ("raw".to_owned(), Literal::Boolean)]);
         let fault = from_query("track=x&raw=maybe", &literals).unwrap_err();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_queries_are_refused() {
+    fn invalid_queries_are_rejected() {
         for bad in
             ["a=%", "a=%zz", "a=%ff", "a=1&a=2", "track=x", "track=", "track=1.5", "track=inf", "raw=maybe"]
         {

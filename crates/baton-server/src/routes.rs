@@ -1,4 +1,4 @@
-//! The table of HTTP routes: a line each.
+//! The table of HTTP routes, one line each.
 
 use baton_app::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
@@ -14,19 +14,19 @@ use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, Start
 use baton_app::task::{ListTasks, RecordTask};
 use baton_app::{AnyOperation, operation};
 
-/// The method of a route.
+/// Method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Parameters come in the query and the path.
+    /// Parameters are in the query and the path.
     Get,
-    /// Parameters come in a JSON body and the path.
+    /// Parameters are in a JSON body and the path.
     Post,
-    /// Parameters come in the query and the path.
+    /// Parameters are in the query and the path.
     Delete,
 }
 
 impl Verb {
-    /// Gives the method's name.
+    /// Returns the name of the method.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -35,24 +35,24 @@ impl Verb {
         }
     }
 
-    /// Tells whether parameters come in a body.
+    /// Returns true if parameters are in a body.
     pub const fn has_body(self) -> bool {
         matches!(self, Self::Post)
     }
 }
 
-/// Where an operation is found over HTTP.
+/// A route of an operation.
 #[derive(Clone, Copy)]
 pub struct Route {
     /// The method.
     pub verb: Verb,
-    /// The path; `{name}` in it is the parameter of that name.
+    /// Path; `{name}` is the parameter of that name.
     pub path: &'static str,
     /// The operation.
     pub operation: &'static dyn AnyOperation,
 }
 
-/// Gives every route. The first of an operation is its own path, others are aliases.
+/// Returns all routes. The first route of an operation is canonical, others are aliases.
 pub fn routes() -> Vec<Route> {
     let get = |path, operation| Route { verb: Verb::Get, path, operation };
     let post = |path, operation| Route { verb: Verb::Post, path, operation };

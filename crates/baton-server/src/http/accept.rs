@@ -1,4 +1,4 @@
-//! The accept loop: one task per connection, timeouts, an orderly shutdown.
+//! The accept loop: one task per connection, timeouts, graceful shutdown.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,21 +27,21 @@ use crate::http::metrics::Metrics;
 use crate::http::peer::Peer;
 use crate::http::wire::{CorrelationIds, HasTwoLengths, RequestNumbers, Wire};
 
-/// How long a client may take to send the head of a request, and how long a connection may stay open between requests.
+/// Time limit for sending the head of a request, which is also the limit for idle time between requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a client may take to read an answer.
+/// Time limit for reading an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// The largest request head. Bounds what a connection can hold in memory before it is authenticated.
+/// Maximum size of a request head. Limits the memory of a connection before authentication.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// How long the server waits before it accepts again after an error.
+/// Pause before accepting again after an error.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// How often accept errors are logged.
+/// Minimum interval between logged accept errors.
 const ACCEPT_LOG_INTERVAL: Duration = Duration::from_secs(10);
-/// How long connections that were idle or sending a request may stay open once the server stops.
+/// How long idle connections, and connections that are sending a request, may stay open during shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A socket that connections arrive on.
+/// A listening socket.
 pub(super) trait Listener {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
@@ -68,14 +68,14 @@ impl Listener for UnixListener {
     }
 }
 
-/// What the accept loop works with.
+/// State of the accept loop.
 pub(super) struct Accepting<L> {
     pub(super) listener: L,
     pub(super) router: Router,
     pub(super) connections: Arc<Connections>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) correlation_ids: CorrelationIds,
-    /// How long requests in progress may take to finish once the server stops.
+    /// How long requests in progress may take to finish during shutdown.
     pub(super) drain_timeout: Duration,
 }
 
@@ -111,7 +111,7 @@ impl<L: Listener> Accepting<L> {
                     ));
                     connections.settled().await;
                 }
-                Err(error) if is_of_the_connection(&error) => {}
+                Err(error) if is_connection_error(&error) => {}
                 Err(error) => {
                     metrics.count("baton_accept_errors_total", accept_error_reason(&error));
                     if logged_error.is_none_or(|logged| logged.elapsed() >= ACCEPT_LOG_INTERVAL) {
@@ -129,13 +129,13 @@ impl<L: Listener> Accepting<L> {
     }
 }
 
-/// An error that concerns one connection, which its client gave up before it was accepted.
-fn is_of_the_connection(error: &io::Error) -> bool {
+/// Returns true for an error of a single connection, which its client closed before it was accepted.
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Names the cause of an accept error for the metrics.
+/// Returns the cause of an accept error for the metrics.
 fn accept_error_reason(error: &io::Error) -> &'static str {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
@@ -145,7 +145,7 @@ fn accept_error_reason(error: &io::Error) -> &'static str {
     }
 }
 
-/// Waits for requests in progress. Idle connections and half-sent requests are closed first.
+/// Waits for requests in progress. Closes idle connections and half-sent requests first.
 async fn drain(connections: &Connections, drain_timeout: Duration) {
     let closing = async {
         sleep(CLOSE_TIMEOUT).await;
@@ -191,7 +191,7 @@ async fn serve_connection<S>(
             async move {
                 let mut response = answering.await?;
                 if waits_to_send && !response.status().is_success() {
-                    // Its body was not read, and the client need not send it.
+                    // The body was not read. Closing the connection spares the client sending it.
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)
@@ -210,7 +210,7 @@ async fn serve_connection<S>(
                 }
                 return;
             }
-            () = connection.told_to_close() => return,
+            () = connection.close_requested() => return,
             _ = stopped.wait_for(|stopped| *stopped), if !is_stopping => {
                 is_stopping = true;
                 serving.as_mut().graceful_shutdown();

@@ -1,4 +1,4 @@
-//! Request bodies: read within limits of size, time and memory.
+//! Request bodies, read within limits of size, time and memory.
 
 use std::io;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use tokio::time::{Instant, timeout};
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 use crate::http::wire::HasTwoLengths;
 
-/// How much of a rejected body is read, so that the client gets to read the answer.
+/// How much of a rejected body is read, so that the client can finish sending and read the answer.
 pub(super) const MAX_DISCARDED_BYTES: usize = 96 * 1024 * 1024;
-/// How long the server may wait for the parts of a body in total.
+/// Total time to wait for the parts of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a client may pause while it sends a body.
+/// How long a client may pause while sending a body.
 const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A body as it arrives.
+/// A body that is being received.
 pub(super) struct Incoming {
     body: Body,
-    /// How much longer to wait for the client. The time that the server takes for a part does not count.
+    /// Remaining time to wait for the client. The time that the server needs to process a part does not count.
     time_left: Duration,
-    /// True until the body is read for the first time, which makes the HTTP library ask the client for it.
+    /// True until the first read, which makes the HTTP library send `100 Continue`.
     waits_to_send: bool,
 }
 
@@ -36,7 +36,7 @@ impl Incoming {
         Self { body, time_left: BODY_TIMEOUT, waits_to_send: waits_to_send(headers) }
     }
 
-    /// Waits for the next part. `None` is the end of the body.
+    /// Waits for the next part. `None` at the end of the body.
     pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
         self.waits_to_send = false;
         loop {
@@ -57,7 +57,7 @@ impl Incoming {
         }
     }
 
-    /// Reserves memory for the body, or reads and drops it when there is none.
+    /// Reserves memory for the body. Reads and drops the body if there is none.
     pub(super) async fn reserve(
         &mut self,
         budget: &BodyBudget,
@@ -70,8 +70,8 @@ impl Incoming {
         reservation
     }
 
-    /// Reads the rest of a body that is not wanted. A client that is still sending then gets to read the answer, and can
-    /// use the connection again. A client that waits to send is not asked for the body.
+    /// Reads and drops the rest of a body. A client that is still sending can then read the answer and reuse the
+    /// connection. A client that waits for `100 Continue` is not asked to send.
     async fn discard(&mut self) {
         if self.waits_to_send {
             return;
@@ -85,29 +85,29 @@ impl Incoming {
     }
 }
 
-/// Reads and drops a body that is not wanted. The end of a body with two lengths is unknown, so it is not read.
+/// Reads and drops a body. The end of a body with two lengths is unknown, so such a body is not read.
 pub(super) async fn discard(parts: &Parts, body: Body) {
     if parts.extensions.get::<HasTwoLengths>().is_none() {
         Incoming::new(&parts.headers, body).discard().await;
     }
 }
 
-/// Returns true when the client sends the body only after it was asked for.
+/// Returns true if the client sends the body only after `100 Continue`.
 pub(super) fn waits_to_send(headers: &HeaderMap) -> bool {
     headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// A body that was read.
+/// A received body.
 pub(super) struct Received {
-    /// The body; only its beginning when it is larger than the limit.
+    /// The body; only its beginning if it is larger than the limit.
     pub(super) bytes: Vec<u8>,
-    /// False when the body is larger than the limit.
+    /// False if the body is larger than the limit.
     pub(super) is_whole: bool,
-    /// The memory reserved for the request.
+    /// Memory reserved for the request.
     pub(super) reservation: Option<Reservation>,
 }
 
-/// Reads a body of up to `limit` bytes; a larger one is an error.
+/// Reads a body of at most `limit` bytes. A larger body is an error.
 pub(super) async fn read_body(
     headers: &HeaderMap,
     body: Body,
@@ -118,7 +118,7 @@ pub(super) async fn read_body(
     if received.is_whole { Ok(received) } else { Err(too_large(announced(headers), limit)) }
 }
 
-/// Reads a body, and keeps up to `limit` bytes of it.
+/// Reads a body and keeps at most `limit` bytes of it.
 pub(super) async fn receive_body(
     headers: &HeaderMap,
     body: Body,
@@ -130,8 +130,8 @@ pub(super) async fn receive_body(
         return Ok(Received { bytes: Vec::new(), is_whole: false, reservation: None });
     }
     let mut incoming = Incoming::new(headers, body);
-    // How many bytes may be kept. A body of unknown size is small until more of it arrives; of one that is too large, the
-    // beginning is enough.
+    // Number of bytes that may be kept. A body of unknown size is assumed to be small until more of it arrives. Of a
+    // body that is too large, only the beginning is kept.
     let mut allowed = announced.filter(|size| *size <= limit).unwrap_or(SMALL_BODY_BYTES.min(limit));
     let reservation = incoming.reserve(budget, allowed).await?;
     let mut received = Received { bytes: Vec::with_capacity(allowed), is_whole: true, reservation };
@@ -152,12 +152,12 @@ pub(super) async fn receive_body(
     Ok(received)
 }
 
-/// The size that a request announces for its body.
+/// Returns the body size that a request announces.
 pub(super) fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
-/// Reports a body that ended early or took too long.
+/// Returns the error for a body that ended early or took too long.
 pub(super) fn broken_off(error: io::Error) -> Fault {
     let fault = if error.kind() == io::ErrorKind::TimedOut {
         let (total, pause) = (BODY_TIMEOUT.as_secs(), BODY_IDLE_TIMEOUT.as_secs());

@@ -1,7 +1,7 @@
-//! The memory that request bodies may take, so that many large requests at once cannot exhaust it.
+//! Memory budget for request bodies, so that many large requests at once cannot exhaust memory.
 //!
-//! Small bodies need no reservation. Medium and large ones have separate shares, so that an ordinary request never waits
-//! for a large one.
+//! Small bodies need no reservation. Medium and large bodies have separate shares, so that ordinary requests never wait
+//! for large ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::http::metrics::Metrics;
 
 /// Bodies up to this size need no reservation.
 pub(super) const SMALL_BODY_BYTES: usize = 32 * 1024;
-/// Bodies up to this size take from the medium share.
+/// Bodies up to this size use the medium share.
 const MEDIUM_BODY_BYTES: usize = MAX_WHOLE_BYTES;
-/// How much memory a request takes for each byte of its body, from the first byte to the answer: the bytes, the parsed
-/// values, the canonical text, the compressed frame.
+/// Memory that a request needs for each byte of its body until it is answered: the bytes, the parsed values, the
+/// canonical text, the compressed frame.
 const MEMORY_PER_BODY_BYTE: usize = 6;
-/// The part of the budget that medium bodies have to themselves.
+/// The medium share is this fraction of the budget: 1 divided by the number.
 const MEDIUM_SHARE: usize = 4;
 /// How long a request waits for memory before it is rejected. Its body is not read meanwhile.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What a permit stands for.
+/// Memory that one semaphore permit represents.
 const UNIT_BYTES: usize = 1024;
 
-/// The memory for bodies, shared by the requests of a server.
+/// Memory for bodies, shared by all requests of a server.
 pub(super) struct BodyBudget {
     medium: Share,
     large: Share,
@@ -54,14 +54,14 @@ impl BodyBudget {
         Self { medium, large, wait_timeout: WAIT_TIMEOUT, metrics }
     }
 
-    /// Reserves memory for a body of up to this many bytes; none is needed for a small one.
+    /// Reserves memory for a body of at most this many bytes. `None` for a small body, which needs no reservation.
     pub(super) async fn reserve(&self, body_bytes: usize) -> Result<Option<Reservation>, Fault> {
         let share = match body_bytes {
             0..=SMALL_BODY_BYTES => return Ok(None),
             _ if body_bytes <= MEDIUM_BODY_BYTES => &self.medium,
             _ => &self.large,
         };
-        // A body that is larger than the share is admitted when it is the only one.
+        // A body larger than the whole share is admitted if it is the only one.
         let units = units(body_bytes.saturating_mul(MEMORY_PER_BODY_BYTE)).min(share.units);
         match timeout(self.wait_timeout, share.free.clone().acquire_many_owned(units)).await {
             Ok(Ok(permit)) => Ok(Some(Reservation { _permit: permit })),

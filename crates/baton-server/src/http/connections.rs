@@ -1,9 +1,10 @@
-//! Which connections are open, and which one is closed when there are too many.
+//! The open connections, and which one is closed when there are too many.
 //!
-//! A connection is busy from the moment its request is authenticated until the answer is ready. Busy connections are
-//! never closed for others, and fewer requests may be busy than connections may be open. So there is always a
-//! connection that can be closed, and a new connection, a health check among them, always gets in: the server closes
-//! the one that has been idle or sending its request for the longest time, among those of the peer that has the most.
+//! A connection is busy from the authentication of its request until the answer is ready. Busy connections are never
+//! closed in favour of others, and fewer requests may be busy than connections may be open. So there is always a
+//! connection that can be closed, and a new connection, for example of a health check, is always accepted: among the
+//! connections of the peer that has the most, the server closes the one that has been idle or sending its request for
+//! the longest time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +16,12 @@ use tokio::sync::Notify;
 use crate::http::metrics::Metrics;
 use crate::http::peer::Peer;
 
-/// The number of connections that no authenticated request can occupy.
-const RESERVED: usize = 32;
-/// The number of closed connections whose sockets may still be open. More, and accepting waits for them.
-const CLOSING: usize = 32;
-/// The smallest number of connections that a server works with.
-pub(super) const MIN_CONNECTIONS: usize = RESERVED + 32;
+/// Number of connections that authenticated requests cannot occupy.
+const RESERVED_CONNECTIONS: usize = 32;
+/// Maximum number of closed connections whose sockets are not released yet. Above this, accepting waits.
+const MAX_CLOSING: usize = 32;
+/// Minimum connection limit of a server.
+pub(super) const MIN_CONNECTIONS: usize = RESERVED_CONNECTIONS + 32;
 
 /// The open connections of a server.
 pub(super) struct Connections {
@@ -33,7 +34,7 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct Registry {
     next_id: u64,
-    /// Grows whenever a connection becomes idle, so that a smaller number means idle for longer.
+    /// Increases whenever a connection becomes idle: a lower number means idle for longer.
     next_turn: u64,
     open: HashMap<u64, Entry>,
     busy: usize,
@@ -60,7 +61,7 @@ struct Idle {
 }
 
 impl Connections {
-    /// Limits the number of open connections.
+    /// Creates a registry with a limit on open connections.
     pub(super) fn new(limit: usize, metrics: Arc<Metrics>) -> Self {
         Self {
             capacity: limit.max(MIN_CONNECTIONS),
@@ -70,7 +71,7 @@ impl Connections {
         }
     }
 
-    /// Adds a connection, and closes another one if there are too many.
+    /// Adds a connection and closes another one if there are too many.
     pub(super) fn open(self: &Arc<Self>, peer: Peer) -> Arc<Connection> {
         let mut registry = self.registry();
         if registry.open_count() >= self.capacity && registry.close_one() {
@@ -85,24 +86,24 @@ impl Connections {
         Arc::new(Connection { id, peer, close, connections: self.clone() })
     }
 
-    /// Waits until closed connections have released their sockets.
+    /// Waits until enough closed connections have released their sockets.
     pub(super) async fn settled(&self) {
         loop {
             let closed = self.closed.notified();
-            if self.registry().open.len() < self.capacity + CLOSING {
+            if self.registry().open.len() < self.capacity + MAX_CLOSING {
                 return;
             }
             closed.await;
         }
     }
 
-    /// Closes the connection that has been idle for the longest time; false when all of them are busy.
+    /// Closes the connection that has been idle for the longest time. Returns false if all are busy.
     pub(super) fn close_one(&self) -> bool {
         self.registry().close_one()
     }
 
-    /// Closes connections that have been idle for this long. A client that is sending a request or reading an answer counts
-    /// as idle.
+    /// Closes connections that have been idle for this long. A client that is sending a request or reading an answer
+    /// counts as idle.
     pub(super) fn close_idle(&self, limit: Duration) {
         let Some(before) = Instant::now().checked_sub(limit) else { return };
         let mut registry = self.registry();
@@ -117,7 +118,7 @@ impl Connections {
         }
     }
 
-    /// Closes every connection, and returns how many had a request in progress.
+    /// Closes every connection and returns the number of requests in progress.
     pub(super) fn close_all(&self) -> usize {
         let mut registry = self.registry();
         let busy = registry.busy;
@@ -145,7 +146,7 @@ impl Connections {
 }
 
 impl Registry {
-    /// The number of connections that were not told to close.
+    /// Returns the number of connections that are not closing.
     fn open_count(&self) -> usize {
         self.busy + self.idle_count
     }
@@ -160,7 +161,7 @@ impl Registry {
         }
     }
 
-    /// Takes a connection out of its state.
+    /// Sets the state of a connection to closing and updates the counts.
     fn set_closing(&mut self, id: u64) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         match std::mem::replace(&mut entry.state, State::Closing) {
@@ -194,7 +195,7 @@ impl Registry {
     }
 }
 
-/// An open connection. It leaves the registry when the last reference is dropped.
+/// An open connection. It is removed from the registry when the last reference is dropped.
 pub(super) struct Connection {
     id: u64,
     peer: Peer,
@@ -207,12 +208,12 @@ impl Connection {
         self.peer
     }
 
-    /// Waits until the connection is told to close.
-    pub(super) async fn told_to_close(&self) {
+    /// Waits until the connection must be closed.
+    pub(super) async fn close_requested(&self) {
         self.close.notified().await;
     }
 
-    /// Marks the arrival of a request head: a connection that just sent one is the last to be closed.
+    /// Records the arrival of a request head, which makes this connection the last candidate for closing.
     pub(super) fn received_head(&self) {
         let mut registry = self.connections.registry();
         if registry.open.get(&self.id).is_some_and(|entry| matches!(entry.state, State::Idle { .. })) {
@@ -221,12 +222,12 @@ impl Connection {
         }
     }
 
-    /// Starts an authenticated request. Fails when too many are in progress, or when the connection is being closed.
+    /// Starts an authenticated request. Fails if too many are in progress or the connection is closing.
     pub(super) fn start_request(self: &Arc<Self>) -> Result<BusyConnection, Fault> {
         let mut registry = self.connections.registry();
         let is_idle =
             registry.open.get(&self.id).is_some_and(|entry| matches!(entry.state, State::Idle { .. }));
-        if !is_idle || registry.busy >= self.connections.capacity - RESERVED {
+        if !is_idle || registry.busy >= self.connections.capacity - RESERVED_CONNECTIONS {
             drop(registry);
             self.connections.metrics.count("baton_requests_rejected_total", "connections");
             return Err(Fault::new(ErrorCode::Overloaded, "too many requests are in progress")
@@ -251,7 +252,7 @@ impl Drop for Connection {
     }
 }
 
-/// A connection whose request is in progress until this is dropped.
+/// Marks a connection as busy until this is dropped.
 pub(super) struct BusyConnection {
     connection: Arc<Connection>,
 }

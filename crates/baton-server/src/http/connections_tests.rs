@@ -19,7 +19,7 @@ fn full_server_closes_the_connection_that_was_idle_longest() {
     let connections = connections();
     let open: Vec<_> = (0..LIMIT).map(|_| connections.open(peer(1))).collect();
     assert!(open.iter().all(|connection| !is_closing(connection)));
-    // The oldest has just sent a request.
+    // The oldest connection has just sent a request.
     open[0].received_head();
     let newcomer = connections.open(peer(1));
     assert!(is_closing(&open[1]) && !is_closing(&open[0]) && !is_closing(&newcomer));
@@ -41,7 +41,7 @@ fn busy_connections_are_kept_and_leave_room_for_others() {
     let connections = connections();
     let open: Vec<_> = (0..LIMIT).map(|_| connections.open(peer(1))).collect();
     let busy: Vec<_> = open.iter().map_while(|connection| connection.start_request().ok()).collect();
-    assert_eq!(busy.len(), LIMIT - RESERVED);
+    assert_eq!(busy.len(), LIMIT - RESERVED_CONNECTIONS);
     for _ in 0..2 * LIMIT {
         let newcomer = connections.open(peer(2));
         assert!(!is_closing(&newcomer));

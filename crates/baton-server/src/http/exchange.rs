@@ -1,4 +1,4 @@
-//! One exchange: a request taken apart, the operation called, the reply sent.
+//! One HTTP exchange: parses the request, calls the operation, sends the reply.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::http::wire::{CorrelationIds, HasTwoLengths};
 use crate::params::{Literal, add_path, from_body, from_query, literal_params};
 use crate::routes::{Route, Verb};
 
-/// What every exchange needs.
+/// State shared by all exchanges.
 pub(super) struct Shared {
     pub(super) app: App,
-    pub(super) doorkeeper: Doorkeeper,
+    pub(super) authentication: Authentication,
     pub(super) limiter: Limiter,
     pub(super) failures: FailedAuthentications,
     pub(super) budget: BodyBudget,
@@ -40,21 +40,21 @@ pub(super) struct Shared {
     pub(super) hosts: BTreeSet<String>,
 }
 
-/// Makes the correlation ids of answers that no route gives.
+/// Creates the generator of correlation ids for answers that are not sent by a route.
 pub(super) fn correlation_ids(shared: &Arc<Shared>) -> CorrelationIds {
     let app = shared.app.clone();
     Arc::new(move || app.correlation_id().ok())
 }
 
-/// Who is let in.
-pub(super) enum Doorkeeper {
-    /// Whoever has a key, and no web page of another site.
+/// How requests are authenticated.
+pub(super) enum Authentication {
+    /// By relay key or token. Requests from web pages of other sites are rejected.
     Keys(Authenticator),
-    /// Whoever could open the socket: its owner. Told of every request.
+    /// Not at all: only the owner can open the socket. The callback is called for every request.
     Owner(Box<dyn Fn() + Send + Sync>),
 }
 
-/// A route, prepared for being called many times.
+/// A route with its precomputed parameter types.
 pub(super) struct Endpoint {
     pub(super) shared: Arc<Shared>,
     pub(super) route: Route,
@@ -103,7 +103,7 @@ impl Endpoint {
     }
 
     /// Calls the operation. A call with reserved memory is finished even if its client disconnects, so that the memory
-    /// stays reserved for as long as it is in use.
+    /// stays reserved while it is in use.
     async fn call(
         &self,
         call: Call,
@@ -169,7 +169,7 @@ impl Endpoint {
             let names: Vec<(String, String)> =
                 found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             if lenient {
-                // What an agent calls the same is something of its own.
+                // An agent may send fields with the names of path parameters; they mean something else.
                 names.iter().for_each(|(name, _)| drop(params.remove(name)));
             }
             add_path(&mut params, names, &self.literals)?;
@@ -178,7 +178,7 @@ impl Endpoint {
     }
 }
 
-/// A request, taken apart.
+/// The parsed parts of a request.
 struct Accepted {
     idempotency_key: Option<IdempotencyKey>,
     params: Map<String, Value>,
@@ -186,14 +186,14 @@ struct Accepted {
     reservation: Option<Reservation>,
 }
 
-/// A request that may go on: what it is called and where it wants to go.
+/// Correlation id and endpoint of a request that passed the host and origin checks.
 pub(super) struct Admitted {
     pub(super) correlation_id: CorrelationId,
     pub(super) face: Face,
 }
 
 impl Shared {
-    /// Names the exchange and turns away requests that a web page of another site may have made.
+    /// Assigns a correlation id, and rejects requests that a web page of another site may have sent.
     pub(super) fn admit(&self, parts: &Parts) -> Result<Admitted, Box<Response<Body>>> {
         let face = Face::Http { method: parts.method.as_str().to_owned(), path: parts.uri.path().to_owned() };
         let correlation_id = self.correlation_id(&parts.headers)?;
@@ -206,13 +206,13 @@ impl Shared {
         }
     }
 
-    /// The client's own correlation id when it is a proper one, else a new one.
+    /// Returns the client's correlation id if it is valid, otherwise a new one.
     fn correlation_id(&self, headers: &HeaderMap) -> Result<CorrelationId, Box<Response<Body>>> {
         let own = headers.get("x-correlation-id").and_then(|value| value.to_str().ok()?.parse().ok());
         match own {
             Some(id) => Ok(id),
             None => self.app.correlation_id().map_err(|fault| {
-                tracing::error!(%fault, "no correlation id could be made");
+                tracing::error!(%fault, "cannot create a correlation id");
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
                 Box::new(response)
@@ -220,9 +220,9 @@ impl Shared {
         }
     }
 
-    /// A page that had its name rebound to this machine sends its own name as host; a page elsewhere sends its origin.
+    /// A page that uses DNS rebinding sends its own name as `Host`; a page of another site sends its `Origin`.
     fn check_origin(&self, parts: &Parts) -> Result<(), Fault> {
-        if matches!(self.doorkeeper, Doorkeeper::Owner(_)) {
+        if matches!(self.authentication, Authentication::Owner(_)) {
             return Ok(());
         }
         let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
@@ -261,7 +261,7 @@ impl Shared {
         Ok((actor, connection.map(Connection::start_request).transpose()?))
     }
 
-    /// Finds the actor of a request's credential, and checks how often the actor calls.
+    /// Authenticates a request and checks the rate limit of the actor.
     pub(super) async fn authenticate(&self, parts: &Parts) -> Result<Actor, Fault> {
         let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let relay_key = header(HeaderName::from_static("x-relay-key"));
@@ -269,8 +269,8 @@ impl Shared {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
-        let actor = match &self.doorkeeper {
-            Doorkeeper::Keys(authenticator) => {
+        let actor = match &self.authentication {
+            Authentication::Keys(authenticator) => {
                 let (peer, credential) = (peer(parts), relay_key.or(bearer));
                 if authenticator.needs_lookup(credential) {
                     self.failures.check_lookup(peer)?;
@@ -283,7 +283,7 @@ impl Shared {
                     actor => actor?,
                 }
             }
-            Doorkeeper::Owner(used) => {
+            Authentication::Owner(used) => {
                 used();
                 Actor::local()
             }
@@ -292,7 +292,7 @@ impl Shared {
         Ok(actor)
     }
 
-    /// Answers what no route takes. Without a credential nobody learns which paths there are.
+    /// Answers requests that match no route. Without a credential the answer does not reveal which paths exist.
     pub(super) async fn unrouted(
         &self,
         request: Request<Body>,
@@ -324,7 +324,7 @@ impl Shared {
     }
 }
 
-/// Rejects a request with two lengths: a proxy in front may have used the other one.
+/// Rejects a request with two lengths, because a proxy in front may have used the other one.
 fn require_one_length(parts: &Parts) -> Result<(), Fault> {
     if parts.extensions.get::<HasTwoLengths>().is_none() {
         return Ok(());
@@ -333,7 +333,7 @@ fn require_one_length(parts: &Parts) -> Result<(), Fault> {
     Err(Fault::new(ErrorCode::InvalidRequest, message).hint("send one of the two headers"))
 }
 
-/// The address that a request came from.
+/// Returns the address that a request came from.
 pub(super) fn peer(parts: &Parts) -> Peer {
     parts.extensions.get::<Arc<Connection>>().map_or(Peer::LOCAL, |connection| connection.peer())
 }

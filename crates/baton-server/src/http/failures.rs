@@ -1,8 +1,8 @@
-//! Failed authentications, counted by peer.
+//! Failed authentications, counted per peer.
 //!
-//! A peer with too many of them gets 429 for requests without a valid credential. A valid credential is always accepted,
-//! since clients behind one proxy share an address. Only a token that this server has not seen before has to wait, since
-//! looking it up costs a read of the database.
+//! A peer with too many failures gets 429 for requests without a valid credential. A valid credential is always
+//! accepted, because clients behind one proxy share an address. Only tokens that this server has not seen before are
+//! limited too, because looking them up reads the database.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +14,12 @@ use serde_json::json;
 use crate::http::peer::Peer;
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// The largest number of peers that are counted separately.
+/// Maximum number of peers that are counted separately.
 const MAX_PEERS: usize = 10_000;
-/// The number of unknown tokens that are looked up in a window for a peer with too many failures.
+/// Number of unknown tokens that are looked up per window for a peer with too many failures.
 const MAX_LOOKUPS: u32 = 60;
 
-/// The failures of each peer within a minute.
+/// Failures of each peer within a minute.
 pub(super) struct FailedAuthentications {
     limit: Option<u32>,
     peers: Mutex<HashMap<Peer, Window>>,
@@ -32,12 +32,12 @@ struct Window {
 }
 
 impl FailedAuthentications {
-    /// Allows this many failures a minute; `None` is no limit.
+    /// Allows this many failures per minute; `None` means no limit.
     pub(super) fn new(limit: Option<u32>) -> Self {
         Self { limit, peers: Mutex::default() }
     }
 
-    /// Counts a failure. An error says that there were too many.
+    /// Counts a failure. Returns an error if there were too many.
     pub(super) fn count(&self, peer: Peer) -> Result<(), Fault> {
         self.check(peer, |window, limit| {
             window.failures = window.failures.saturating_add(1);
@@ -45,7 +45,7 @@ impl FailedAuthentications {
         })
     }
 
-    /// Checks whether a token that is not known yet may be looked up.
+    /// Checks whether an unknown token may be looked up.
     pub(super) fn check_lookup(&self, peer: Peer) -> Result<(), Fault> {
         self.check(peer, |window, limit| {
             if window.failures < limit {

@@ -1,13 +1,14 @@
-//! Where request heads begin and end in the bytes of a connection.
+//! Locates request heads in the bytes of a connection.
 //!
-//! The HTTP library drops `Content-Length` when a head has `Transfer-Encoding` too. Such a request must be rejected, because
-//! a proxy in front may have used the other of the two and see a different end of the request. So the bytes are followed
-//! here as well, only far enough to find those heads. Does not own parsing: what is malformed is left to the library.
+//! The HTTP library drops `Content-Length` if a head also has `Transfer-Encoding`. Such a request must be rejected,
+//! because a proxy in front may have used the other header and may see a different end of the request. So the bytes are
+//! also scanned here, only as far as needed to find such heads. Does not own parsing: malformed requests are left to
+//! the library.
 
-/// Bytes of a line that are kept. Longer than the names that matter and a number.
+/// Maximum number of bytes kept of a line: enough for the relevant header names and a number.
 const MAX_LINE: usize = 64;
 
-/// Follows the requests of one connection.
+/// Scanner for the requests of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     state: State,
@@ -34,13 +35,13 @@ enum State {
     ChunkEnd,
     /// In the lines after the last chunk.
     Trailers,
-    /// After bytes that cannot be followed.
+    /// After bytes that cannot be interpreted.
     Unknown,
 }
 
 impl Framing {
-    /// Reads the next bytes. Returns the number of the head, counted from 1, that has both `Content-Length` and
-    /// `Transfer-Encoding`; after such a head, nothing is followed any more.
+    /// Scans the next bytes. Returns the number of the head, counted from 1, that has both `Content-Length` and
+    /// `Transfer-Encoding`. After such a head, scanning stops.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<u64> {
         while let Some(first) = bytes.first() {
             match self.state {
@@ -72,7 +73,7 @@ impl Framing {
         None
     }
 
-    /// Ends a line. Returns true when it ends a head with both lengths.
+    /// Handles the end of a line. Returns true if it ends a head with both lengths.
     fn end_line(&mut self) -> bool {
         if self.line.last() == Some(&b'\r') {
             self.line.pop();
@@ -98,7 +99,7 @@ impl Framing {
         } else if name.eq_ignore_ascii_case(b"content-length") {
             let value = value.get(1..).unwrap_or_default().trim_ascii();
             let length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-            // What is no number is rejected by the library.
+            // The library rejects a value that is not a number.
             self.length = Some(length.unwrap_or_default());
         }
     }
@@ -117,7 +118,7 @@ impl Framing {
     }
 }
 
-/// Reads the line with the size of a chunk, without its extensions.
+/// Parses the size line of a chunk, ignoring extensions.
 fn chunk_state(line: &[u8]) -> State {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let size = line.get(..digits).and_then(|digits| std::str::from_utf8(digits).ok());
@@ -134,14 +135,14 @@ mod tests {
 
     const BOTH: &str = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\nContent-Length: 4\r\n\r\n";
 
-    /// Reads bytes in parts of this size.
+    /// Scans bytes in parts of this size.
     fn found(bytes: &str, part: usize) -> Option<u64> {
         let mut framing = Framing::default();
         bytes.as_bytes().chunks(part).find_map(|part| framing.read(part))
     }
 
     #[test]
-    fn a_head_with_both_lengths_is_found_behind_every_kind_of_body() {
+    fn head_with_both_lengths_is_found_after_every_kind_of_body() {
         let before = [
             "",
             "\r\n",
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_looks_like_a_head_is_not_one() {
+    fn body_that_looks_like_a_head_is_ignored() {
         let body = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{BOTH}", BOTH.len());
         let chunk = format!(
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{BOTH}\r\n0\r\n\r\n",

@@ -1,4 +1,4 @@
-//! How often an actor may call.
+//! Rate limit per actor.
 
 use std::num::NonZeroU32;
 
@@ -7,13 +7,13 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use serde_json::json;
 
-/// A limit for each actor by itself, or none.
+/// A separate limit for each actor, or no limit.
 pub(super) struct Limiter {
     inner: Option<DefaultKeyedRateLimiter<ActorKeyId>>,
 }
 
 impl Limiter {
-    /// Allows so many calls a minute, a tenth of them at once.
+    /// Allows this many calls per minute, and a tenth of them in a burst.
     pub(super) fn per_minute(limit: Option<u32>) -> Self {
         let quota = limit.and_then(NonZeroU32::new).map(|limit| {
             let burst = NonZeroU32::new(limit.get() / 10).unwrap_or(NonZeroU32::MIN);
@@ -22,7 +22,7 @@ impl Limiter {
         Self { inner: quota.map(RateLimiter::keyed) }
     }
 
-    /// Counts a call, and refuses it when there were too many.
+    /// Counts a call and rejects it if there were too many.
     pub(super) fn check(&self, actor: &ActorKeyId) -> Result<(), Fault> {
         let Some(limiter) = &self.inner else { return Ok(()) };
         limiter.check_key(actor).map_err(|early| {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_actor_has_a_limit_of_its_own() {
+    fn each_actor_has_its_own_limit() {
         let limiter = Limiter::per_minute(Some(1));
         let (one, two) = (ActorKeyId::of("1"), ActorKeyId::of("2"));
         assert!(limiter.check(&one).is_ok());
@@ -51,14 +51,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_limit_is_allowed_at_once() {
+    fn burst_of_a_tenth_of_the_limit_is_allowed() {
         let limiter = Limiter::per_minute(Some(20));
         let actor = ActorKeyId::of("1");
         assert!(limiter.check(&actor).is_ok() && limiter.check(&actor).is_ok());
     }
 
     #[test]
-    fn no_limit_is_no_limit() {
+    fn no_limit_allows_every_call() {
         let limiter = Limiter::per_minute(None);
         assert!((0..10_000).all(|_| limiter.check(&ActorKeyId::of("1")).is_ok()));
     }

@@ -1,4 +1,4 @@
-//! The same API on a Unix socket that only its owner can open: no key is asked for.
+//! The same API on a Unix socket that only its owner can open. No credential is required.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,22 +16,22 @@ use tokio::net::{UnixListener, UnixSocket};
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
-use crate::http::exchange::{Doorkeeper, Shared, correlation_ids};
+use crate::http::exchange::{Authentication, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::metrics::Metrics;
 use crate::http::server::{ServeError, router};
 
-/// The largest number of connections that wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: u32 = 128;
-/// The largest number of open connections. Hooks and commands open one each for a moment.
+/// Maximum number of open connections. Hooks and commands open short-lived connections.
 const MAX_CONNECTIONS: usize = 512;
-/// How much memory the requests that are in progress may take for their bodies.
+/// Memory for the bodies of requests in progress.
 const BODY_MEMORY_BYTES: usize = 128 * 1024 * 1024;
-/// How long requests in progress may take to finish once the server stops.
+/// How long requests in progress may take to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server on a Unix socket that listens already and answers once it is run.
+/// A server that listens on a Unix socket and starts to answer when it is run.
 pub struct LocalServer {
     accepting: Accepting<UnixListener>,
 }
@@ -43,7 +43,7 @@ impl fmt::Debug for LocalServer {
 }
 
 impl LocalServer {
-    /// Listens on a socket that is made here, for its owner alone. `used` is called at every request.
+    /// Creates a socket with access for its owner only and listens on it. `used` is called for every request.
     pub fn bind(
         app: App,
         socket: &Path,
@@ -55,7 +55,7 @@ impl LocalServer {
         let metrics = Arc::new(Metrics::new());
         let shared = Arc::new(Shared {
             app,
-            doorkeeper: Doorkeeper::Owner(Box::new(used)),
+            authentication: Authentication::Owner(Box::new(used)),
             limiter: Limiter::per_minute(None),
             failures: FailedAuthentications::new(None),
             budget: BodyBudget::new(BODY_MEMORY_BYTES, metrics.clone()),
@@ -79,7 +79,7 @@ impl LocalServer {
     }
 }
 
-/// Makes the socket, its mode before anybody can connect.
+/// Creates the socket. Its mode is set before it listens, so that no other user can connect.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let socket = UnixSocket::new_stream()?;
     socket.bind(path)?;

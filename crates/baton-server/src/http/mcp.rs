@@ -1,6 +1,6 @@
-//! `/mcp`: MCP over streamable HTTP, through the same door as every other path.
+//! `/mcp`: MCP over streamable HTTP, with the same authentication and limits as every other path.
 //!
-//! Nothing is kept between two requests, so that any of several servers may answer any of them.
+//! No state is kept between requests, so any of several servers can answer any request.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,24 +23,24 @@ use crate::mcp::{Caller, MAX_MESSAGE_BYTES, McpServer, Refusal, read_message};
 
 pub(super) const PATH: &str = "/mcp";
 
-/// The endpoint, prepared for being called many times.
+/// The `/mcp` endpoint.
 pub(super) struct McpEndpoint {
     shared: Arc<Shared>,
     service: StreamableHttpService<McpServer, NeverSessionManager>,
 }
 
-/// An authenticated request, its message read, and what it occupies until its answer.
+/// An authenticated request with its message and the resources it holds until it is answered.
 struct Entered {
     request: Request<Body>,
     busy: Option<BusyConnection>,
     reservation: Option<Reservation>,
 }
 
-/// Why a request did not get to the protocol.
+/// Why a request did not reach the MCP service.
 enum Stopped {
-    /// At the door, answered as on every path.
-    Door(Fault),
-    /// It brought something that is no message, answered in the words of the protocol.
+    /// Rejected before the message was read, answered as on every path.
+    Rejected(Fault),
+    /// The body is not a valid message, answered with a JSON-RPC error.
     Message(Refusal),
 }
 
@@ -51,7 +51,7 @@ impl McpEndpoint {
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
-            // The door has checked both, by the configured names.
+            // Both are already checked against the configured names.
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config);
@@ -78,11 +78,11 @@ impl McpEndpoint {
             }
         };
         self.shared.metrics.record(PATH, response.status().as_u16(), started.elapsed());
-        name(response, &admitted)
+        add_headers(response, &admitted)
     }
 
-    /// Hands a message to the protocol. One with reserved memory is finished even if its client disconnects, so that the
-    /// memory stays reserved for as long as it is in use.
+    /// Passes a message to the MCP service. A call with reserved memory is finished even if its client disconnects, so
+    /// that the memory stays reserved while it is in use.
     async fn call(&self, entered: Entered) -> Response<Body> {
         let Entered { request, busy, reservation } = entered;
         let Some(reservation) = reservation else {
@@ -104,7 +104,7 @@ impl McpEndpoint {
         })
     }
 
-    /// Lets a request in: finds who calls, reads the message, and puts both together for the protocol.
+    /// Authenticates a request, reads its message, and attaches the caller for the MCP service.
     async fn enter(
         &self,
         mut parts: Parts,
@@ -116,19 +116,19 @@ impl McpEndpoint {
             Ok(entered) => entered,
             Err(fault) => {
                 discard(&parts, body).await;
-                return Err(Stopped::Door(fault));
+                return Err(Stopped::Rejected(fault));
             }
         };
         *actor_key_id = Some(actor.key_id.clone());
         if parts.method == Method::POST && !is_json(&parts.headers) {
-            // The protocol answers this from the head alone.
+            // The MCP service answers this without reading the body.
             discard(&parts, body).await;
             let request = Request::from_parts(parts, Body::empty());
             return Ok(Entered { request, busy, reservation: None });
         }
         let received = receive_body(&parts.headers, body, MAX_MESSAGE_BYTES, &self.shared.budget)
             .await
-            .map_err(Stopped::Door)?;
+            .map_err(Stopped::Rejected)?;
         if !received.is_whole {
             return Err(Stopped::Message(Refusal::too_large(&received.bytes)));
         }
@@ -140,7 +140,7 @@ impl McpEndpoint {
 
     fn refuse(&self, stopped: Stopped, call: RefusedCall) -> Response<Body> {
         match stopped {
-            Stopped::Door(fault) => respond(self.shared.app.refuse(call, &fault)),
+            Stopped::Rejected(fault) => respond(self.shared.app.refuse(call, &fault)),
             Stopped::Message(Refusal { error, code }) => {
                 let fault = Fault::new(code, error.error.message.clone());
                 let reply = self.shared.app.refuse(call, &fault);
@@ -150,7 +150,7 @@ impl McpEndpoint {
                     StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_REQUEST);
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 if code == ErrorCode::PayloadTooLarge {
-                    // There may be more of the body than anyone wants to read.
+                    // The rest of the body is not read.
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 response
@@ -164,8 +164,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
-/// Puts on what every answer carries.
-fn name(mut response: Response<Body>, admitted: &Admitted) -> Response<Body> {
+/// Adds the headers of every answer.
+fn add_headers(mut response: Response<Body>, admitted: &Admitted) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Ok(id) = HeaderValue::from_str(admitted.correlation_id.as_str()) {

@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, Prometheu
 const BUCKETS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 const METADATA: Metadata<'static> = Metadata::new("baton", Level::INFO, None);
 
-/// What is counted.
+/// Recorder of all metrics of a server.
 pub(super) struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
@@ -18,14 +18,14 @@ pub(super) struct Metrics {
 
 impl Metrics {
     pub(super) fn new() -> Self {
-        // Only an empty list of buckets is refused.
+        // Only an empty list of buckets is rejected.
         let builder = PrometheusBuilder::new().set_buckets(&BUCKETS).unwrap_or_default();
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
         Self { recorder, handle }
     }
 
-    /// Counts an exchange on a path.
+    /// Counts an exchange and records its duration.
     pub(super) fn record(&self, path: &'static str, status: u16, took: Duration) {
         let endpoint = Label::from_static_parts("endpoint", path);
         let labels = vec![endpoint.clone(), Label::new("status", status.to_string())];
@@ -41,12 +41,12 @@ impl Metrics {
         self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA).increment(1);
     }
 
-    /// Sets a counter that is kept elsewhere.
+    /// Sets a counter whose value is kept elsewhere.
     pub(super) fn set(&self, name: &'static str, value: u64) {
         self.recorder.register_counter(&Key::from_static_name(name), &METADATA).absolute(value);
     }
 
-    /// Sets the counters of failures of the store, which are kept elsewhere.
+    /// Sets the counters of store errors, whose values are kept elsewhere.
     pub(super) fn set_store_errors(&self, errors: &[(&'static str, u64)]) {
         for (kind, number) in errors {
             let labels = vec![Label::from_static_parts("kind", kind)];
@@ -55,7 +55,7 @@ impl Metrics {
         }
     }
 
-    /// Sets what the workers of this process do.
+    /// Sets the gauges of the workers of this process.
     pub(super) fn set_worker(&self, activity: &WorkerActivity) {
         self.gauge("baton_worker_running", None, f64::from(u8::from(activity.is_running())));
         if let Some(at) = activity.last_at() {
@@ -63,7 +63,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the numbers of stored rows.
+    /// Sets the gauges of stored rows.
     pub(super) fn set_store_counts(&self, cached: &CachedCounts) {
         let CachedCounts { counts: StoreCounts { sessions, queue, idempotency_keys, blobs }, age } = cached;
         for (status, number) in
@@ -93,7 +93,7 @@ impl Metrics {
         self.recorder.register_gauge(&key, &METADATA).set(value);
     }
 
-    /// Writes everything counted so far.
+    /// Renders all metrics.
     pub(super) fn render(&self) -> String {
         self.handle.run_upkeep();
         self.handle.render()

@@ -1,4 +1,4 @@
-//! The HTTP face.
+//! The HTTP interface.
 
 mod accept;
 mod body;

@@ -1,8 +1,8 @@
-//! The address that a request comes from, as far as limits are concerned.
+//! The client address that limits are counted for.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The part of an IPv6 address that one network usually owns.
+/// Size of the network prefix that one client usually controls.
 const IPV6_NETWORK_BITS: u32 = 64;
 
 /// A client address that limits are counted for: an IPv4 address or an IPv6 /64 network. `None` on a Unix socket.
@@ -12,7 +12,7 @@ pub(super) struct Peer(pub(super) Option<IpAddr>);
 impl Peer {
     pub(super) const LOCAL: Self = Self(None);
 
-    /// Groups addresses that one client can choose between freely.
+    /// Groups addresses that one client can choose freely.
     pub(super) fn of(address: IpAddr) -> Self {
         let network = match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),

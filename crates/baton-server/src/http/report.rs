@@ -1,4 +1,4 @@
-//! Hook reports: a small one is read at once, a large one on a thread of its own while it arrives.
+//! Hook reports: a small report is read at once, a large one is streamed to a blocking thread while it arrives.
 
 use std::io::{self, Cursor, Read};
 
@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 use crate::http::body::{Incoming, MAX_DISCARDED_BYTES, announced, broken_off};
 use crate::http::budget::{BodyBudget, Reservation, SMALL_BODY_BYTES};
 
-/// The largest number of parts of a body that wait to be read.
+/// Maximum number of received parts that wait to be read.
 const QUEUED_PARTS: usize = 16;
 
-/// A report, and the memory reserved for it.
+/// A report and the memory reserved for it.
 pub(super) struct ReceivedReport {
     pub(super) report: Report,
     pub(super) reservation: Option<Reservation>,
 }
 
-/// Reads the report that a body holds.
+/// Reads the report from a body.
 pub(super) async fn receive_report(
     intake: Intake,
     headers: &HeaderMap,
@@ -28,7 +28,7 @@ pub(super) async fn receive_report(
     budget: &BodyBudget,
 ) -> Result<ReceivedReport, Fault> {
     let mut incoming = Incoming::new(headers, body);
-    // A report that is larger than this is streamed, so that no more of it is in memory.
+    // A larger report is streamed, so that no more than this is in memory.
     let announced = announced(headers).map(|size| size.min(MAX_WHOLE_BYTES));
     let mut allowed = announced.unwrap_or(SMALL_BODY_BYTES);
     let mut reservation = incoming.reserve(budget, allowed).await?;
@@ -54,7 +54,7 @@ pub(super) async fn receive_report(
         intake.read(source, |_| {})
     });
     let mut received = 0;
-    // A report that is too large is read on for a while, so that the client gets to read the answer.
+    // The rest of an oversized report is read up to a limit, so that the client can finish sending and read the answer.
     while received < MAX_DISCARDED_BYTES
         && let Some(part) = incoming.next().await.transpose()
     {
@@ -69,7 +69,7 @@ pub(super) async fn receive_report(
     Ok(ReceivedReport { report, reservation })
 }
 
-/// A body that arrives part by part, read by a blocking thread.
+/// A blocking reader of parts that arrive asynchronously.
 struct Parts {
     parts: mpsc::Receiver<io::Result<Bytes>>,
     part: Cursor<Bytes>,

@@ -1,4 +1,4 @@
-//! Answers: the reply of an operation as an HTTP response.
+//! Conversion of replies to HTTP responses.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER};
@@ -6,13 +6,13 @@ use axum::http::{HeaderValue, Response, StatusCode};
 use baton_app::Reply;
 use baton_core::ErrorCode;
 
-const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
-const HIT: HeaderName = HeaderName::from_static("x-idempotency-hit");
-const TRUNCATED: HeaderName = HeaderName::from_static("x-idempotency-truncated");
+const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+const IDEMPOTENCY_HIT: HeaderName = HeaderName::from_static("x-idempotency-hit");
+const IDEMPOTENCY_TRUNCATED: HeaderName = HeaderName::from_static("x-idempotency-truncated");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
 
-/// Writes a reply.
+/// Converts a reply.
 pub(super) fn respond(reply: Reply) -> Response<Body> {
     let retry_after = retry_after(&reply);
     let mut response = Response::new(Body::from(reply.body));
@@ -21,16 +21,16 @@ pub(super) fn respond(reply: Reply) -> Response<Body> {
     headers.insert(CONTENT_TYPE, JSON);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Ok(id) = HeaderValue::from_str(reply.correlation_id.as_str()) {
-        headers.insert(CORRELATION, id);
+        headers.insert(CORRELATION_ID, id);
     }
     if reply.replayed {
-        headers.insert(HIT, TRUE);
+        headers.insert(IDEMPOTENCY_HIT, TRUE);
     }
     if reply.truncated {
-        headers.insert(TRUNCATED, TRUE);
+        headers.insert(IDEMPOTENCY_TRUNCATED, TRUE);
     }
     if reply.error == Some(ErrorCode::PayloadTooLarge) {
-        // There may be more of the body than anyone wants to read.
+        // The rest of the body is not read.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if let Some(seconds) = retry_after {
@@ -39,7 +39,7 @@ pub(super) fn respond(reply: Reply) -> Response<Body> {
     response
 }
 
-/// The number of seconds after which a rejected request may be sent again.
+/// Returns the number of seconds after which a rejected request may be retried.
 fn retry_after(reply: &Reply) -> Option<HeaderValue> {
     match reply.error? {
         ErrorCode::StoreUnavailable if reply.must_not_retry() => None,
@@ -51,7 +51,7 @@ fn retry_after(reply: &Reply) -> Option<HeaderValue> {
     }
 }
 
-/// Says which methods a path has.
+/// Adds the `Allow` header.
 pub(super) fn allow(mut response: Response<Body>, methods: &str) -> Response<Body> {
     if let Ok(methods) = HeaderValue::from_str(methods) {
         response.headers_mut().insert(ALLOW, methods);

@@ -1,4 +1,4 @@
-//! The HTTP server: its address, its routes, its configuration.
+//! The HTTP server: address, routes and configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use crate::http::accept::Accepting;
 use crate::http::budget::BodyBudget;
 use crate::http::connections::Connections;
-use crate::http::exchange::{Doorkeeper, Endpoint, Shared, correlation_ids};
+use crate::http::exchange::{Authentication, Endpoint, Shared, correlation_ids};
 use crate::http::failures::FailedAuthentications;
 use crate::http::limit::Limiter;
 use crate::http::mcp::{self, McpEndpoint};
@@ -28,47 +28,48 @@ use crate::http::metrics::Metrics;
 use crate::http::service;
 use crate::routes::{Verb, routes};
 
-/// How long requests in progress may take to finish once the server stops.
+/// How long requests in progress may take to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The configuration of a server.
+/// Configuration of a server.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: String,
-    /// Host names beside the address itself and loopback under which it may be called.
+    /// Additional host names under which the server may be called. The address itself and loopback are always allowed.
     pub allowed_hosts: Vec<String>,
-    /// The shared key.
+    /// The relay key.
     pub relay_key: String,
-    /// How many requests a minute one credential may make; none is no limit.
+    /// Maximum number of requests per minute and credential; `None` means no limit.
     pub requests_per_minute: Option<u32>,
-    /// How many failed authentications a minute one address may make; none is no limit.
+    /// Maximum number of failed authentications per minute and address; `None` means no limit.
     pub failed_per_minute: Option<u32>,
-    /// The largest number of open connections.
+    /// Maximum number of open connections.
     pub max_connections: usize,
-    /// How much memory the requests that are in progress may take for their bodies.
+    /// Memory for the bodies of requests in progress.
     pub body_memory_bytes: usize,
-    /// What clients of MCP are told of the version.
+    /// Version reported to MCP clients.
     pub version: String,
 }
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
         address: String,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
-/// Connections that may wait to be accepted. A client whose connection does not fit tries again only after a second.
+/// Maximum number of connections that wait to be accepted. A client whose connection does not fit retries only after a
+/// second.
 const BACKLOG: u32 = 4096;
 
-/// Listens on the first address of a name that can be used.
+/// Listens on the first usable address of a name.
 async fn listen(name: &str) -> io::Result<TcpListener> {
     let mut failed = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
     for address in lookup_host(name).await? {
@@ -82,7 +83,7 @@ async fn listen(name: &str) -> io::Result<TcpListener> {
     Err(failed)
 }
 
-/// A server that listens already and answers once it is run.
+/// A server that listens on its address and starts to answer when it is run.
 pub struct Server {
     address: SocketAddr,
     accepting: Accepting<TcpListener>,
@@ -95,14 +96,14 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens.
+    /// Listens on the configured address.
     pub async fn bind(app: App, config: ServerConfig) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address: config.listen.clone(), source };
         let listener = listen(&config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let metrics = Arc::new(Metrics::new());
         let shared = Arc::new(Shared {
-            doorkeeper: Doorkeeper::Keys(Authenticator::new(app.clone(), &config.relay_key)),
+            authentication: Authentication::Keys(Authenticator::new(app.clone(), &config.relay_key)),
             app,
             limiter: Limiter::per_minute(config.requests_per_minute),
             failures: FailedAuthentications::new(config.failed_per_minute),
@@ -121,7 +122,7 @@ impl Server {
         Ok(Self { address, accepting })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -170,7 +171,7 @@ pub(super) fn router(shared: &Arc<Shared>, version: &str) -> Router {
     })
 }
 
-/// The names that a request's `Host` may have: loopback, the address itself, and what was configured.
+/// Returns the allowed values of `Host`: loopback, the address itself, and the configured names.
 fn host_names(address: SocketAddr, allowed: Vec<String>) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into();
     names.insert(match address {

@@ -1,4 +1,4 @@
-//! Pages about the server itself: is it alive, is it ready, what can it do, what has it done.
+//! Pages about the server: liveness, readiness, API reference and metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::http::respond::respond;
 use crate::openapi::openapi;
 
 const JSON: &str = "application/json";
-/// Limit of the readiness check. Load balancers usually wait two seconds for it.
+/// Time limit of the readiness check. Load balancers usually wait two seconds.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Limit for counting stored rows. A count that takes longer is finished, and shown by a later request.
+/// Time limit for counting stored rows. A slower count continues and is shown by a later request.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Adds the pages. Those that tell of other people's work need a credential.
+/// Adds the pages. `/metrics` requires a credential.
 pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
     let page = |answer: fn(Arc<Shared>, Parts) -> Page| {
         let (shared, unrouted) = (shared.clone(), shared.clone());
@@ -65,14 +65,14 @@ pub(super) fn add(router: Router, shared: &Arc<Shared>) -> Router {
 
 type Page = std::pin::Pin<Box<dyn Future<Output = Content> + Send>>;
 
-/// A request for a page.
+/// Data of a request for a page.
 struct Received {
     admitted: Admitted,
     peer: Peer,
     started_at: Timestamp,
 }
 
-/// The answer of a page, before the headers that every answer has.
+/// Content of a page, without the headers that every answer has.
 enum Content {
     Page { status: u16, kind: &'static str, body: String, actor_key_id: Option<ActorKeyId> },
     Refused { fault: Fault },
@@ -87,7 +87,7 @@ impl Content {
         Self::new(status, JSON, value.to_string())
     }
 
-    /// Writes the request to the log and makes the response.
+    /// Logs the request and creates the response.
     fn finish(self, shared: &Shared, received: Received) -> Response<Body> {
         let Received { admitted: Admitted { correlation_id, face }, peer, started_at } = received;
         match self {
@@ -118,7 +118,7 @@ impl Content {
     }
 }
 
-/// Answers whether requests can be served: the store works, and says so in time.
+/// Checks whether requests can be served: the store must answer in time.
 async fn ready(shared: Arc<Shared>) -> Content {
     let checked = tokio::time::timeout(READY_TIMEOUT, shared.app.ready()).await;
     let checked = checked.unwrap_or_else(|_| {
@@ -136,7 +136,7 @@ async fn metrics(shared: Arc<Shared>, parts: Parts) -> Content {
     match shared.authenticate(&parts).await.and_then(|actor| actor.require_every_venture().map(|()| actor)) {
         Ok(actor) => {
             let (app, metrics) = (&shared.app, &shared.metrics);
-            // The last numbers stay while the store does not answer.
+            // The previous numbers are kept while the store does not answer.
             if let Ok(Ok(Some(cached))) = tokio::time::timeout(COUNT_TIMEOUT, app.store_counts()).await {
                 metrics.set_store_counts(&cached);
             }

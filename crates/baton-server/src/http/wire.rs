@@ -1,7 +1,7 @@
-//! The bytes of a connection, below the HTTP library.
+//! The byte stream of a connection, below the HTTP library.
 //!
-//! Owns two things that the library decides alone: which requests have two lengths, and what it answers when it cannot
-//! parse a request. Its answers have neither a body nor a correlation id, so they are replaced on the way out.
+//! Detects requests with two lengths, and replaces the library's answers to requests that it cannot parse, which have
+//! neither a body nor a correlation id.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::http::framing::Framing;
 
-/// Makes correlation ids.
+/// Generates correlation ids.
 pub(super) type CorrelationIds = Arc<dyn Fn() -> Option<CorrelationId> + Send + Sync>;
 
 /// Marks a request that has both `Content-Length` and `Transfer-Encoding`.
@@ -26,25 +26,25 @@ pub(super) struct HasTwoLengths;
 #[derive(Debug, Default)]
 pub(super) struct RequestNumbers {
     received: AtomicU64,
-    /// The number of the request with two lengths; 0 when there is none.
+    /// Number of the request with two lengths; 0 if there is none.
     with_two_lengths: AtomicU64,
 }
 
 impl RequestNumbers {
-    /// Counts a request. Returns true when it has two lengths.
+    /// Counts a request. Returns true if it has two lengths.
     pub(super) fn count(&self) -> bool {
         let number = self.received.fetch_add(1, Ordering::Relaxed) + 1;
         self.with_two_lengths.load(Ordering::Relaxed) == number
     }
 }
 
-/// A connection's stream.
+/// The stream of a connection.
 pub(super) struct Wire<S> {
     stream: S,
     framing: Framing,
     numbers: Arc<RequestNumbers>,
     correlation_ids: CorrelationIds,
-    /// What is left of an answer that takes the place of the library's own.
+    /// Unsent rest of an answer that replaces one of the library.
     replacement: Vec<u8>,
     is_replacing: bool,
 }
@@ -87,7 +87,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
                     this.replacement = answer(status, (this.correlation_ids)());
                     this.is_replacing = true;
                 }
-                // The answer before it goes first.
+                // The previous answer is sent first.
                 Some((start, _)) => {
                     let before = bytes.get(..start).unwrap_or(bytes);
                     return Pin::new(&mut this.stream).poll_write(cx, before);
@@ -131,7 +131,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 }
 
-/// Finds an answer of the library at the end of the bytes: where it begins and its status. Answers of Baton have a
+/// Finds an answer of the library at the end of the bytes and returns its start and status. Answers of Baton have a
 /// correlation id.
 fn automatic_answer(bytes: &[u8]) -> Option<(usize, u16)> {
     const START: &[u8] = b"HTTP/1.";
@@ -149,7 +149,7 @@ fn automatic_answer(bytes: &[u8]) -> Option<(usize, u16)> {
     is_automatic.then_some((start, status))
 }
 
-/// Writes the answer to a request that could not be parsed.
+/// Formats the answer to a request that could not be parsed.
 fn answer(status: u16, correlation_id: Option<CorrelationId>) -> Vec<u8> {
     let (reason, fault) = match status {
         414 => (
@@ -189,7 +189,7 @@ mod tests {
                        date: Mon, 16 Nov 2026 00:00:00 GMT\r\n\r\n";
 
     #[test]
-    fn answers_of_the_library_are_told_from_others() {
+    fn automatic_answers_are_recognized() {
         assert_eq!(automatic_answer(OWN.as_bytes()), Some((0, 431)));
         let before = "HTTP/1.1 200 OK\r\nx-correlation-id: c\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(automatic_answer(format!("{before}{OWN}").as_bytes()), Some((before.len(), 431)));

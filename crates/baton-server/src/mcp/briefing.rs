@@ -8,16 +8,16 @@ use baton_app::session::{ListSessions, SessionView};
 use baton_core::Fault;
 use serde_json::{Value, json};
 
-use crate::mcp::prompts::Desk;
+use crate::mcp::prompts::PromptInput;
 
 /// Maximum length of a quoted text and of a quoted list.
 const MAX_CHARS: usize = 2_000;
 const MAX_ITEMS: usize = 20;
 
 /// Returns the prompt `resume`. It contains the latest handoff if the repository is given.
-pub(super) async fn resume(desk: &Desk) -> Result<String, Fault> {
-    let (venture, track) = (desk.venture()?, desk.given_number("track")?);
-    let (repo, agent) = (desk.given("repo")?, desk.given("agent")?);
+pub(super) async fn resume(input: &PromptInput) -> Result<String, Fault> {
+    let (venture, track) = (input.venture()?, input.given_number("track")?);
+    let (repo, agent) = (input.given("repo")?, input.given("agent")?);
     let me = agent.map_or_else(|| "your name".to_owned(), code);
     let Some(repo) = repo else {
         return Ok(format!(
@@ -29,19 +29,19 @@ pub(super) async fn resume(desk: &Desk) -> Result<String, Fault> {
         ));
     };
     let latest = json!({ "venture": venture.as_str(), "repo": repo, "track": track });
-    let last = desk.ask::<LatestHandoff>(latest).await?.handoff;
+    let last = input.ask::<LatestHandoff>(latest).await?.handoff;
     let here = json!({ "venture": venture.as_str(), "repo": repo });
-    let active = desk.ask::<ListSessions>(here).await?.sessions;
+    let active = input.ask::<ListSessions>(here).await?.sessions;
 
-    let lane = track.map_or_else(String::new, |track| format!(", track {track}"));
-    let mut text = format!("Continue the work in `{repo}` (venture `{venture}`{lane}).\n\n");
+    let track_text = track.map_or_else(String::new, |track| format!(", track {track}"));
+    let mut text = format!("Continue the work in `{repo}` (venture `{venture}`{track_text}).\n\n");
     match &last {
-        Some(handoff) => tell_handoff(&mut text, handoff),
+        Some(handoff) => write_handoff(&mut text, handoff),
         None => text += "There is no handoff for this repository yet.\n",
     }
-    tell_others(&mut text, &active, agent);
+    write_other_sessions(&mut text, &active, agent);
     text += &format!(
-        "\nDo this now:\n1. Call `session_start` with agent ({me}), repo `{repo}`, venture `{venture}`{lane}, and \
+        "\nDo this now:\n1. Call `session_start` with agent ({me}), repo `{repo}`, venture `{venture}`{track_text}, and \
          your branch and commit.\n"
     );
     if let Some(handoff) = &last {
@@ -65,10 +65,10 @@ const KEEP_ALIVE: &str = "Call `session_heartbeat` before the returned `next_hea
     reason, call `session_end` with a handoff.\n";
 
 /// Returns the prompt `handoff`: what to write and which session to end.
-pub(super) async fn handoff(desk: &Desk) -> Result<String, Fault> {
-    let session = match desk.given("session_id")? {
+pub(super) async fn handoff(input: &PromptInput) -> Result<String, Fault> {
+    let session = match input.given("session_id")? {
         Some(id) => format!("session_id `{id}`"),
-        None => match own_session(desk).await? {
+        None => match own_session(input).await? {
             Some(session) => format!("session_id `{}`", session.id),
             None => "your session_id (from `session_start`; `active_sessions` finds it by agent and repo)"
                 .to_owned(),
@@ -94,15 +94,15 @@ pub(super) async fn handoff(desk: &Desk) -> Result<String, Fault> {
 }
 
 /// Returns the only active session of the given agent in the repository.
-async fn own_session(desk: &Desk) -> Result<Option<SessionView>, Fault> {
-    let (Some(agent), Some(repo)) = (desk.given("agent")?, desk.given("repo")?) else { return Ok(None) };
-    let venture = desk.venture()?;
+async fn own_session(input: &PromptInput) -> Result<Option<SessionView>, Fault> {
+    let (Some(agent), Some(repo)) = (input.given("agent")?, input.given("repo")?) else { return Ok(None) };
+    let venture = input.venture()?;
     let mine = json!({ "venture": venture.as_str(), "repo": repo, "agent": agent, "limit": 2 });
-    let mut found = desk.ask::<ListSessions>(mine).await?.sessions;
+    let mut found = input.ask::<ListSessions>(mine).await?.sessions;
     Ok(if found.len() == 1 { found.pop() } else { None })
 }
 
-fn tell_handoff(text: &mut String, handoff: &HandoffView) {
+fn write_handoff(text: &mut String, handoff: &HandoffView) {
     let HandoffView { id, from_agent, created_at, .. } = handoff;
     let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {}", code(label)));
     *text += &format!("Last handoff: `{id}`, by {} at {created_at}{label}", code(from_agent));
@@ -133,7 +133,7 @@ fn tell_handoff(text: &mut String, handoff: &HandoffView) {
     }
 }
 
-fn tell_others(text: &mut String, active: &[SessionView], agent: Option<&str>) {
+fn write_other_sessions(text: &mut String, active: &[SessionView], agent: Option<&str>) {
     let others: Vec<&SessionView> =
         active.iter().filter(|session| Some(session.agent.as_str()) != agent).collect();
     if others.is_empty() {

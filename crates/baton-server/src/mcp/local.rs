@@ -1,5 +1,5 @@
-//! The checkout that the client of `baton mcp` works in: its tools, and its repository. Both are passed in by the binary
-//! and do not exist over HTTP, since a server sees no checkout.
+//! The checkout in which the client of `baton mcp` works: its tools and its repository. The binary passes both in. They
+//! do not exist over HTTP, because a server has no checkout.
 
 use std::sync::Arc;
 
@@ -10,46 +10,46 @@ use serde_json::{Map, Value};
 
 use crate::mcp::result::tool_result;
 
-/// What a local tool does: it may block, and is called from a thread that may.
+/// Function of a local tool. It may block and is called on a blocking thread.
 pub type LocalCall = Arc<dyn Fn(Map<String, Value>) -> Result<Value, Fault> + Send + Sync>;
 
-/// Returns the repository of the checkout, or none if it has no name. It may block.
+/// Returns the repository of the checkout, or `None` if it has no name. May block.
 pub type FindRepo = Arc<dyn Fn() -> Option<Repo> + Send + Sync>;
 
-/// The checkout that a client works in. Outside a checkout it is empty.
+/// The checkout in which a client works. Empty outside a checkout.
 #[derive(Clone, Default)]
 pub struct LocalCheckout {
     /// Tools that work on the checkout.
     pub tools: Vec<LocalTool>,
-    /// Default of `repo` for tools that store something under a repository.
+    /// Returns the default of `repo` for tools that store data under a repository.
     pub find_repo: Option<FindRepo>,
 }
 
-/// A tool that is done where the client is.
+/// A tool that runs in the process of the client's MCP server.
 #[derive(Clone)]
 pub struct LocalTool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What it is for.
+    /// Description for models.
     pub description: &'static str,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Value,
-    /// The JSON Schema of its answer.
+    /// JSON Schema of the answer.
     pub output_schema: Value,
-    /// What a client may believe about it.
+    /// Hints about the effects of the tool.
     pub hints: LocalHints,
-    /// What it does.
+    /// Function of the tool.
     pub call: LocalCall,
 }
 
-/// What a client may believe about a local tool.
+/// Hints about the effects of a local tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalHints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub reads: bool,
-    /// It takes something away.
+    /// The tool deletes something.
     pub destructive: bool,
-    /// Done twice, it comes to the same as once.
+    /// Calling the tool twice has the same effect as once.
     pub idempotent: bool,
 }
 
@@ -68,7 +68,7 @@ impl LocalTool {
         tool
     }
 
-    /// Does it on a thread of its own, so that everything else goes on meanwhile.
+    /// Runs the tool on a blocking thread.
     pub(super) async fn run(
         &self,
         arguments: Map<String, Value>,
@@ -77,7 +77,7 @@ impl LocalTool {
         let call = Arc::clone(&self.call);
         let done = tokio::task::spawn_blocking(move || call(arguments)).await;
         let answer = done.unwrap_or_else(|error| {
-            tracing::error!(tool = %self.name, %error, "a local tool broke off");
+            tracing::error!(tool = %self.name, %error, "a local tool panicked");
             Err(Fault::new(ErrorCode::Internal, "the tool broke off"))
         });
         match answer {

@@ -1,23 +1,23 @@
-//! Messages as they come off the wire: read strictly, and what is none is answered instead of guessed at.
+//! Strict parsing of JSON-RPC messages. Invalid messages are answered with an error.
 //!
-//! Owns the limits of a message and the JSON-RPC error for what breaks them. The SDK would take the last of two equal
-//! keys and drop in silence what it cannot parse.
+//! Owns the limits of a message and the JSON-RPC errors for violations. The SDK would use the last of two duplicate
+//! keys and silently drop messages that it cannot parse.
 
 use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, read_strict_within};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use serde_json::{Map, Value, json};
 
-/// The largest message.
+/// Maximum size of a message.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
-/// A message is an object that holds `params`, which hold the arguments: these may be as deep as any other document.
+/// The arguments are inside `params` inside the message, and may be nested as deep as any other document.
 const MAX_MESSAGE_DEPTH: usize = MAX_DEPTH + 2;
 
-/// A message that is refused before anyone has looked at what it asks.
+/// A message that is rejected before its request is processed.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// The answer.
+    /// The JSON-RPC answer.
     pub(crate) error: JsonRpcError,
-    /// What is wrong, as the other faces call it.
+    /// The same error as an error code of the other interfaces.
     pub(crate) code: ErrorCode,
 }
 
@@ -26,7 +26,7 @@ impl Refusal {
         Self { error: JsonRpcError::new(id, error), code }
     }
 
-    /// Refuses a message of which only the beginning was kept.
+    /// Rejects an oversized message of which only the beginning was kept.
     pub(crate) fn too_large(beginning: &[u8]) -> Self {
         let message = format!("the message is larger than {MAX_MESSAGE_BYTES} bytes");
         let data = json!({ "allowed_bytes": MAX_MESSAGE_BYTES });
@@ -35,7 +35,7 @@ impl Refusal {
     }
 }
 
-/// Reads one message.
+/// Parses one message.
 pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
     if bytes.len() > MAX_MESSAGE_BYTES {
         return Err(Refusal::too_large(bytes));
@@ -43,7 +43,7 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
     let mut value = read_strict_within(bytes, MAX_MESSAGE_DEPTH).map_err(|error| {
         let (message, place) = (error.to_string(), json!({ "path": error.path, "column": error.column }));
         let answer = match error.kind {
-            // It is JSON, but not everyone would read it the same way.
+            // Valid JSON, but ambiguous: parsers read it differently.
             JsonErrorKind::DuplicateKey(_)
             | JsonErrorKind::TooDeep(_)
             | JsonErrorKind::NumberOutOfRange
@@ -59,8 +59,8 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
         Refusal::new(request_id(bytes), ErrorCode::InvalidJson, answer)
     })?;
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-    // The SDK copies a message several times to find out what it is; the arguments, which may be a whole context, need
-    // not go along.
+    // The SDK copies a message several times to find its type. The arguments, which may be a whole context, are taken
+    // out before.
     let arguments = take_arguments(&mut value);
     let mut message = serde_json::from_value(value).map_err(|_| {
         let answer = ErrorData::invalid_request("this is not a JSON-RPC 2.0 request or notification", None);
@@ -74,7 +74,7 @@ pub(crate) fn read_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refusal
     Ok(message)
 }
 
-/// Takes the arguments out of a call of a tool.
+/// Takes the arguments out of a tool call.
 fn take_arguments(message: &mut Value) -> Option<Map<String, Value>> {
     if message.get("method").and_then(Value::as_str) != Some("tools/call") {
         return None;
@@ -89,7 +89,7 @@ fn take_arguments(message: &mut Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// Finds the id of a request that cannot be read as a whole: the one `id` of the outermost object.
+/// Finds the id of a request that cannot be parsed: the only `id` of the outermost object.
 fn request_id(bytes: &[u8]) -> Option<RequestId> {
     let (mut found, mut depth, mut position) = (None, 0_usize, 0);
     while let Some(byte) = bytes.get(position) {
@@ -102,7 +102,7 @@ fn request_id(bytes: &[u8]) -> Option<RequestId> {
                 if depth == 1 && bytes.get(position..next) == Some(b"\"id\"") {
                     match (value_after(bytes, next), &found) {
                         (Some(id), None) => found = Some(id),
-                        // Two ids name nothing.
+                        // Two ids are ambiguous.
                         (Some(_), Some(_)) => return None,
                         (None, _) => {}
                     }
@@ -115,7 +115,7 @@ fn request_id(bytes: &[u8]) -> Option<RequestId> {
     found
 }
 
-/// Gives where a string ends, with its quotes; the end of the text when it does not.
+/// Returns the end of a string, including its quotes; the end of the text if the string is not closed.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut escaped = false;
     let closing = bytes.iter().enumerate().skip(start + 1).find(|(_, byte)| {
@@ -126,7 +126,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     closing.map_or(bytes.len(), |(position, _)| position + 1)
 }
 
-/// Reads the id that follows a key, if one does.
+/// Reads the id after a key, if there is one.
 fn value_after(bytes: &[u8], key_end: usize) -> Option<RequestId> {
     let rest = bytes.get(key_end..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     let end = match rest.first()? {
@@ -151,7 +151,7 @@ mod tests {
     const INVALID_REQUEST: i32 = -32600;
 
     #[test]
-    fn arguments_may_be_as_deep_as_any_document() {
+    fn arguments_may_be_nested_as_deep_as_other_documents() {
         let call = |depth: usize| {
             let deep = format!("{}1{}", "{\"k\":".repeat(depth), "}".repeat(depth));
             format!(
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_id_it_has() {
+    fn invalid_messages_are_rejected_with_their_id() {
         let deep = format!(r#"{{"id":"a","params":{}"#, "[".repeat(10_000));
         let cases: &[(&[u8], i32, Option<Value>)] = &[
             (b"", PARSE_ERROR, None),
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_message_is_refused_before_it_is_parsed() {
+    fn oversized_messages_are_rejected_before_parsing() {
         let mut large = br#"{"id":1,"x":""#.to_vec();
         large.resize(MAX_MESSAGE_BYTES + 1, b'x');
         assert_eq!(refused(&large), (INVALID_REQUEST, Some(json!(1)), ErrorCode::PayloadTooLarge));
     }
 
     #[test]
-    fn any_bytes_come_to_an_answer() {
+    fn incomplete_ids_are_ignored() {
         for text in
             ["{\"id\"", "{\"id\":", "{\"id\":\"", "{\"id\":\"\\", "{\"id\":1", "\"", "\"\\", "{\"id\":-"]
         {

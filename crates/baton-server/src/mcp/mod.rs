@@ -1,4 +1,4 @@
-//! The MCP face.
+//! The MCP interface.
 
 mod briefing;
 mod local;

@@ -23,7 +23,7 @@ pub struct PromptBinding {
 }
 
 pub(super) type Writer =
-    for<'a> fn(&'a Desk) -> Pin<Box<dyn Future<Output = Result<String, Fault>> + Send + 'a>>;
+    for<'a> fn(&'a PromptInput) -> Pin<Box<dyn Future<Output = Result<String, Fault>> + Send + 'a>>;
 
 const REPO: (&str, &str) = ("repo", "Repository as owner/name, for example acme/webshop.");
 const VENTURE: (&str, &str) = ("venture", "Venture. Defaults to the configured venture.");
@@ -39,13 +39,13 @@ pub fn prompts() -> Vec<PromptBinding> {
             "resume",
             "Continue the work of the previous agent.",
             &[REPO, VENTURE, AGENT, TRACK],
-            |desk| Box::pin(resume(desk)),
+            |input| Box::pin(resume(input)),
         ),
         prompt(
             "handoff",
             "Write a handoff so that another agent can continue your work.",
             &[SESSION, REPO, VENTURE, AGENT],
-            |desk| Box::pin(handoff(desk)),
+            |input| Box::pin(handoff(input)),
         ),
     ]
 }
@@ -62,13 +62,13 @@ impl PromptBinding {
 }
 
 /// Arguments of a prompt request, with access to the operations of the caller.
-pub(super) struct Desk {
+pub(super) struct PromptInput {
     pub(super) app: App,
     pub(super) caller: Caller,
     pub(super) given: Map<String, Value>,
 }
 
-impl Desk {
+impl PromptInput {
     /// Returns an argument. Clients send empty input as empty text, which counts as absent.
     pub(super) fn given(&self, name: &str) -> Result<Option<&str>, Fault> {
         match self.given.get(name) {
@@ -89,8 +89,8 @@ impl Desk {
         match self.given("venture")? {
             Some(text) => text.parse().map_err(|error| Fault::invalid("venture", error)),
             None => {
-                let usual = self.caller.actor.only_venture();
-                Ok(usual.unwrap_or(&self.app.settings().default_venture).clone())
+                let only = self.caller.actor.only_venture();
+                Ok(only.unwrap_or(&self.app.settings().default_venture).clone())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The table of MCP resources: a line each.
+//! The table of MCP resources, one line each.
 
 use baton_app::checkpoint::LoadCheckpoint;
 use baton_app::handoff::{LatestHandoff, ShowHandoff};
@@ -12,19 +12,19 @@ use crate::params::{add_path, decode, from_query, literal_params};
 
 const MIME_TYPE: &str = "application/json";
 
-/// Which operation a resource is read with.
+/// A resource and the operation that reads it.
 #[derive(Clone, Copy)]
 pub struct ResourceBinding {
-    /// Its address: `{name}` in the path and `{?a,b}` at the end (RFC 6570) are the operation's parameters of those
-    /// names, those at the end optional.
+    /// URI template (RFC 6570): `{name}` in the path and `{?a,b}` at the end are parameters of the operation. Those at
+    /// the end are optional.
     pub uri: &'static str,
-    /// Its name.
+    /// Name of the resource.
     pub name: &'static str,
-    /// The operation, which only reads.
+    /// The operation, which must be read-only.
     pub operation: &'static dyn AnyOperation,
 }
 
-/// Gives every resource. The first whose path fits is taken.
+/// Returns all resources. The first one with a matching path is used.
 pub fn resources() -> Vec<ResourceBinding> {
     let resource = |uri, name, operation| ResourceBinding { uri, name, operation };
     vec![
@@ -49,11 +49,11 @@ pub fn resources() -> Vec<ResourceBinding> {
     ]
 }
 
-/// Finds the resource at an address, and what its operation is told. An address that names no venture where it could
-/// means the usual one.
+/// Finds the resource of a URI and the parameters of its operation. If the venture is optional and absent, the default
+/// venture is used.
 pub(super) fn find_resource(
     uri: &str,
-    usual_venture: &Venture,
+    default_venture: &Venture,
 ) -> Result<(ResourceBinding, Map<String, Value>), Fault> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     let fitting = resources().into_iter().find_map(|binding| Some((binding, binding.names_in(path)?)));
@@ -69,13 +69,13 @@ pub(super) fn find_resource(
     let names = names.into_iter().map(|(name, value)| Ok((name.to_owned(), decode(value)?)));
     add_path(&mut params, names.collect::<Result<Vec<_>, Fault>>()?, &literals)?;
     if binding.query_names().any(|name| name == "venture") {
-        params.entry("venture").or_insert_with(|| usual_venture.to_string().into());
+        params.entry("venture").or_insert_with(|| default_venture.to_string().into());
     }
     Ok((binding, params))
 }
 
 impl ResourceBinding {
-    /// Describes the resource to a client, when its address stands for itself.
+    /// Describes the resource to a client; `None` if its URI has required parameters.
     pub(super) fn describe(&self) -> Option<Resource> {
         let is_one = !self.path().contains('{');
         is_one.then(|| {
@@ -85,7 +85,7 @@ impl ResourceBinding {
         })
     }
 
-    /// Describes the addresses of this kind to a client.
+    /// Describes the URI template to a client.
     pub(super) fn describe_template(&self) -> ResourceTemplate {
         ResourceTemplate::new(self.uri, self.name)
             .with_description(self.operation.summary())
@@ -101,7 +101,7 @@ impl ResourceBinding {
         names.into_iter().flat_map(|names| names.split(','))
     }
 
-    /// Takes the names out of a path, when it is one of this kind.
+    /// Matches a path and returns its parameters; `None` if it does not match.
     fn names_in<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
         let (known, given) = (self.path().split('/'), path.split('/'));
         let mut names = Vec::new();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_become_parameters() {
+    fn uris_become_parameters() {
         let latest = |params: Value| Ok(("latest-handoff", params));
         assert_eq!(find("baton://handoff/latest"), latest(json!({ "venture": "usual" })));
         assert_eq!(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn other_addresses_lead_nowhere() {
+    fn unknown_and_invalid_uris_are_rejected() {
         for uri in [
             "",
             "baton://",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_reads_and_knows_its_parameters() {
+    fn every_resource_is_read_only_and_has_known_parameters() {
         for binding in resources() {
             assert_eq!(binding.operation.effect(), Effect::Read, "{}", binding.uri);
             let schema = binding.operation.params_schema();

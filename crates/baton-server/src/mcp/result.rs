@@ -1,4 +1,4 @@
-//! Replies as MCP tells them: tool results, and errors that a model can read and act on.
+//! Conversion of replies to MCP tool results and errors.
 
 use baton_app::Reply;
 use baton_core::ErrorCode;
@@ -7,10 +7,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Converts a reply to a tool result. `text_from` names the field that is shown as text in place of the whole answer.
+/// Converts a reply to a tool result. `text_from` names the field that is shown as text instead of the whole answer.
 ///
 /// An error is sent as text only: clients check structured content against the output schema of the tool, which an
-/// error does not match, and would report that instead of the error.
+/// error does not match, and would report that mismatch instead of the error.
 pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolResult {
     if let Some(error) = error_of(reply) {
         let text = serde_json::to_string(&error).unwrap_or_default();
@@ -26,7 +26,7 @@ pub(super) fn tool_result(reply: &Reply, text_from: Option<&str>) -> CallToolRes
     result
 }
 
-/// Writes a reply to the reading of a resource that failed: what is not there, or cannot be, is not found.
+/// Converts an error of reading a resource. Unknown and invalid URIs become "not found".
 pub(super) fn resource_error(uri: &str, code: ErrorCode, error: &ErrorBody) -> ErrorData {
     let mut error = serde_json::to_value(error).unwrap_or_default();
     let message = error["message"].as_str().unwrap_or_default().to_owned();
@@ -38,7 +38,7 @@ pub(super) fn resource_error(uri: &str, code: ErrorCode, error: &ErrorBody) -> E
     }
 }
 
-/// The body of an error, in this order: what a model needs comes first.
+/// The body of an error. The fields that a model needs come first.
 #[derive(Debug, Serialize)]
 pub(super) struct ErrorBody {
     code: String,
@@ -49,13 +49,13 @@ pub(super) struct ErrorBody {
     correlation_id: Value,
 }
 
-/// The body of an error, when the reply is one.
+/// Returns the body of an error, or `None` for a successful reply.
 pub(super) fn error_of(reply: &Reply) -> Option<ErrorBody> {
     let code = reply.error?;
     let mut body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let mut field = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();
     Some(ErrorBody {
-        code: spelled(code),
+        code: mcp_code(code),
         message: field("message"),
         suggestion: field("hint"),
         retry: if reply.must_not_retry() { never() } else { retry(code) },
@@ -64,15 +64,15 @@ pub(super) fn error_of(reply: &Reply) -> Option<ErrorBody> {
     })
 }
 
-/// Spells a code the way of MCP servers, where the specification of checkpoints has the first names.
-fn spelled(code: ErrorCode) -> String {
+/// Returns the code in the spelling of MCP. The checkpoint specification defines some names that differ.
+fn mcp_code(code: ErrorCode) -> String {
     match code {
         ErrorCode::StoreUnavailable => "STORAGE_UNAVAILABLE".to_owned(),
         other => other.as_str().to_ascii_uppercase(),
     }
 }
 
-/// Whether the same call may succeed later.
+/// Returns whether the same call may succeed later.
 fn retry(code: ErrorCode) -> Value {
     match code {
         ErrorCode::Overloaded | ErrorCode::StoreUnavailable | ErrorCode::RateLimited => {
@@ -129,18 +129,18 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_answer_may_be_the_text() {
+    fn one_field_can_be_shown_as_text() {
         let body = json!({ "checkpoints": [{ "id": 1 }], "more": false });
         let whole = tool_result(&reply(&body), None);
         assert_eq!((text_of(&whole), whole.structured_content), (body.clone(), Some(body.clone())));
         let part = tool_result(&reply(&body), Some("checkpoints"));
         assert_eq!((text_of(&part), part.structured_content), (json!([{ "id": 1 }]), Some(body.clone())));
-        // A field that is not there must not leave the model without an answer.
+        // An absent field must not leave the model without an answer.
         assert_eq!(text_of(&tool_result(&reply(&body), Some("nothing"))), body);
     }
 
     #[test]
-    fn errors_are_text_of_one_shape_without_structured_content() {
+    fn errors_are_text_of_fixed_shape_without_structured_content() {
         for (code, spelling) in [
             (ErrorCode::SessionNotFound, "SESSION_NOT_FOUND"),
             (ErrorCode::StoreUnavailable, "STORAGE_UNAVAILABLE"),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_not_worth_a_retry() {
+    fn full_disk_errors_are_not_retryable() {
         let unavailable = Fault::new(ErrorCode::StoreUnavailable, "no");
         let retry = |fault: &Fault| error_of(&Reply::fault(fault, "corr_1".parse().unwrap())).unwrap().retry;
         assert_eq!(retry(&unavailable), json!({ "kind": "after", "afterMs": 1_000 }));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_there_is_not_found() {
+    fn unknown_and_invalid_uris_are_not_found() {
         let code = |code: ErrorCode| {
             let error = error_of(&Reply::fault(&Fault::new(code, "m"), "corr_1".parse().unwrap())).unwrap();
             resource_error("baton://x", code, &error).code.0

@@ -1,4 +1,4 @@
-//! The MCP server: tools, resources and prompts are operations, results are replies.
+//! The MCP server: tools, resources and prompts call operations, and replies become results.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
 use crate::mcp::local::{FindRepo, LocalCheckout, LocalTool};
-use crate::mcp::prompts::{Desk, PromptBinding, prompts};
+use crate::mcp::prompts::{PromptBinding, PromptInput, prompts};
 use crate::mcp::resources::{ResourceBinding, find_resource, resources};
 use crate::mcp::result::{error_of, resource_error, tool_result};
 use crate::mcp::tools::{IDEMPOTENCY_KEY, REPO, ToolBinding, tools};
@@ -27,11 +27,11 @@ const INSTRUCTIONS: &str = "Baton keeps the context of coding agents alive acros
     machines. Call session_start before you start work: it returns the latest handoff and the other active sessions. \
     Call session_end with a handoff when you stop.";
 
-/// The revisions of the protocol that are spoken, oldest first.
+/// Supported protocol versions, oldest first.
 const VERSIONS: &[ProtocolVersion] =
     &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
-/// The requests that are understood when their parameters fit, in every revision.
+/// Known request methods of all versions. The SDK reports them as custom requests if their parameters are invalid.
 const METHODS: [&str; 7] = [
     "tools/list",
     "tools/call",
@@ -42,32 +42,32 @@ const METHODS: [&str; 7] = [
     "prompts/get",
 ];
 
-/// Who calls, and the name of the exchange in which they do. Over HTTP it comes with each request.
+/// The caller of a request. Over HTTP it is attached to each request.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// The credential behind the request.
+    /// Actor of the credential.
     pub(crate) actor: Actor,
-    /// The correlation id of the exchange.
+    /// Correlation id of the exchange.
     pub(crate) correlation_id: CorrelationId,
 }
 
-/// The server, for one client or for many. Clones share it.
+/// The MCP server, for one client or many. Clones share their data.
 #[derive(Clone)]
 pub(crate) struct McpServer {
     app: App,
-    /// Who calls when a request does not say.
+    /// Actor of requests without an attached caller.
     sole_actor: Option<Actor>,
     version: Arc<str>,
     bindings: Arc<[ToolBinding]>,
-    /// What is done where the client is; nothing over HTTP.
+    /// Local tools; empty over HTTP.
     local: Arc<[LocalTool]>,
-    /// Finds the repository of the checkout that the only client works in.
+    /// Finds the repository of the checkout in which the only client works.
     find_repo: Option<FindRepo>,
     descriptions: Arc<[Tool]>,
 }
 
 impl McpServer {
-    /// Serves one client on this machine, whose every request is by the same actor.
+    /// Serves one client on this machine. All its requests have the same actor.
     pub(crate) fn for_one(app: App, actor: Actor, version: &str, checkout: LocalCheckout) -> Self {
         let server = Self::for_callers(app, version);
         let LocalCheckout { tools, find_repo } = checkout;
@@ -80,7 +80,7 @@ impl McpServer {
         Self { sole_actor: Some(actor), local: tools.into(), find_repo, descriptions, ..server }
     }
 
-    /// Serves requests that each bring their [`Caller`]; one without is refused.
+    /// Serves requests with an attached [`Caller`]. A request without one is rejected.
     pub(crate) fn for_callers(app: App, version: &str) -> Self {
         let bindings = tools();
         let descriptions = bindings.iter().map(ToolBinding::describe).collect();
@@ -124,7 +124,7 @@ impl McpServer {
         }
     }
 
-    /// Fills in the repository of the checkout where a tool that stores it got none.
+    /// Adds the repository of the checkout to a tool that stores one, if the client did not give it.
     async fn with_repo(
         &self,
         binding: &ToolBinding,
@@ -141,7 +141,7 @@ impl McpServer {
         arguments
     }
 
-    /// The client's own key; a fresh one where the operation cannot do without.
+    /// Returns the client's key, or a new one if the operation requires a key.
     fn idempotency_key(
         &self,
         operation: &dyn AnyOperation,
@@ -229,8 +229,8 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        let usual_venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
-        let reply = match find_resource(&request.uri, usual_venture) {
+        let default_venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
+        let reply = match find_resource(&request.uri, default_venture) {
             Ok((binding, params)) => self.call(caller, binding.operation, params).await,
             Err(fault) => Reply::fault(&fault, caller.correlation_id),
         };
@@ -260,8 +260,9 @@ impl ServerHandler for McpServer {
         };
         let caller = self.caller(&context)?;
         let correlation_id = caller.correlation_id.clone();
-        let desk = Desk { app: self.app.clone(), caller, given: request.arguments.unwrap_or_default() };
-        let text = (binding.write)(&desk).await.map_err(|fault| {
+        let input =
+            PromptInput { app: self.app.clone(), caller, given: request.arguments.unwrap_or_default() };
+        let text = (binding.write)(&input).await.map_err(|fault| {
             let error = error_of(&Reply::fault(&fault, correlation_id))
                 .and_then(|error| serde_json::to_value(error).ok());
             match fault.code.status() {
@@ -273,15 +274,15 @@ impl ServerHandler for McpServer {
         Ok(GetPromptResult::new(vec![message]).with_description(binding.description).into())
     }
 
-    /// The SDK brings here what it has no shape for: methods that are unknown, and known ones with other parameters.
+    /// The SDK calls this for unknown methods, and for known methods with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // The handshake is gone from requests that say their revision for themselves.
-        let shakes_hands = request.method == "initialize" && context.meta.protocol_version().is_none();
-        if shakes_hands || METHODS.contains(&request.method.as_str()) {
+        // Requests that state their protocol version have no handshake.
+        let is_handshake = request.method == "initialize" && context.meta.protocol_version().is_none();
+        if is_handshake || METHODS.contains(&request.method.as_str()) {
             let message = format!("the parameters of {} do not fit", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
@@ -289,7 +290,7 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// Every list is one page, so that no cursor can have come from here.
+/// Every list is a single page, so no valid cursor exists.
 fn first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         None => Ok(()),

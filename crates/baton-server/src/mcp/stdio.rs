@@ -1,7 +1,7 @@
-//! MCP on standard input and output: a message a line, one client, until it goes away.
+//! MCP on standard input and output: one message per line and one client, until the client closes the streams.
 //!
-//! Owns the lines. A line that is no message is answered and the next one read: nothing that a client sends ends the
-//! connection but its end.
+//! Owns the line protocol. An invalid line is answered with an error and reading continues: only the end of the input
+//! ends the connection.
 
 use std::io;
 use std::sync::Arc;
@@ -21,21 +21,22 @@ use crate::mcp::local::LocalCheckout;
 use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
 use crate::mcp::server::McpServer;
 
-/// As much as a pipe holds.
+/// Capacity of a pipe.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Why the MCP server broke off.
+/// Why the MCP server failed.
 #[derive(Debug, thiserror::Error)]
 #[error("the MCP connection broke off: {0}")]
 pub struct McpError(String);
 
-/// Serves one client on standard input and output until it closes them. `checkout` is the one that the client works in.
+/// Serves one client on standard input and output until it closes them. `checkout` is the checkout in which the client
+/// works.
 pub async fn serve_stdio(app: App, version: &str, checkout: LocalCheckout) -> Result<(), McpError> {
     let (input, output) = rmcp::transport::io::stdio_pipes();
     let server = McpServer::for_one(app, Actor::local(), version, checkout);
     let running = match server.serve(Lines::new(input, output)).await {
         Ok(running) => running,
-        // A client that closes its end before it asks for anything just changed its mind.
+        // A client may close the connection before its first request.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(McpError(error.to_string())),
     };
@@ -43,16 +44,16 @@ pub async fn serve_stdio(app: App, version: &str, checkout: LocalCheckout) -> Re
     Ok(())
 }
 
-/// Two streams as lines of JSON-RPC.
+/// JSON-RPC messages as lines of two streams.
 struct Lines<R, W> {
     input: BufReader<R>,
-    /// What has come of a line so far, up to a byte more than it may have.
+    /// The current line so far, at most one byte longer than allowed.
     line: Vec<u8>,
-    /// Whether the client has asked for anything yet.
-    opened: bool,
-    /// Every line is written by whoever holds this, so that none is torn by another.
+    /// Whether the client has sent a request.
+    has_request: bool,
+    /// Locked while a line is written, so that lines are not interleaved.
     output: Arc<Mutex<W>>,
-    /// The answer to a line that was no message, while it is being written.
+    /// The task that writes the answer to an invalid line.
     answering: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -65,13 +66,13 @@ where
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),
             line: Vec::new(),
-            opened: false,
+            has_request: false,
             output: Arc::new(Mutex::new(output)),
             answering: None,
         }
     }
 
-    /// Reads until a line is whole, and says whether there is one. What has come so far stays when this is dropped.
+    /// Reads until a line is complete. Returns false at the end of the input. Cancel-safe: a partial line is kept.
     async fn fill_line(&mut self) -> io::Result<bool> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -87,13 +88,13 @@ where
         }
     }
 
-    /// Starts to write an answer, which goes on when whoever waits for it is dropped.
+    /// Starts to write an answer. Writing continues if the caller is cancelled.
     fn answer(&mut self, error: JsonRpcError) {
         let output = self.output.clone();
         self.answering = Some(tokio::spawn(async move { write_line(&output, &error).await }));
     }
 
-    /// Waits until the last such answer is written: a client that sends nonsense has to read what it gets for it.
+    /// Waits until that answer is written, so that a client that sends invalid lines must read the answers.
     async fn answered(&mut self) -> io::Result<()> {
         if let Some(writing) = &mut self.answering {
             let written = writing.await;
@@ -115,9 +116,9 @@ where
             }
             match read_message(&line) {
                 Ok(message) => {
-                    self.opened |= matches!(message, ClientJsonRpcMessage::Request(_));
-                    // Before the first request there is nothing that a notification could be about.
-                    if self.opened {
+                    self.has_request |= matches!(message, ClientJsonRpcMessage::Request(_));
+                    // Notifications before the first request are ignored.
+                    if self.has_request {
                         return Ok(Some(message));
                     }
                 }
@@ -144,7 +145,7 @@ where
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         self.next().await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the client cannot be read or written any more");
+            tracing::error!(%error, "cannot read from or write to the client");
             None
         })
     }

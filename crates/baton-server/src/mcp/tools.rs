@@ -1,4 +1,4 @@
-//! The table of MCP tools: a line each.
+//! The table of MCP tools, one line each.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-/// Which operation a tool is.
+/// A tool and its operation.
 #[derive(Clone, Copy)]
 pub struct ToolBinding {
-    /// The tool's name.
+    /// Name of the tool.
     pub tool: &'static str,
     /// The operation.
     pub operation: &'static dyn AnyOperation,
-    /// The field of the answer that is shown as text, when it is not the whole.
+    /// Field of the answer that is shown as text; `None` shows the whole answer.
     pub text: Option<&'static str>,
-    /// The tool stores something under a repository, which in a checkout defaults to that of the checkout.
+    /// Whether the tool stores data under a repository, which defaults to that of the checkout.
     pub stores_repo: bool,
 }
 
-/// Gives every tool.
+/// Returns all tools.
 pub fn tools() -> Vec<ToolBinding> {
     let tool = |tool, operation| ToolBinding { tool, operation, text: None, stores_repo: false };
     vec![
@@ -57,26 +57,26 @@ pub fn tools() -> Vec<ToolBinding> {
     ]
 }
 
-/// The argument that names a request, which every tool that writes takes beside its operation's parameters.
+/// Argument with the idempotency key. Every tool that writes has it in addition to the parameters of its operation.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
-/// The argument that names a repository.
+/// Argument with the repository.
 pub(super) const REPO: &str = "repo";
 
 impl ToolBinding {
-    /// Shows one field of the answer as text; the structured answer stays whole.
+    /// Shows one field of the answer as text. The structured answer is complete.
     #[must_use]
     pub const fn text_from(self, field: &'static str) -> Self {
         Self { text: Some(field), ..self }
     }
 
-    /// Uses the repository of the checkout when `repo` is not given.
+    /// Uses the repository of the checkout if `repo` is not given.
     #[must_use]
     pub const fn storing_repo(self) -> Self {
         Self { stores_repo: true, ..self }
     }
 
-    /// Describes the tool to a client that works in a checkout: `repo` can be left out.
+    /// Describes the tool to a client in a checkout, where `repo` is optional.
     pub(super) fn describe_in_checkout(&self) -> Tool {
         let mut tool = self.describe();
         let input = Arc::make_mut(&mut tool.input_schema);

@@ -1,4 +1,4 @@
-//! The store from outside: the contract on every database, and what each engine promises beyond it.
+//! Integration tests of the store: the contract on every database, and guarantees of each engine beyond it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod contract;

@@ -1,5 +1,4 @@
-//! PostgreSQL servers that are set up otherwise than ours: the contract holds there as well. And what only a server can do:
-//! many write at once.
+//! The contract on PostgreSQL servers with non-default settings, and concurrent writes, which only a server supports.
 
 use std::sync::mpsc::channel;
 
@@ -10,7 +9,7 @@ use baton_testkit::contract::{
 };
 use baton_testkit::postgres::TestDatabase;
 
-/// Makes a database in which every transaction is serializable unless it says otherwise.
+/// Creates a database with serializable as the default isolation level.
 fn serializable() -> Option<TestPlace> {
     let place = TestPlace::create(Database::Postgres)?;
     place.execute(
@@ -21,7 +20,7 @@ fn serializable() -> Option<TestPlace> {
     Some(place)
 }
 
-/// Makes a database in which text sorts by language.
+/// Creates a database with a linguistic collation.
 fn linguistic() -> Option<TestPlace> {
     let server = TestDatabase::create_with("LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")?;
     Some(TestPlace::on_a_server(Database::Postgres, server))
@@ -35,7 +34,7 @@ fn run(place: fn() -> Option<TestPlace>, checks: &[fn(&TestStore)]) {
 }
 
 #[test]
-fn a_stricter_default_isolation_changes_nothing() {
+fn contract_holds_with_serializable_default_isolation() {
     run(
         serializable,
         &[
@@ -47,13 +46,13 @@ fn a_stricter_default_isolation_changes_nothing() {
 }
 
 #[test]
-fn a_stricter_default_isolation_does_not_trouble_the_migration() {
+fn migration_works_with_serializable_default_isolation() {
     let Some(place) = serializable() else { return };
     assert_eq!(migration::open_at_once(&place, 8).len(), 8);
 }
 
 #[test]
-fn a_database_that_sorts_by_language_lists_the_same() {
+fn lists_do_not_depend_on_the_collation() {
     run(
         linguistic,
         &[
@@ -69,7 +68,7 @@ fn a_database_that_sorts_by_language_lists_the_same() {
 }
 
 #[test]
-fn whoever_is_held_up_while_it_counts_tokens_holds_nobody_else_up() {
+fn stalled_usage_update_does_not_block_others() {
     let Some(place) = TestPlace::create(Database::PostgresOnCaller) else { return };
     let store = TestStore::open(place);
     let usage = DailyUsage {

@@ -1,4 +1,5 @@
-//! A PostgreSQL server that goes down under load and comes back: nothing acknowledged is lost, and the store goes on.
+//! A PostgreSQL server that crashes and restarts under load: no acknowledged write is lost, and the store keeps
+//! working.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ fn item(number: usize) -> NewQueueItem {
     }
 }
 
-/// Writes until told to stop; gives the names that were acknowledged.
+/// Writes until `stop` is set and returns the acknowledged names.
 fn write_until(store: &Store, stop: &AtomicBool, counter: &AtomicUsize) -> Vec<String> {
     let mut acknowledged = Vec::new();
     while !stop.load(Ordering::Relaxed) {
@@ -41,7 +42,7 @@ fn write_until(store: &Store, stop: &AtomicBool, counter: &AtomicUsize) -> Vec<S
 }
 
 #[test]
-fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() {
+fn server_crash_under_load_loses_no_acknowledged_write() {
     let Some(server) = TestServer::start() else { return };
     let config = StoreConfig::Postgres {
         url: server.url.clone(),
@@ -61,7 +62,7 @@ fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() {
         stop.store(true, Ordering::Relaxed);
         writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
     });
-    assert!(acknowledged.len() > 100, "only {} writes got through", acknowledged.len());
+    assert!(acknowledged.len() > 100, "only {} writes were acknowledged", acknowledged.len());
     let claim = QueueClaim {
         now: Timestamp::from_millis(1),
         lease_until: Timestamp::from_millis(2),
@@ -75,14 +76,14 @@ fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() {
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     let stored = names.len();
     names.dedup();
-    assert_eq!(names.len(), stored, "a write was done twice");
+    assert_eq!(names.len(), stored, "a write was executed twice");
 }
 
-/// Waits until the writers got some way on.
+/// Waits until the writers have made progress.
 fn wait_for_progress(counter: &AtomicUsize) {
     let (before, deadline) = (counter.load(Ordering::Relaxed), Instant::now() + Duration::from_secs(60));
     while counter.load(Ordering::Relaxed) < before + 200 {
-        assert!(Instant::now() < deadline, "the writers stand still");
+        assert!(Instant::now() < deadline, "the writers make no progress");
         std::thread::yield_now();
     }
 }

@@ -1,4 +1,4 @@
-//! The SQLite file on disk: who may read it, what is backed up, what is refused and left alone.
+//! The SQLite file on disk: permissions, backups, and files that are rejected without being changed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,14 +30,14 @@ fn backups(folder: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.to_string_lossy().ends_with(".backup.db")).collect()
 }
 
-/// Run under a umask of its own by the test below: a umask belongs to the whole process.
+/// Run in a child process by the test below, because a umask belongs to the whole process.
 #[test]
 #[ignore = "run by files_and_folders_are_private_whatever_the_umask"]
 fn under_a_lax_umask() {
     let folder = TempDir::new().unwrap();
     let witness = folder.path().join("witness");
     fs::write(&witness, "").unwrap();
-    assert_eq!(mode(&witness), 0o666, "the umask is lax, or this shows nothing");
+    assert_eq!(mode(&witness), 0o666, "the umask must be lax, or the test proves nothing");
 
     let data = folder.path().join("deep").join("data");
     let file = data.join("baton.db");
@@ -71,7 +71,7 @@ fn files_and_folders_are_private_whatever_the_umask() {
 }
 
 #[test]
-fn an_older_file_is_backed_up_before_it_is_migrated() {
+fn older_file_is_backed_up_before_migration() {
     let place = TestPlace::create(Database::Sqlite).unwrap();
     build_first_version(&place);
     let file = place.file();
@@ -79,7 +79,7 @@ fn an_older_file_is_backed_up_before_it_is_migrated() {
 
     drop(place.open().unwrap());
 
-    let [backup] = &backups(file.parent().unwrap())[..] else { panic!("one backup is made") };
+    let [backup] = &backups(file.parent().unwrap())[..] else { panic!("exactly one backup is expected") };
     assert_eq!(backup.file_name().unwrap(), "baton-v1.backup.db");
     assert_eq!(mode(backup), 0o600);
     assert_eq!(schema_version(backup), 1);
@@ -92,14 +92,14 @@ fn an_older_file_is_backed_up_before_it_is_migrated() {
     assert_eq!(backups(file.parent().unwrap()).len(), 1, "a current file needs no backup");
 }
 
-/// A file of the first version that was not opened yet.
+/// Returns a file of schema version 1 that was not opened yet.
 fn older_place() -> TestPlace {
     let place = TestPlace::create(Database::Sqlite).unwrap();
     build_first_version(&place);
     place
 }
 
-/// The names of all files beside the database, without the side files of SQLite.
+/// Returns the names of all files beside the database, without the side files of SQLite.
 fn beside(file: &Path) -> Vec<String> {
     let entries = fs::read_dir(file.parent().unwrap()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -109,7 +109,7 @@ fn beside(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_migration_that_fails_leaves_no_backup() {
+fn failed_migration_leaves_no_backup() {
     let place = older_place();
     let file = place.file();
     Connection::open(&file).unwrap().execute_batch("CREATE TABLE handoffs (in_the_way TEXT)").unwrap();
@@ -124,7 +124,7 @@ fn a_migration_that_fails_leaves_no_backup() {
 }
 
 #[test]
-fn a_torn_backup_is_removed_and_an_earlier_one_of_the_version_is_replaced() {
+fn torn_backup_is_removed_and_earlier_backup_of_the_version_is_replaced() {
     let place = older_place();
     let file = place.file();
     let torn = file.with_file_name("baton-upgrade.backup.db.tmp");
@@ -139,7 +139,7 @@ fn a_torn_backup_is_removed_and_an_earlier_one_of_the_version_is_replaced() {
 }
 
 #[test]
-fn a_torn_backup_is_removed_when_the_migration_fails_too() {
+fn torn_backup_is_removed_even_if_the_migration_fails() {
     let place = older_place();
     let file = place.file();
     Connection::open(&file).unwrap().execute_batch("CREATE TABLE handoffs (in_the_way TEXT)").unwrap();
@@ -149,7 +149,7 @@ fn a_torn_backup_is_removed_when_the_migration_fails_too() {
 }
 
 #[test]
-fn an_upgrade_waits_for_another_process_and_opening_without_migrating_does_not() {
+fn upgrade_waits_for_another_process_but_open_current_does_not() {
     let place = older_place();
     let file = place.file();
     let upgrading = fs::File::open(file.parent().unwrap()).unwrap();
@@ -167,14 +167,14 @@ fn an_upgrade_waits_for_another_process_and_opening_without_migrating_does_not()
 }
 
 #[test]
-fn many_that_open_an_older_file_make_one_backup() {
+fn concurrent_opens_of_an_older_file_make_one_backup() {
     let place = older_place();
     drop(open_at_once(&place, 8));
     assert_eq!(beside(&place.file()), ["baton-v1.backup.db"]);
 }
 
 #[test]
-fn a_database_of_another_program_is_refused_and_left_alone() {
+fn foreign_database_is_rejected_and_unchanged() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("baton.db");
     for sql in [
@@ -193,14 +193,14 @@ fn a_database_of_another_program_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_fresh_file_has_nothing_to_back_up() {
+fn new_file_is_not_backed_up() {
     let place = TestPlace::create(Database::Sqlite).unwrap();
     drop(place.open().unwrap());
     assert_eq!(backups(place.file().parent().unwrap()), [""; 0].map(PathBuf::from));
 }
 
 #[test]
-fn a_newer_file_keeps_its_journal_mode() {
+fn newer_file_keeps_its_journal_mode() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("baton.db");
     Connection::open(&file)
@@ -216,7 +216,7 @@ fn a_newer_file_keeps_its_journal_mode() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn file_that_is_not_a_database_is_rejected_and_unchanged() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("baton.db");
     for garbage in [&b"no"[..], b"notes to myself\n", &[0xA5; 100_000]] {
@@ -229,11 +229,11 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_named() {
+fn error_names_the_path_that_cannot_be_written() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    // Neither is possible for anyone; a folder without permission would stop everyone but root.
+    // Both fail for every user; a folder without permissions would not stop root.
     for (path, named) in [
         (file.join("data").join("baton.db"), file.join("data")),
         (folder.path().into(), folder.path().into()),
