@@ -1,5 +1,5 @@
-//! Files that Baton keeps for a task: diffs, logs, excerpts, past revisions. Each is written once under a name of its
-//! own, so that no document ever refers to a file that means something else.
+//! Artifacts of a task: diffs, logs, excerpts and past revisions. Each is written once under a unique name, so that a
+//! reference never points to another content.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,24 +13,23 @@ use flate2::write::GzEncoder;
 
 use crate::durable::failed;
 
-/// Logs and excerpts up to this size stay plain, so that they can be read without any tool.
+/// Logs and excerpts up to this size are not compressed, so that they can be read without tools.
 const PLAIN_BYTES: usize = 32 * 1024;
 
-/// Whether a file is compressed.
+/// When to compress a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compress {
-    /// It always is.
     Always,
-    /// It is when it is large.
+    /// Only above [`PLAIN_BYTES`].
     WhenLarge,
 }
 
-/// Gives the bytes to store, and how they are stored.
+/// Returns the bytes to store and their encoding.
 pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encoding), Fault> {
     if compress == Compress::WhenLarge && bytes.len() <= PLAIN_BYTES {
         return Ok((bytes.to_vec(), Encoding::Plain));
     }
-    // Without a time in the header the same text always makes the same file.
+    // The header has no time, so the same content always produces the same file.
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let stored = encoder.write_all(bytes).and_then(|()| encoder.finish());
     let stored = stored.map_err(|error| {
@@ -39,12 +38,12 @@ pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encod
     Ok((stored, Encoding::Gzip))
 }
 
-/// Checks that an artifact is there.
+/// Returns an error if the file of an artifact does not exist.
 pub(crate) fn require(root: &Path, artifact: &Artifact) -> Result<(), Fault> {
     if root.join(&artifact.path).is_file() { Ok(()) } else { Err(corrupt(artifact, "is not there")) }
 }
 
-/// Reads the plain text of an artifact, and checks that it is what was stored.
+/// Reads the decompressed content of an artifact and verifies both hashes.
 pub(crate) fn read(root: &Path, artifact: &Artifact) -> Result<Vec<u8>, Fault> {
     let path = root.join(&artifact.path);
     let stored = fs::read(&path).map_err(|error| match error.kind() {
@@ -58,7 +57,7 @@ pub(crate) fn read(root: &Path, artifact: &Artifact) -> Result<Vec<u8>, Fault> {
         Encoding::Plain => stored,
         Encoding::Gzip => {
             let mut plain = Vec::new();
-            // No more than was recorded, whatever the file says of itself.
+            // Limited to the recorded size, so that a manipulated file cannot exhaust the memory.
             let read =
                 GzDecoder::new(stored.as_slice()).take(artifact.size_bytes + 1).read_to_end(&mut plain);
             read.map_err(|_| corrupt(artifact, "cannot be decompressed"))?;
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_back_and_small_text_stays_plain() {
+    fn content_reads_back_and_small_content_is_not_compressed() {
         let root = tempfile::tempdir().unwrap();
         for (size, compress, encoding) in [
             (0, Compress::Always, Encoding::Gzip),
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_cut_or_removed_is_noticed() {
+    fn changed_truncated_or_removed_artifacts_are_reported_as_corrupt() {
         let root = tempfile::tempdir().unwrap();
         let artifact = stored(root.path(), &[b'x'; 1000], Compress::Always);
         let path = root.path().join("a");

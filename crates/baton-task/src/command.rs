@@ -13,7 +13,7 @@ use baton_core::{ErrorCode, Fault};
 /// Maximum size of a stored log; of a longer one the end is kept.
 const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 
-/// How long output is read after the command ended. A background process may keep the pipe open.
+/// Timeout for reading output after the command ended. A background process may keep the pipe open.
 const OUTPUT_GRACE: Duration = Duration::from_secs(2);
 
 /// A finished command.
@@ -27,7 +27,7 @@ pub(crate) struct Finished {
     pub(crate) truncated: bool,
 }
 
-/// A command line, to be run by the shell or as it is.
+/// A command line, run by the shell or directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandLine {
     /// A line for `sh -c`.
@@ -37,7 +37,7 @@ pub(crate) enum CommandLine {
 }
 
 impl CommandLine {
-    /// One word is a line for the shell, several are a program and its arguments.
+    /// Treats one word as a line for the shell, and several as a program with its arguments.
     pub(crate) fn of(words: &[String]) -> Self {
         match words {
             [line] => Self::Shell(line.clone()),
@@ -45,7 +45,7 @@ impl CommandLine {
         }
     }
 
-    /// The command as text.
+    /// Formats the command as text.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Shell(line) => line.clone(),
@@ -81,7 +81,7 @@ impl CommandLine {
         command.stdout(writer.try_clone()?).stderr(writer);
         let started = Instant::now();
         let mut child = command.spawn()?;
-        // The command holds the writing end; the reader sees the end of the output only when it is closed.
+        // `command` holds the write end of the pipe; the reader sees end of file only when every write end is closed.
         drop(command);
         let log = Arc::new(Mutex::new(Log::default()));
         let (sender, receiver) = mpsc::channel();

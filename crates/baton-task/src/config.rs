@@ -1,4 +1,4 @@
-//! What a repository says about its tasks: `[task]` in `.baton.toml`, and `docs/templates/scope-globs.json`.
+//! Task configuration of a repository: `[task]` in `.baton.toml`, and `docs/templates/scope-globs.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -56,29 +56,29 @@ impl Patterns {
     }
 }
 
-/// What a repository says about its tasks.
+/// Task configuration of a repository.
 #[derive(Debug, Default)]
 pub(crate) struct TaskConfig {
-    /// Who works on a task that does not say it.
+    /// Roles of tasks that do not name their own.
     pub(crate) pipeline: Option<Vec<Role>>,
-    /// Which sections bind which tasks.
+    /// Rules that select the cited sections of a task.
     pub(crate) citations: Vec<CitationRule>,
-    /// What macros in a scope stand for.
+    /// Patterns of the scope macros.
     pub(crate) macros: ScopeMacros,
-    /// The files that said so.
+    /// Files that the configuration was read from.
     pub(crate) sources: Vec<Source>,
     commands: Vec<String>,
     by_area: BTreeMap<Area, Vec<String>>,
 }
 
 impl TaskConfig {
-    /// Reads both files. Where they name the same macro the project file wins.
+    /// Reads both files. If both define a macro, the project file takes precedence.
     pub(crate) fn read(root: &Path) -> Result<Self, Fault> {
         let mut config = Self::default();
         if let Some(text) = read_text(root, "scope globs", SCOPE_GLOBS_FILE)? {
             let mut table: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text)
                 .map_err(|error| unreadable(SCOPE_GLOBS_FILE, &error.to_string()))?;
-            // The macros may stand below `globs`, beside a version and a description.
+            // The macros may be in a member `globs`, next to a version and a description.
             if let Some(serde_json::Value::Object(globs)) = table.remove("globs") {
                 table = globs.into_iter().collect();
             }
@@ -97,14 +97,14 @@ impl TaskConfig {
                 unreadable(&format!("{PROJECT_FILE}:{line}"), error.message())
             })?;
             if let Some(table) = file.task {
-                config.take(table)?;
+                config.apply(table)?;
                 config.sources.push(source(PROJECT_FILE, "configuration", &text));
             }
         }
         Ok(config)
     }
 
-    fn take(&mut self, table: TaskTable) -> Result<(), Fault> {
+    fn apply(&mut self, table: TaskTable) -> Result<(), Fault> {
         if let Some(pipeline) = &table.pipeline {
             check_pipeline(pipeline)
                 .map_err(|problem| unreadable(PROJECT_FILE, &format!("task.pipeline {problem}")))?;
@@ -117,7 +117,7 @@ impl TaskConfig {
         Ok(())
     }
 
-    /// The quality commands of an area and of the repository.
+    /// Returns the QA commands of an area and of the repository.
     pub(crate) fn qa(&self, area: &Area) -> QaDefaults {
         QaDefaults {
             area: self.by_area.get(area).cloned().unwrap_or_default(),
@@ -134,8 +134,8 @@ fn source(path: &str, kind: &str, text: &str) -> Source {
     Source { path: path.into(), kind: kind.into(), sha256: Sha256Hash::of(text.as_bytes()) }
 }
 
-fn unreadable(place: &str, problem: &str) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, format!("{place}: {}", problem.replace('\n', " ")))
+fn unreadable(location: &str, problem: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, format!("{location}: {}", problem.replace('\n', " ")))
         .hint("docs/task-context.md shows what may stand there")
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn both_files_count_and_the_project_file_wins() {
+    fn both_files_are_read_and_the_project_file_takes_precedence() {
         let toml = "[session]\nventure = 'x'\n[task]\npipeline = ['writer', 'editor']\n\
             [[task.citations]]\narea = '*'\nfile = 'standards/a.md'\nsections = ['B']\n\
             [task.qa]\ncommands = ['make']\n[task.qa.area]\nbackend = ['cargo test']\n\
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn macros_may_stand_below_globs() {
+    fn macros_are_read_from_the_globs_member() {
         let globs = r#"{"version":1,"description":"macros","globs":{":ui":["ui/**/*.{ts,tsx}"],":api":["api/*.ts"]}}"#;
         let config = read(None, Some(globs)).unwrap();
         assert_eq!(config.macros.keys().collect::<Vec<_>>(), ["api", "ui"]);
     }
 
     #[test]
-    fn the_documented_example_can_be_read() {
+    fn the_documented_example_is_valid() {
         let text = include_str!("../../../docs/task-context.md");
         let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let config = read(Some(example), None).unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fine_and_nonsense_is_not() {
+    fn missing_files_are_accepted_and_invalid_files_are_rejected() {
         let empty = read(None, None).unwrap();
         assert!(empty.sources.is_empty() && empty.pipeline.is_none());
         assert!(read(Some("[session]\n"), None).unwrap().sources.is_empty());

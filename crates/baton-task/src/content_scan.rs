@@ -1,4 +1,4 @@
-//! Looking through the files of a checkout before anything of them is kept.
+//! Secret scan of files in a checkout, before their content is stored.
 
 use baton_core::Fault;
 use baton_core::task::AcceptedSecret;
@@ -6,13 +6,13 @@ use baton_core::task::AcceptedSecret;
 use crate::secrets::SecretScan;
 use crate::tree::Inspector;
 
-/// How much of a file is looked through at once.
+/// Number of bytes that are scanned at once.
 const WINDOW: usize = 4 * 1024 * 1024;
 
-/// How much of it is looked through again with what follows. No secret is longer.
+/// Number of bytes at the end of a window that are scanned again with the next one. No secret is longer.
 const OVERLAP: usize = 128 * 1024;
 
-/// Looks through names and contents of files, whatever they are: text, binary, UTF-16.
+/// Scans names and contents of files for secrets: text, binary data and UTF-16.
 #[derive(Debug)]
 pub(crate) struct ContentScan {
     accepted: Vec<AcceptedSecret>,
@@ -21,22 +21,23 @@ pub(crate) struct ContentScan {
     file: Option<OpenFile>,
 }
 
-/// The file whose pieces are coming in.
+/// The file that is being scanned.
 #[derive(Debug, Default)]
 struct OpenFile {
     path: String,
-    waiting: Vec<u8>,
-    /// The line that `waiting` begins in, from 0.
+    /// Bytes that were not scanned yet, or are scanned again with the next ones.
+    buffer: Vec<u8>,
+    /// Line in which `buffer` begins, from 0.
     line: usize,
 }
 
 impl ContentScan {
-    /// Begins a scan. What was accepted before is no reason to refuse, and nothing is when somebody insists.
+    /// Creates a scan. `accepted` secrets are ignored; with `force` every secret is accepted.
     pub(crate) fn new(accepted: &[AcceptedSecret], force: bool) -> Self {
         Self { accepted: accepted.to_vec(), force, found: SecretScan::default(), file: None }
     }
 
-    /// Gives what was found.
+    /// Ends the scan and returns the findings.
     pub(crate) fn finish(mut self) -> SecretScan {
         self.end_file();
         self.found
@@ -44,7 +45,7 @@ impl ContentScan {
 
     fn end_file(&mut self) {
         if let Some(file) = self.file.take() {
-            self.found.content(&file.path, &file.waiting, file.line, file.waiting.len());
+            self.found.content(&file.path, &file.buffer, file.line, file.buffer.len());
         }
     }
 }
@@ -62,11 +63,11 @@ impl Inspector for ContentScan {
             self.file = Some(OpenFile { path: path.to_owned(), ..OpenFile::default() });
         }
         let Some(file) = &mut self.file else { return };
-        file.waiting.extend_from_slice(piece);
-        if file.waiting.len() >= WINDOW {
-            let upto = file.waiting.len() - OVERLAP;
-            self.found.content(&file.path, &file.waiting, file.line, upto);
-            let done = file.waiting.drain(..upto);
+        file.buffer.extend_from_slice(piece);
+        if file.buffer.len() >= WINDOW {
+            let upto = file.buffer.len() - OVERLAP;
+            self.found.content(&file.path, &file.buffer, file.line, upto);
+            let done = file.buffer.drain(..upto);
             file.line += done.filter(|byte| *byte == b'\n').count();
         }
     }
@@ -77,9 +78,9 @@ impl Inspector for ContentScan {
         }
         let mut found = self.found.clone();
         if let Some(file) = &self.file {
-            found.content(&file.path, &file.waiting, file.line, file.waiting.len());
+            found.content(&file.path, &file.buffer, file.line, file.buffer.len());
         }
-        found.refuse_unless(&self.accepted)
+        found.require_accepted(&self.accepted)
     }
 }
 
@@ -87,12 +88,12 @@ impl Inspector for ContentScan {
 mod tests {
     use super::*;
 
-    /// Put together here, so that this file holds none.
+    /// Builds a key at run time, so that this file does not contain one.
     fn key() -> String {
         format!("AKIA{}", "IOSFODNN7EXAMPLQ")
     }
 
-    fn said(pieces: &[(&str, &[u8])]) -> String {
+    fn scan_message(pieces: &[(&str, &[u8])]) -> String {
         let mut scan = ContentScan::new(&[], false);
         scan.begin();
         for (path, piece) in pieces {
@@ -102,25 +103,25 @@ mod tests {
     }
 
     #[test]
-    fn text_binary_and_wide_text_are_looked_through() {
+    fn text_binary_and_utf_16_are_scanned() {
         let key = key();
         let binary = [b"\0\x01 ".as_slice(), key.as_bytes(), b"\n"].concat();
         let little: Vec<u8> = format!("a\nk={key}\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = format!("k={key}\n").encode_utf16().flat_map(u16::to_be_bytes).collect();
-        for (bytes, place) in [
+        for (bytes, location) in [
             (key.as_bytes(), "aws-access-key at a.rs:1)"),
             (&binary, "aws-access-key at a.rs)"),
             (&little, "aws-access-key at a.rs)"),
             (&big, "aws-access-key at a.rs)"),
         ] {
-            let message = said(&[("a.rs", bytes)]);
-            assert!(message.contains(place) && !message.contains(&key), "{message}");
+            let message = scan_message(&[("a.rs", bytes)]);
+            assert!(message.contains(location) && !message.contains(&key), "{message}");
         }
-        assert_eq!(said(&[("a.rs", b"\0\x01 nothing here")]), "");
+        assert_eq!(scan_message(&[("a.rs", b"\0\x01 nothing here")]), "");
     }
 
     #[test]
-    fn a_secret_is_found_across_pieces_and_once() {
+    fn a_secret_across_pieces_is_found_once() {
         let key = key();
         let mut text = vec![b'\n'; WINDOW - 7];
         text.extend_from_slice(key.as_bytes());
@@ -134,15 +135,15 @@ mod tests {
     }
 
     #[test]
-    fn names_are_looked_through_and_not_repeated() {
+    fn file_names_are_scanned_and_secrets_in_them_are_redacted() {
         let key = key();
-        let message = said(&[(&format!("src/{key}.rs"), b""), ("b", b"")]);
+        let message = scan_message(&[(&format!("src/{key}.rs"), b""), ("b", b"")]);
         assert!(message.contains("aws-access-key in the name src/[redacted:aws-access-key].rs"), "{message}");
         assert!(!message.contains(&key), "{message}");
     }
 
     #[test]
-    fn another_beginning_forgets_what_was_seen() {
+    fn begin_resets_the_findings() {
         let mut scan = ContentScan::new(&[], false);
         scan.look("a", key().as_bytes());
         assert!(scan.verdict().is_err());

@@ -1,5 +1,5 @@
-//! The one way in which files come to be: written beside their place, synced, renamed into it, the folder synced. Who
-//! looks sees the old file or the new one; who loses power too.
+//! Durable file writes: write a temporary file, sync it, rename it, sync the folder. Readers see the old or the new
+//! file, also after a power failure.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -9,38 +9,39 @@ use std::path::Path;
 use baton_core::{ErrorCode, Fault};
 use tempfile::{Builder, NamedTempFile};
 
-/// What temporary files begin with.
-pub(crate) const TEMPORARY: &str = ".tmp-";
+/// Prefix of temporary files.
+pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
 
-/// Files that wait to be put in their place together.
+/// Files that are renamed to their final names together.
 pub(crate) struct Batch<'a> {
     folder: &'a Path,
-    waiting: Vec<(NamedTempFile, String)>,
+    pending: Vec<(NamedTempFile, String)>,
 }
 
 impl<'a> Batch<'a> {
     pub(crate) const fn new(folder: &'a Path) -> Self {
-        Self { folder, waiting: Vec::new() }
+        Self { folder, pending: Vec::new() }
     }
 
-    /// Writes and syncs a file beside its place.
+    /// Writes and syncs a temporary file.
     pub(crate) fn add(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let written = Builder::new().prefix(TEMPORARY).tempfile_in(self.folder).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.as_file().sync_all()?;
-            Ok(file)
-        });
+        let written =
+            Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(self.folder).and_then(|mut file| {
+                file.write_all(bytes)?;
+                file.as_file().sync_all()?;
+                Ok(file)
+            });
         let file = written.map_err(|error| failed("written", &self.folder.join(name), error))?;
-        self.waiting.push((file, name.to_owned()));
+        self.pending.push((file, name.to_owned()));
         Ok(())
     }
 
-    /// Puts every file in its place, then syncs the folder.
+    /// Renames all files to their final names, then syncs the folder.
     pub(crate) fn commit(self) -> Result<(), Fault> {
-        if self.waiting.is_empty() {
+        if self.pending.is_empty() {
             return Ok(());
         }
-        for (file, name) in self.waiting {
+        for (file, name) in self.pending {
             let path = self.folder.join(name);
             file.persist(&path).map_err(|error| failed("written", &path, error.error))?;
         }
@@ -48,7 +49,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Makes sure that what was renamed in a folder stays so.
+/// Syncs a folder, so that renames in it are durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Fault> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(|error| failed("synced", folder, error))
 }
@@ -62,7 +63,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Refuses a link or file where a folder of Baton's own should be.
+/// Returns an error if the path is a link or a file instead of a folder.
 pub(crate) fn require_folder(folder: &Path) -> Result<(), Fault> {
     let found = fs::symlink_metadata(folder).map_err(|error| failed("read", folder, error))?;
     if found.is_dir() {
@@ -72,17 +73,17 @@ pub(crate) fn require_folder(folder: &Path) -> Result<(), Fault> {
         .hint("move it away: Baton keeps its files there and follows no link"))
 }
 
-/// Removes what a killed process left half written. Only whoever holds the lock may.
+/// Removes temporary files of killed processes. The caller must hold the store lock.
 pub(crate) fn remove_temporaries(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-            // One that cannot be removed harms nobody.
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
+            // A leftover file has no effect; the next call tries again.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Says which file could not be handled, and why.
+/// Creates the fault of a failed file operation, with a hint.
 pub(crate) fn failed(what: &str, path: &Path, error: io::Error) -> Fault {
     let hint = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, then try again",

@@ -1,9 +1,9 @@
-//! The files of one task, read and written. Files that the context refers to are written first and the context last, so
-//! that at every moment the context is the old or the new one, and the files it refers to exist.
+//! Reads and writes the files of one task. Files that the context refers to are written before the context, so that the
+//! context is always the old or the new one, and the files that it refers to exist.
 //!
 //! Two locks: a verb holds the lock of its task from beginning to end, and the store lock over everything below
-//! `.agent-output/` only while it writes. Reading a large working tree therefore does not block other tasks. The order is
-//! always task, then store.
+//! `.agent-output/` only while it writes. Reading a large working tree therefore does not block other tasks. The order
+//! is always task, then store.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,24 +15,23 @@ use baton_core::task::{
 };
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 
+use crate::archive::{RETENTION, archived};
 use crate::artifact::{Compress, encode};
 use crate::content_scan::ContentScan;
 use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_folder};
+use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::lock::StoreLock;
-use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
-use crate::secrets::{Insisting, SecretScan};
-use crate::shelf::{KEPT, archived};
-use crate::worktree::left_unsaved;
+use crate::secrets::{AuditStamp, SecretScan};
+use crate::worktree::describe_unsaved;
 
-/// The file that says what git ignores.
 const IGNORE_FILE: &str = ".gitignore";
 
-/// The folder of the locks of tasks.
+/// Folder of the task locks.
 const LOCKS_FOLDER: &str = ".locks";
 
-/// Reads a task's context; `None` when there is none.
-pub(crate) fn read_context(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskContext>, Fault> {
-    let path = place.folder(id).join(CONTEXT_FILE);
+/// Reads the context of a task; `None` if there is none.
+pub(crate) fn read_context(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<TaskContext>, Fault> {
+    let path = environment.folder(id).join(CONTEXT_FILE);
     match fs::read(&path) {
         Ok(bytes) => {
             let context =
@@ -49,16 +48,16 @@ pub(crate) fn read_context(place: &TaskPlace, id: &TaskId) -> Result<Option<Task
     }
 }
 
-/// Reads a task's context, which must be there.
-pub(crate) fn require_context(place: &TaskPlace, id: &TaskId) -> Result<TaskContext, Fault> {
-    read_context(place, id)?.ok_or_else(|| no_context(place, id))
+/// Reads the context of a task; a missing context is an error.
+pub(crate) fn require_context(environment: &TaskEnvironment, id: &TaskId) -> Result<TaskContext, Fault> {
+    read_context(environment, id)?.ok_or_else(|| no_context(environment, id))
 }
 
-pub(crate) fn no_context(place: &TaskPlace, id: &TaskId) -> Fault {
-    let archived = archived(place).into_iter().rev().find(|archived| archived.task_id == *id);
+pub(crate) fn no_context(environment: &TaskEnvironment, id: &TaskId) -> Fault {
+    let archived = archived(environment).into_iter().rev().find(|archived| archived.task_id == *id);
     if let Some(archived) = archived {
-        let folder = archived.folder.strip_prefix(place.root()).unwrap_or(&archived.folder).to_owned();
-        let (at, until) = (archived.archived_at, archived.archived_at.plus(KEPT));
+        let folder = archived.folder.strip_prefix(environment.root()).unwrap_or(&archived.folder).to_owned();
+        let (at, until) = (archived.archived_at, archived.archived_at.plus(RETENTION));
         let message =
             format!("{id} was archived at {at}; its files are in {} until {until}", folder.display());
         return Fault::new(ErrorCode::TaskNotFound, message)
@@ -68,49 +67,49 @@ pub(crate) fn no_context(place: &TaskPlace, id: &TaskId) -> Fault {
         .hint(format!("make one with baton task init-context {id}; baton task list shows what there is"))
 }
 
-/// Takes the store lock, creating the folder if it is missing.
-pub(crate) fn lock_store(place: &TaskPlace) -> Result<StoreLock, Fault> {
-    let folder = place.output();
+/// Acquires the store lock and creates the folder if it is missing.
+pub(crate) fn lock_store(environment: &TaskEnvironment) -> Result<StoreLock, Fault> {
+    let folder = environment.output();
     make_folder(&folder)?;
-    let lock = StoreLock::take(&folder, place.lock_timeout)?;
+    let lock = StoreLock::take(&folder, environment.lock_timeout)?;
     remove_temporaries(&folder);
     ignore(&folder)?;
     Ok(lock)
 }
 
-/// Takes the store lock; `None` when the folder does not exist.
-pub(crate) fn lock_existing_store(place: &TaskPlace) -> Result<Option<StoreLock>, Fault> {
-    match fs::symlink_metadata(place.output()) {
+/// Acquires the store lock; `None` if the folder does not exist.
+pub(crate) fn lock_existing_store(environment: &TaskEnvironment) -> Result<Option<StoreLock>, Fault> {
+    match fs::symlink_metadata(environment.output()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        _ => lock_store(place).map(Some),
+        _ => lock_store(environment).map(Some),
     }
 }
 
-/// Takes the lock of a task, which need not exist. The files of these locks are never deleted: two processes would lock two
-/// files.
-pub(crate) fn lock_task(place: &TaskPlace, id: &TaskId) -> Result<StoreLock, Fault> {
-    let folder = task_lock_folder(place, id)?;
-    StoreLock::take(&folder, place.lock_timeout)
+/// Acquires the lock of a task; the task need not exist. Lock files are never deleted, because two processes could then
+/// lock two different files.
+pub(crate) fn lock_task(environment: &TaskEnvironment, id: &TaskId) -> Result<StoreLock, Fault> {
+    let folder = task_lock_folder(environment, id)?;
+    StoreLock::take(&folder, environment.lock_timeout)
 }
 
-/// Takes the lock of a task if no verb is working on it.
-pub(crate) fn try_lock_task(place: &TaskPlace, id: &TaskId) -> Result<Option<StoreLock>, Fault> {
-    let folder = task_lock_folder(place, id)?;
+/// Acquires the lock of a task; `None` if another verb holds it.
+pub(crate) fn try_lock_task(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<StoreLock>, Fault> {
+    let folder = task_lock_folder(environment, id)?;
     StoreLock::try_take(&folder)
 }
 
-fn task_lock_folder(place: &TaskPlace, id: &TaskId) -> Result<PathBuf, Fault> {
-    if place.output().join(IGNORE_FILE).symlink_metadata().is_err() {
-        drop(lock_store(place)?);
+fn task_lock_folder(environment: &TaskEnvironment, id: &TaskId) -> Result<PathBuf, Fault> {
+    if environment.output().join(IGNORE_FILE).symlink_metadata().is_err() {
+        drop(lock_store(environment)?);
     }
-    let locks = place.output().join(LOCKS_FOLDER);
+    let locks = environment.output().join(LOCKS_FOLDER);
     let folder = locks.join(id.as_str());
     make_folder(&locks)?;
     make_folder(&folder)?;
     Ok(folder)
 }
 
-/// Has git ignore the folder unless it has a `.gitignore`: diffs and logs belong into no commit.
+/// Writes a `.gitignore` unless the folder has one, because diffs and logs must not be committed.
 fn ignore(folder: &Path) -> Result<(), Fault> {
     if folder.join(IGNORE_FILE).symlink_metadata().is_ok() {
         return Ok(());
@@ -120,23 +119,23 @@ fn ignore(folder: &Path) -> Result<(), Fault> {
     batch.commit()
 }
 
-/// A task that is being written: its lock, the context, and the files that go with the next version of it.
+/// A task that is being changed: its lock, the new context, and the files to write with it.
 pub(crate) struct Draft<'a> {
-    place: &'a TaskPlace,
+    environment: &'a TaskEnvironment,
     folder: PathBuf,
-    /// What will be written.
+    /// The context that will be written.
     pub(crate) context: TaskContext,
-    /// When the verb began.
+    /// Start time of the verb.
     pub(crate) now: Timestamp,
-    /// Who acts.
+    /// Actor to record.
     pub(crate) actor: String,
-    /// What a person should know.
+    /// Warnings for the caller.
     pub(crate) warnings: Vec<String>,
     verb: &'static str,
     files: Vec<(String, Vec<u8>)>,
     scan: SecretScan,
     force_secrets: bool,
-    /// What the exports on disk were derived from; `None` for a new task.
+    /// Parts of the context that the exports on disk were derived from; `None` for a new task.
     derived_from: Option<DerivedFrom>,
     task_lock: StoreLock,
 }
@@ -168,76 +167,80 @@ pub(crate) struct SavedLocks {
     _task: StoreLock,
 }
 
-/// Who writes, and how.
-pub(crate) struct Writing<'a> {
-    /// The verb, for the audit.
+/// Options of a change.
+pub(crate) struct WriteOptions<'a> {
+    /// Verb to record in the audit.
     pub(crate) verb: &'static str,
-    /// Who acts, when somebody is named.
+    /// Actor to record; the default actor if `None`.
     pub(crate) actor: Option<&'a str>,
-    /// Whether findings of the secret scan are overruled.
+    /// If true, findings of the secret scan are accepted and recorded.
     pub(crate) force_secrets: bool,
 }
 
 impl<'a> Draft<'a> {
     /// Opens an existing task.
-    pub(crate) fn open(place: &'a TaskPlace, id: &TaskId, writing: &Writing<'_>) -> Result<Self, Fault> {
-        let actor = place.actor(writing.actor)?;
+    pub(crate) fn open(
+        environment: &'a TaskEnvironment,
+        id: &TaskId,
+        options: &WriteOptions<'_>,
+    ) -> Result<Self, Fault> {
+        let actor = environment.actor(options.actor)?;
         // A task without a context gets no lock file.
-        let folder = place.folder(id);
+        let folder = environment.folder(id);
         match fs::symlink_metadata(&folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_context(place, id)),
-            _ => require_folder(&place.output())?,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_context(environment, id)),
+            _ => require_folder(&environment.output())?,
         }
-        let task_lock = lock_task(place, id)?;
-        let context = require_context(place, id)?;
+        let task_lock = lock_task(environment, id)?;
+        let context = require_context(environment, id)?;
         require_folder(&folder)?;
         let derived_from = Some(DerivedFrom::of(&context));
-        Ok(Self { derived_from, ..Self::of(place, folder, context, task_lock, actor, writing) })
+        Ok(Self { derived_from, ..Self::of(environment, folder, context, task_lock, actor, options) })
     }
 
-    /// Begins a new task whose lock is held.
+    /// Creates a new task, whose lock the caller holds.
     pub(crate) fn begin(
-        place: &'a TaskPlace,
+        environment: &'a TaskEnvironment,
         context: TaskContext,
         task_lock: StoreLock,
-        writing: &Writing<'_>,
+        options: &WriteOptions<'_>,
     ) -> Result<Self, Fault> {
-        let actor = place.actor(writing.actor)?;
-        let folder = place.folder(&context.task_id);
-        Ok(Self::of(place, folder, context, task_lock, actor, writing))
+        let actor = environment.actor(options.actor)?;
+        let folder = environment.folder(&context.task_id);
+        Ok(Self::of(environment, folder, context, task_lock, actor, options))
     }
 
     fn of(
-        place: &'a TaskPlace,
+        environment: &'a TaskEnvironment,
         folder: PathBuf,
         context: TaskContext,
         task_lock: StoreLock,
         actor: String,
-        writing: &Writing<'_>,
+        options: &WriteOptions<'_>,
     ) -> Self {
         Self {
-            place,
+            environment,
             folder,
             context,
-            now: place.now(),
+            now: environment.now(),
             actor,
             warnings: Vec::new(),
-            verb: writing.verb,
+            verb: options.verb,
             files: Vec::new(),
             scan: SecretScan::default(),
-            force_secrets: writing.force_secrets,
+            force_secrets: options.force_secrets,
             derived_from: None,
             task_lock,
         }
     }
 
-    pub(crate) const fn place(&self) -> &'a TaskPlace {
-        self.place
+    pub(crate) const fn environment(&self) -> &'a TaskEnvironment {
+        self.environment
     }
 
-    /// Warns when a role that holds the task gives it up and left work that is in no snapshot.
+    /// Adds a warning if the role holds the task and the tree has changes that are in no snapshot.
     pub(crate) fn warn_of_unsaved(&mut self, role: &Role) -> Result<(), Fault> {
-        if let Some(unsaved) = left_unsaved(self.place, &self.context, role)? {
+        if let Some(unsaved) = describe_unsaved(self.environment, &self.context, role)? {
             let id = &self.context.task_id;
             self.warnings.push(format!(
                 "{unsaved}; that is drift for the next role, to be settled with baton task resolve-drift {id} --note TEXT"
@@ -246,17 +249,17 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Refuses to give the task up while the role that holds it has work that is in no snapshot.
+    /// Returns an error if the role holds the task and the tree has changes that are in no snapshot.
     pub(crate) fn require_saved(&self, role: &Role) -> Result<(), Fault> {
-        let Some(unsaved) = left_unsaved(self.place, &self.context, role)? else { return Ok(()) };
+        let Some(unsaved) = describe_unsaved(self.environment, &self.context, role)? else { return Ok(()) };
         let id = &self.context.task_id;
         Err(Fault::new(ErrorCode::TaskConflict, format!("cannot give up {id} as {role}: {unsaved}"))
             .hint(format!("take a snapshot first: baton task snapshot-worktree {id} --agent {role}")))
     }
 
-    /// Writes the files that were kept so far, before anything that they are a copy of changes.
+    /// Writes the added files now, before the originals that they are copies of are changed.
     pub(crate) fn write_kept(&mut self) -> Result<(), Fault> {
-        let _store = lock_store(self.place)?;
+        let _store = lock_store(self.environment)?;
         let mut batch = Batch::new(&self.folder);
         for (name, bytes) in self.files.drain(..) {
             batch.add(&name, &bytes)?;
@@ -264,17 +267,17 @@ impl<'a> Draft<'a> {
         batch.commit()
     }
 
-    /// Begins to look through files of the checkout that will be kept.
+    /// Creates a secret scan for files of the checkout whose content will be stored.
     pub(crate) fn content_scan(&self) -> ContentScan {
         ContentScan::new(&self.context.audit.accepted_secrets, self.force_secrets)
     }
 
-    /// Looks through what will be written.
+    /// Returns the secret scan of the text that will be written.
     pub(crate) const fn scan(&mut self) -> &mut SecretScan {
         &mut self.scan
     }
 
-    /// Keeps a file with the next version of the context. Whoever asks has looked through it for secrets.
+    /// Adds a file to write with the context. The caller must have scanned it for secrets.
     pub(crate) fn keep(
         &mut self,
         name: &str,
@@ -297,20 +300,20 @@ impl<'a> Draft<'a> {
         Ok(artifact)
     }
 
-    /// Writes the files, then what is derived from the context if that changed, then the context.
+    /// Writes the added files, then the derived files if they changed, then the context.
     pub(crate) fn save(self) -> Result<(TaskContext, Vec<String>), Fault> {
         self.save_and_hold().map(|(context, warnings, _)| (context, warnings))
     }
 
     /// Saves and returns both locks.
     pub(crate) fn save_and_hold(mut self) -> Result<(TaskContext, Vec<String>, SavedLocks), Fault> {
-        let by = Insisting { verb: self.verb, actor: &self.actor, now: self.now };
+        let stamp = AuditStamp { verb: self.verb, actor: &self.actor, now: self.now };
         let scan = std::mem::take(&mut self.scan);
-        self.warnings.extend(scan.settle(&mut self.context, self.force_secrets, &by)?);
-        let head = self.place.tree().head()?.commit;
+        self.warnings.extend(scan.check(&mut self.context, self.force_secrets, &stamp)?);
+        let head = self.environment.tree().head()?.commit;
         self.context.stamp(self.verb, self.now, &self.actor, head);
         let document = self.context.to_document()?;
-        let store = lock_store(self.place)?;
+        let store = lock_store(self.environment)?;
         remove_temporaries(&self.folder);
         let same = self.derived_from.as_ref() == Some(&DerivedFrom::of(&self.context));
         let derived = if same && exports_are_current(&self.folder, &self.context) {
@@ -339,20 +342,23 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Says which exports and which manifest are not those of a context, and why. A crash may leave those of one that never
-/// came to be, and anybody may edit or remove them.
-pub(crate) fn derived_problems(place: &TaskPlace, context: &TaskContext) -> Result<Vec<String>, Fault> {
-    if exports_are_current(&place.folder(&context.task_id), context) {
+/// Lists exports and manifests that do not match the context, with the problem. A crash can leave the files of a
+/// context that was never written, and users can edit or remove them.
+pub(crate) fn derived_problems(
+    environment: &TaskEnvironment,
+    context: &TaskContext,
+) -> Result<Vec<String>, Fault> {
+    if exports_are_current(&environment.folder(&context.task_id), context) {
         return Ok(Vec::new());
     }
     let folder = format!("{OUTPUT_FOLDER}/{}", context.task_id);
     let derived = derive(context)?;
-    let stale = stale_files(&place.folder(&context.task_id), &derived);
+    let stale = stale_files(&environment.folder(&context.task_id), &derived);
     Ok(stale.into_iter().map(|(name, problem)| format!("{folder}/{name} {problem}")).collect())
 }
 
-/// Returns true if the manifest is that of the context, and every export has the hash that the manifest says and begins and
-/// ends as the context says. The frozen part between is covered by the hash in the manifest.
+/// Returns true if the manifest matches the context, and every export has the hash of the manifest and the beginning
+/// and end derived from the context. The frozen part in between is covered by the hash.
 fn exports_are_current(folder: &Path, context: &TaskContext) -> bool {
     let manifest = fs::read(folder.join(MANIFEST_FILE)).ok();
     let Some(manifest) = manifest.and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok()) else {
@@ -384,7 +390,7 @@ fn stale_files<'a>(folder: &Path, derived: &'a [(String, String)]) -> Vec<(&'a s
     derived.iter().filter_map(problem).collect()
 }
 
-/// Removes the exports of roles that a context had and has no more. One that cannot be removed is in no manifest.
+/// Removes exports of roles that the context no longer has. A file that cannot be removed is not in the manifest.
 fn remove_former_exports(folder: &Path, derived: &[(String, String)]) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,4 +1,4 @@
-//! Gathering what the frozen part of a task is made from, and whether that still says the same.
+//! Builds the frozen part of a task from its sources, and detects changed sources.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,26 +10,30 @@ use baton_core::task::{
 use baton_core::{Fault, Sha256Hash};
 
 use crate::config::TaskConfig;
+use crate::environment::TaskEnvironment;
 use crate::inside::read_text;
-use crate::place::TaskPlace;
 use crate::task_file::{self, ReadTask};
 
-/// Everything that a context begins with.
+/// Initial content of a context.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     /// The frozen part, its warnings and its summary.
     pub(crate) captured: Captured,
     /// The task file.
     pub(crate) read: ReadTask,
-    /// Who works on it.
+    /// Roles, in order.
     pub(crate) pipeline: Vec<Role>,
-    /// The files it came from, sorted.
+    /// Source files, sorted.
     pub(crate) sources: Vec<Source>,
 }
 
-/// Reads the task file, the configuration and the standards, and makes the frozen part.
-pub(crate) fn gather(place: &TaskPlace, id: &TaskId, large_text: LargeText) -> Result<Gathered, Fault> {
-    let root = place.root();
+/// Reads the task file, the configuration and the standards, and builds the frozen part.
+pub(crate) fn gather(
+    environment: &TaskEnvironment,
+    id: &TaskId,
+    large_text: LargeText,
+) -> Result<Gathered, Fault> {
+    let root = environment.root();
     let read = task_file::read(root, id)?;
     read.task.check_in_progress(id, &read.path)?;
     let config = TaskConfig::read(root)?;
@@ -39,7 +43,7 @@ pub(crate) fn gather(place: &TaskPlace, id: &TaskId, large_text: LargeText) -> R
     let mut scope =
         scope_patterns(read.task.scope_in(), &config.macros).map_err(|fault| fault.in_file(&read.path))?;
     let files = if scope.patterns.iter().any(|pattern| baton_core::task::Glob::is_pattern(pattern)) {
-        place.tree().files()?
+        environment.tree().files()?
     } else {
         Vec::new()
     };
@@ -83,7 +87,7 @@ pub(crate) fn gather(place: &TaskPlace, id: &TaskId, large_text: LargeText) -> R
     Ok(Gathered { captured, read, pipeline, sources })
 }
 
-/// Reads files as text; those that are not there are left out.
+/// Reads files as text and skips missing ones.
 fn texts<'a>(root: &Path, files: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, String>, Fault> {
     let mut found = BTreeMap::new();
     for file in files {
@@ -96,16 +100,16 @@ fn texts<'a>(root: &Path, files: impl Iterator<Item = &'a str>) -> Result<BTreeM
     Ok(found)
 }
 
-/// Says which citations do not say any more what they said.
-pub(crate) fn stale(place: &TaskPlace, immutable: &Immutable) -> Vec<String> {
+/// Lists citations whose section changed.
+pub(crate) fn stale(environment: &TaskEnvironment, immutable: &Immutable) -> Vec<String> {
     let citations: &[Citation] = &immutable.standards_citations;
-    match texts(place.root(), citations.iter().map(|citation| citation.file.as_str())) {
+    match texts(environment.root(), citations.iter().map(|citation| citation.file.as_str())) {
         Ok(texts) => stale_citations(citations, &texts),
         Err(fault) => vec![fault.message],
     }
 }
 
-/// Tells whether the task file is still the one that was captured.
-pub(crate) fn task_file_is_unchanged(place: &TaskPlace, context: &TaskContext) -> bool {
-    task_file::current_sha(place.root(), &context.task_file) == Some(context.git.task_file_sha)
+/// Returns true if the task file has the hash that was captured.
+pub(crate) fn task_file_is_unchanged(environment: &TaskEnvironment, context: &TaskContext) -> bool {
+    task_file::current_sha(environment.root(), &context.task_file) == Some(context.git.task_file_sha)
 }

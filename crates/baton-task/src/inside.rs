@@ -1,4 +1,4 @@
-//! Files of the checkout that somebody named: read only where they lie inside it, links followed.
+//! Reads files that a caller names. Unless stated otherwise, a file must be inside the checkout after resolving links.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -9,19 +9,18 @@ use baton_core::{ErrorCode, Fault};
 
 use crate::durable::failed;
 
-/// Files above this size are no task file, standard, log or evidence.
+/// Maximum size of a task file, standard, log or evidence.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A file inside the checkout.
 #[derive(Debug)]
 pub(crate) struct InsideFile {
-    /// Its path from the root.
+    /// Path relative to the root.
     pub(crate) path: String,
-    /// Its bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reads a file that `field` names.
+/// Reads a file of the checkout. `field` is the parameter that names it.
 pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<InsideFile, Fault> {
     let path = from_root(root, field, path)?;
     let full = root.join(&path);
@@ -52,7 +51,7 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     Ok(InsideFile { path, bytes })
 }
 
-/// Reads any file that the caller may read: an absolute path, or one from the root. Pipes are read too.
+/// Reads any file or pipe, by an absolute path or a path relative to the root.
 pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<u8>, Fault> {
     let full = root.join(path);
     let found = fs::metadata(&full).map_err(|error| match error.kind() {
@@ -75,7 +74,7 @@ pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<
     Ok(bytes)
 }
 
-/// Reads a file as text, if it is there.
+/// Reads a file of the checkout as text; `None` if it does not exist.
 pub(crate) fn read_text(root: &Path, field: &str, path: &str) -> Result<Option<String>, Fault> {
     match read_inside(root, field, path) {
         Ok(file) => String::from_utf8(file.bytes)
@@ -86,7 +85,7 @@ pub(crate) fn read_text(root: &Path, field: &str, path: &str) -> Result<Option<S
     }
 }
 
-/// Takes an absolute path that lies below the root as the relative one that is meant.
+/// Converts an absolute path below the root to a relative path.
 fn from_root(root: &Path, field: &str, path: &str) -> Result<String, Fault> {
     let relative =
         Path::new(path).strip_prefix(root).ok().and_then(Path::to_str).filter(|_| path.starts_with('/'));
@@ -99,7 +98,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn only_what_lies_inside_is_read() {
+    fn read_inside_rejects_paths_that_lead_out_of_the_checkout() {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("secret"), "s").unwrap();
         let root = tempfile::tempdir().unwrap();

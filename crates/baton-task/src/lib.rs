@@ -1,25 +1,25 @@
-//! Task context in a checkout: the files below `.agent-output/`, the lock over them, and the operations that every face
-//! offers.
+//! Task context in a checkout: the files below `.agent-output/`, their locks, and the operations offered by the CLI and
+//! MCP.
 //!
-//! Rules are `baton-core`'s; this crate reads and writes files. It never runs git: what it must know of a checkout it
-//! asks a [`WorkingTree`].
+//! `baton-core` has the rules; this crate reads and writes the files. It never runs git: a [`WorkingTree`] provides the
+//! state of the checkout.
 
+mod archive;
 mod artifact;
 mod command;
 mod config;
 mod content_scan;
 mod durable;
+mod environment;
 mod folder;
 mod gather;
 mod inside;
 mod lock;
 mod operation;
 mod operations;
-mod place;
 mod qa_recording;
 mod restore;
 mod secrets;
-mod shelf;
 mod starting_state;
 mod state;
 mod task_file;
@@ -27,8 +27,8 @@ mod tree;
 mod worktree;
 mod yaml;
 
+pub use environment::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskEnvironment};
 pub use operation::{AnyTaskOperation, Effect, TaskOperation, catalog, operation};
 pub use operations::*;
-pub use place::{CONTEXT_FILE, OBJECTS_FOLDER, OUTPUT_FOLDER, TaskPlace};
 pub use state::{TaskState, task_state};
 pub use tree::{Inspector, Reading, SnapshotFile, UncommittedFile, WorkingTree};

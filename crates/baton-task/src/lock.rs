@@ -12,7 +12,7 @@ use baton_core::{ErrorCode, Fault};
 
 use crate::durable::failed;
 
-/// The file that is locked.
+/// Name of the lock file.
 pub(crate) const LOCK_FILE: &str = ".context_store.lock";
 
 /// The lock, held until it is dropped.
@@ -22,10 +22,10 @@ pub(crate) struct StoreLock {
 }
 
 impl StoreLock {
-    /// Waits for the lock.
+    /// Acquires the lock; fails after `timeout`.
     ///
-    /// A process that waits holds a gate, which is a lock on the folder. The process that released the lock last cannot take
-    /// it again before the waiting one, so a busy process cannot starve the others.
+    /// A waiting process holds the gate, which is a lock on the folder. The process that released the lock last cannot
+    /// acquire it again before the waiting one, so a busy process cannot starve the others.
     pub(crate) fn take(folder: &Path, timeout: Duration) -> Result<Self, Fault> {
         let files = LockFiles::open(folder)?;
         match files.try_lock()? {
@@ -34,21 +34,22 @@ impl StoreLock {
         }
     }
 
-    /// Takes the lock if no process holds it or waits for it.
+    /// Acquires the lock; `None` if another process holds it or waits for it.
     pub(crate) fn try_take(folder: &Path) -> Result<Option<Self>, Fault> {
         let files = LockFiles::open(folder)?;
         Ok(files.try_lock()?.then_some(Self { _file: files.file }))
     }
 
-    /// Waits in the kernel. The thread that does cannot be told to stop: if it gets the lock too late, it lets go at once.
+    /// Waits for the lock in a thread, because a blocking lock has no timeout. A thread that gets the lock after the
+    /// timeout releases it immediately.
     fn wait(LockFiles { gate, file, path }: LockFiles, timeout: Duration) -> Result<Self, Fault> {
         let (sender, receiver) = mpsc::sync_channel(0);
         let waiting = thread::Builder::new().name("task-lock".into()).spawn(move || {
-            // Locking what one holds already is granted at once.
+            // Returns immediately if `try_lock` acquired the gate.
             let _ = gate.lock();
             let locked = file.lock().map(|()| file);
             drop(gate);
-            // If nobody waits for it any more, the file comes back and dropping it frees the lock.
+            // After the timeout the receiver is gone: `send` returns the file, and dropping it releases the lock.
             drop(sender.send(locked));
         });
         waiting.map_err(|error| failed("locked", &path, error))?;
@@ -63,7 +64,7 @@ impl StoreLock {
     }
 }
 
-/// The file of a lock and its gate, open.
+/// The open lock file and its gate.
 struct LockFiles {
     gate: File,
     file: File,
@@ -87,7 +88,7 @@ impl LockFiles {
 
     /// Returns false if another process holds the lock or waits for it.
     fn try_lock(&self) -> Result<bool, Fault> {
-        // A file system that cannot lock folders has no gate; the lock itself is what counts.
+        // Other errors are ignored: a file system that cannot lock folders has no gate, and the lock still works.
         if matches!(self.gate.try_lock(), Err(TryLockError::WouldBlock)) {
             return Ok(false);
         }
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_at_a_time_and_the_file_stays() {
+    fn a_held_lock_times_out_and_its_file_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let held = StoreLock::take(folder.path(), Duration::from_secs(1)).unwrap();
         let fault = StoreLock::take(folder.path(), Duration::from_millis(20)).unwrap_err();

@@ -1,4 +1,4 @@
-//! What an operation on tasks is, typed for those who write one and erased for those who point to one.
+//! Task operations: a typed trait to implement, and a type-erased trait for the CLI and MCP.
 
 use std::marker::PhantomData;
 
@@ -8,64 +8,64 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::environment::TaskEnvironment;
 use crate::operations as op;
-use crate::place::TaskPlace;
 
-/// What an operation does to the files of a task.
+/// Effect of an operation on the files of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It reads.
+    /// Reads files.
     Read,
-    /// It writes.
+    /// Writes files.
     Write,
 }
 
-/// Command that follows a verb after which the task has no files any more.
+/// Next command after a verb that removed the files of a task.
 pub(crate) const LIST: &str = "baton task list";
 
-/// One thing that can be done with tasks.
+/// An operation on tasks.
 pub trait TaskOperation: Send + Sync + 'static {
-    /// Its wire name: `task.init_context`.
+    /// Wire name, for example `task.init_context`.
     const NAME: &'static str;
-    /// What it is for, in one sentence that an agent can choose by.
+    /// Description that models read to choose a tool.
     const SUMMARY: &'static str;
-    /// What it does to the files of a task.
+    /// Effect on the files of a task.
     const EFFECT: Effect;
-    /// Whether doing it twice with the same parameters comes to the same as doing it once.
+    /// True if repeating the operation with the same parameters has no further effect.
     const IDEMPOTENT: bool;
-    /// What it is told.
+    /// Parameters.
     type Params: DeserializeOwned + JsonSchema;
-    /// What it answers.
+    /// Output.
     type Output: Serialize + DeserializeOwned + JsonSchema;
 
-    /// Does it.
+    /// Runs the operation.
     ///
     /// # Errors
     ///
-    /// As the operation says; nothing is half written.
-    fn run(place: &TaskPlace, params: &Self::Params) -> Result<Self::Output, Fault>;
+    /// Depend on the operation. After an error no file is partially written.
+    fn run(environment: &TaskEnvironment, params: &Self::Params) -> Result<Self::Output, Fault>;
 }
 
-/// An operation whose types are erased: what a tool or a verb points to.
+/// A task operation with JSON parameters and output.
 pub trait AnyTaskOperation: Send + Sync {
-    /// Its wire name.
+    /// Returns the wire name.
     fn name(&self) -> &'static str;
-    /// What it is for.
+    /// Returns the description.
     fn summary(&self) -> &'static str;
-    /// What it does to the files of a task.
+    /// Returns the effect on the files of a task.
     fn effect(&self) -> Effect;
-    /// Whether doing it twice comes to the same as doing it once.
+    /// Returns true if repeating the operation has no further effect.
     fn idempotent(&self) -> bool;
-    /// The JSON Schema of its parameters.
+    /// Returns the JSON Schema of the parameters.
     fn params_schema(&self) -> Value;
-    /// The JSON Schema of its output.
+    /// Returns the JSON Schema of the output.
     fn output_schema(&self) -> Value;
-    /// Reads the parameters, does it, writes the answer.
+    /// Parses the parameters, runs the operation and serializes the output.
     ///
     /// # Errors
     ///
-    /// `invalid_request` when the parameters do not fit, and as the operation says.
-    fn call(&self, place: &TaskPlace, params: Value) -> Result<Value, Fault>;
+    /// `invalid_request` if the parameters are invalid, and the errors of the operation.
+    fn call(&self, environment: &TaskEnvironment, params: Value) -> Result<Value, Fault>;
 }
 
 struct Erased<O>(PhantomData<O>);
@@ -89,25 +89,25 @@ impl<O: TaskOperation> AnyTaskOperation for Erased<O> {
     fn output_schema(&self) -> Value {
         output_schema::<O::Output>()
     }
-    fn call(&self, place: &TaskPlace, params: Value) -> Result<Value, Fault> {
+    fn call(&self, environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
         match &params {
             Value::Object(members) => require_plain_text("", members)?,
             _ => return Err(Fault::invalid("params", "must be an object")),
         }
         let params: O::Params = read_params(params)?;
-        let output = O::run(place, &params)?;
+        let output = O::run(environment, &params)?;
         serde_json::to_value(output).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the answer could not be written").caused_by(error)
         })
     }
 }
 
-/// Gives an operation with its types erased.
+/// Returns a type-erased operation.
 pub fn operation<O: TaskOperation>() -> &'static dyn AnyTaskOperation {
     &Erased::<O>(PhantomData)
 }
 
-/// Lists every operation on tasks.
+/// Returns all task operations.
 pub fn catalog() -> [&'static dyn AnyTaskOperation; 17] {
     [
         operation::<op::InitContext>(),
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_says_what_it_takes_and_gives() {
+    fn every_operation_has_a_summary_and_object_schemas_with_descriptions() {
         let mut names: Vec<&str> = catalog().iter().map(|operation| operation.name()).collect();
         names.sort_unstable();
         names.dedup();

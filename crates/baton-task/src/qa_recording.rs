@@ -5,10 +5,10 @@ use baton_core::task::{Artifact, QaCommand, QaResults, Role, TaskContext, TaskId
 use baton_core::{ErrorCode, Fault};
 
 use crate::artifact::Compress;
-use crate::folder::{Draft, Writing};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::gather::task_file_is_unchanged;
 use crate::operations::RecordQaOutput;
-use crate::place::TaskPlace;
 use crate::starting_state::starting_state;
 use crate::worktree::list;
 
@@ -21,11 +21,11 @@ pub(crate) struct QaRecording<'a> {
     pub(crate) baseline: bool,
 }
 
-/// What was found out about the checks.
+/// Result of the QA commands.
 #[derive(Debug)]
 pub(crate) struct QaFindings {
     pub(crate) status: QaStatus,
-    /// Why the status is `unknown`.
+    /// Reason for the status `unknown`.
     pub(crate) reason: Option<String>,
     pub(crate) exit_code: Option<i32>,
     pub(crate) log: Option<Artifact>,
@@ -34,10 +34,14 @@ pub(crate) struct QaFindings {
 }
 
 impl QaRecording<'_> {
-    /// Opens the task and takes it for the role, unless the result is the baseline.
-    pub(crate) fn open<'a>(&self, place: &'a TaskPlace, writing: &Writing<'_>) -> Result<Draft<'a>, Fault> {
-        let mut draft = Draft::open(place, self.task_id, writing)?;
-        self.check(place, &draft.context)?;
+    /// Opens the task and acquires it for the role, unless the result is the baseline.
+    pub(crate) fn open<'a>(
+        &self,
+        environment: &'a TaskEnvironment,
+        options: &WriteOptions<'_>,
+    ) -> Result<Draft<'a>, Fault> {
+        let mut draft = Draft::open(environment, self.task_id, options)?;
+        self.check(environment, &draft.context)?;
         if !self.baseline {
             let now = draft.now;
             draft.context.hold(self.role, now)?;
@@ -45,13 +49,13 @@ impl QaRecording<'_> {
         Ok(draft)
     }
 
-    /// Refuses a result for a role that does not hold the task, while a drift is open, after the task file changed, and a
-    /// baseline after a role has worked.
-    pub(crate) fn check(&self, place: &TaskPlace, context: &TaskContext) -> Result<(), Fault> {
+    /// Returns an error if the role does not hold the task, a drift is open or the task file changed. A baseline is
+    /// also rejected after a role has worked.
+    pub(crate) fn check(&self, environment: &TaskEnvironment, context: &TaskContext) -> Result<(), Fault> {
         let (role, id) = (self.role, self.task_id);
         context.role(role)?;
         context.require_no_drift()?;
-        if !task_file_is_unchanged(place, context) {
+        if !task_file_is_unchanged(environment, context) {
             let message = format!("{} changed after the context was made", context.task_file);
             return Err(Fault::new(ErrorCode::TaskConflict, message)
                 .hint(format!("take the change over first: baton task rebuild-context {id}")));
@@ -75,11 +79,11 @@ impl QaRecording<'_> {
         Ok(())
     }
 
-    /// Refuses a baseline when the checkout is not as it was at `init-context`. `log` is the path of the log that is
-    /// recorded, which may be a new file.
+    /// Rejects a baseline if the checkout changed since `init-context`. `log` is the path of the recorded log, which
+    /// may be a new file and is ignored.
     pub(crate) fn check_tree(
         &self,
-        place: &TaskPlace,
+        environment: &TaskEnvironment,
         context: &TaskContext,
         log: Option<&str>,
     ) -> Result<(), Fault> {
@@ -87,16 +91,16 @@ impl QaRecording<'_> {
             return Ok(());
         }
         let sources = context.sources.iter().map(|source| source.path.as_str());
-        let state = starting_state(place, sources.chain(log))?;
+        let state = starting_state(environment, sources.chain(log))?;
         let same = match context.git.state_at_init {
             Some(expected) => expected == state.sha256,
-            // Contexts of earlier versions do not say it.
+            // Contexts of earlier versions have no hash.
             None => state.paths.is_empty() || context.git.dirty_at_init,
         };
         if same {
             return Ok(());
         }
-        Err(not_the_baseline(&if place.tree().head()?.commit != context.git.head {
+        Err(not_the_baseline(&if environment.tree().head()?.commit != context.git.head {
             "HEAD moved after init-context".to_owned()
         } else if state.paths.is_empty() {
             "files that were modified at init-context are not modified any more".to_owned()
@@ -108,7 +112,7 @@ impl QaRecording<'_> {
         }))
     }
 
-    /// Records the result for the role or as the baseline, and saves.
+    /// Records the result for the role or as the baseline, and saves the context.
     pub(crate) fn store(&self, mut draft: Draft<'_>, found: QaFindings) -> Result<RecordQaOutput, Fault> {
         let results = QaResults {
             status: found.status,
@@ -159,7 +163,7 @@ impl QaRecording<'_> {
         })
     }
 
-    /// Stores a log beside the context.
+    /// Stores a log next to the context.
     pub(crate) fn keep_log(&self, draft: &mut Draft<'_>, bytes: &[u8]) -> Result<Artifact, Fault> {
         draft.keep(&format!("{}-qa", self.role), "log", bytes, Compress::WhenLarge)
     }
@@ -172,7 +176,7 @@ fn not_the_baseline(why: &str) -> Fault {
     )
 }
 
-/// Puts a new revision in the place of the frozen part and keeps the previous one.
+/// Replaces the frozen part with a new revision and stores the previous one as an artifact.
 pub(crate) fn replace_immutable(
     draft: &mut Draft<'_>,
     next: baton_core::task::Immutable,

@@ -9,34 +9,34 @@ use baton_core::task::{Artifact, TreeChange};
 use baton_core::{ErrorCode, Fault};
 
 use crate::artifact::Compress;
-use crate::durable::{TEMPORARY, failed};
+use crate::durable::{TEMPORARY_PREFIX, failed};
 use crate::folder::Draft;
 use crate::tree::SnapshotFile;
 use crate::worktree::Verified;
 
-/// Mode of a nested repository.
+/// Git mode of a nested repository.
 const NESTED: &str = "160000";
 
-/// What was restored.
+/// Result of a restore.
 pub(crate) struct Restored {
-    /// Paths of the files.
+    /// Paths of the restored files.
     pub(crate) paths: Vec<String>,
-    /// Previous content of those that were there.
+    /// Previous content of the restored files that existed.
     pub(crate) set_aside: Vec<Artifact>,
 }
 
-/// Restores the chosen files that differ from a snapshot; all of them when `paths` is `None`.
+/// Restores the given files that differ from a snapshot; all of them if `paths` is `None`.
 pub(crate) fn restore(
     draft: &mut Draft<'_>,
     verified: &Verified,
     paths: Option<&[String]>,
 ) -> Result<Restored, Fault> {
     let chosen = choose(&verified.changes, paths)?;
-    let root = draft.place().root().to_owned();
+    let root = draft.environment().root().to_owned();
     let mut files = Vec::new();
     let mut set_aside = Vec::new();
     for path in chosen {
-        let expected = draft.place().tree().snapshot_file(&verified.snapshot.record, &path)?;
+        let expected = draft.environment().tree().snapshot_file(&verified.snapshot.record, &path)?;
         let full = root.join(&path);
         if let Some(bytes) = current(&full)? {
             set_aside.push(draft.keep("set-aside", "bin", &bytes, Compress::WhenLarge)?);
@@ -51,7 +51,7 @@ pub(crate) fn restore(
     Ok(Restored { paths: files.into_iter().map(|(path, _)| path).collect(), set_aside })
 }
 
-/// Paths to restore. A renamed file has two.
+/// Returns the paths to restore. A renamed file has two.
 fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<String>, Fault> {
     let mut all = Vec::new();
     for change in changes {
@@ -71,7 +71,7 @@ fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<String
     Ok(paths.to_vec())
 }
 
-/// Content of a file, or the target of a link; `None` if nothing is there.
+/// Returns the content of a file or the target of a link; `None` if the path does not exist.
 fn current(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
     let read = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => {
@@ -86,7 +86,7 @@ fn current(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
     read.map(Some).map_err(|error| failed("read", path, error))
 }
 
-/// Puts a file in its place, or removes it.
+/// Writes a file of the snapshot, or removes the path if the snapshot does not have it.
 fn put(path: &Path, file: Option<&SnapshotFile>) -> std::io::Result<()> {
     let Some(file) = file else { return fs::remove_file(path) };
     let folder = path.parent().unwrap_or_else(|| Path::new("/"));
@@ -100,7 +100,7 @@ fn put(path: &Path, file: Option<&SnapshotFile>) -> std::io::Result<()> {
     let mode = if file.mode == "100755" { 0o777 } else { 0o666 };
     let permissions = Permissions::from_mode(mode);
     let mut temporary =
-        tempfile::Builder::new().prefix(TEMPORARY).permissions(permissions).tempfile_in(folder)?;
+        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).permissions(permissions).tempfile_in(folder)?;
     temporary.write_all(&file.bytes)?;
     temporary.as_file().sync_all()?;
     temporary.persist(path).map(drop).map_err(|error| error.error)

@@ -1,55 +1,55 @@
-//! Nothing with a credential in it is written unless somebody insists, and then that is on record. What somebody
-//! insisted on once is not asked about again: a secret of a test stays in the diff of every later snapshot.
+//! Secret scan of everything that is written. A secret is rejected unless the caller forces it, which is recorded in
+//! the audit. A forced secret is accepted from then on, because it stays in the diff of every later snapshot.
 
 use baton_core::secrets::{Finding, redact, scan_bytes};
 use baton_core::task::{AcceptedSecret, ForcedSecret, TaskContext};
 use baton_core::{ErrorCode, Fault, Sha256Hash, Timestamp};
 use serde_json::{Value, json};
 
-/// How many findings a message names.
-const NAMED: usize = 10;
+/// Maximum number of findings in a message.
+const MAX_LISTED: usize = 10;
 
-/// What is about to be written, looked through piece by piece.
+/// Findings in the content that is about to be written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecretScan {
     found: Vec<Found>,
 }
 
-/// A finding: which rule and where; never what.
+/// A finding: rule and location, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     accepted: AcceptedSecret,
-    place: String,
+    location: String,
 }
 
 impl Found {
-    fn new(finding: &Finding, bytes: &[u8], path: &str, place: String) -> Self {
+    fn new(finding: &Finding, bytes: &[u8], path: &str, location: String) -> Self {
         let rule = finding.rule.id();
         let secret = bytes.get(finding.start..finding.end).unwrap_or_default();
         let identity = [rule.as_bytes(), path.as_bytes(), secret].join(&0);
         let mut fingerprint = Sha256Hash::of(&identity).to_string();
         fingerprint.truncate(16);
-        // A name may hold a secret too, and findings are said and kept.
-        let (path, place) = (without_secrets(path), without_secrets(&place));
-        Self { accepted: AcceptedSecret { rule: rule.into(), path, fingerprint }, place }
+        // Paths may contain secrets, and findings are shown and stored.
+        let (path, location) = (without_secrets(path), without_secrets(&location));
+        Self { accepted: AcceptedSecret { rule: rule.into(), path, fingerprint }, location }
     }
 }
 
 impl Found {
-    /// Rule and place: `aws-access-key at src/a.rs:3`.
-    fn said(&self) -> String {
-        let at = if self.place.starts_with("in the name ") { "" } else { "at " };
-        format!("{} {at}{}", self.accepted.rule, self.place)
+    /// Formats rule and location, for example `aws-access-key at src/a.rs:3`.
+    fn describe(&self) -> String {
+        let at = if self.location.starts_with("in the name ") { "" } else { "at " };
+        format!("{} {at}{}", self.accepted.rule, self.location)
     }
 }
 
-/// Gives a name without the secrets in it.
+/// Redacts secrets in a name.
 pub(crate) fn without_secrets(name: &str) -> String {
     redact(name).into_owned()
 }
 
 impl SecretScan {
-    /// Looks through bytes that will be kept as `path`.
+    /// Scans bytes; `path` names them in findings.
     pub(crate) fn bytes(&mut self, path: &str, bytes: &[u8]) {
         for finding in scan_bytes(bytes) {
             let line = lines_before(bytes, finding.start) + 1;
@@ -57,20 +57,20 @@ impl SecretScan {
         }
     }
 
-    /// Looks through the content of a file, or a window of it that begins in `line`; what begins at `upto` or later comes
-    /// again with what follows.
+    /// Scans the content of a file, or a window that begins in `line`. Findings that begin at `upto` or later are
+    /// skipped, because the next window contains them.
     pub(crate) fn content(&mut self, path: &str, bytes: &[u8], line: usize, upto: usize) {
         let is_text = !bytes.contains(&0);
         for finding in scan_bytes(bytes).into_iter().filter(|finding| finding.start < upto) {
-            let place = if is_text {
+            let location = if is_text {
                 format!("{path}:{}", line + lines_before(bytes, finding.start) + 1)
             } else {
                 path.to_owned()
             };
-            self.add(Found::new(&finding, bytes, path, place));
+            self.add(Found::new(&finding, bytes, path, location));
         }
         if !is_text {
-            // The letters of UTF-16 and UTF-32 have zeros between them.
+            // UTF-16 and UTF-32 have zero bytes between ASCII characters; they are removed for the scan.
             let squeezed: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
             for finding in scan_bytes(&squeezed) {
                 self.add(Found::new(&finding, &squeezed, path, path.to_owned()));
@@ -78,36 +78,36 @@ impl SecretScan {
         }
     }
 
-    /// Looks through the name of a file.
+    /// Scans the name of a file.
     pub(crate) fn name(&mut self, path: &str) {
         for finding in scan_bytes(path.as_bytes()) {
             self.add(Found::new(&finding, path.as_bytes(), path, format!("in the name {path}")));
         }
     }
 
-    /// Takes over what another scan found.
-    pub(crate) fn absorb(&mut self, other: Self) {
+    /// Adds the findings of another scan.
+    pub(crate) fn merge(&mut self, other: Self) {
         other.found.into_iter().for_each(|found| self.add(found));
     }
 
-    /// Refuses what was found, unless it was accepted before.
-    pub(crate) fn refuse_unless(&self, accepted: &[AcceptedSecret]) -> Result<(), Fault> {
+    /// Returns an error if there are findings that were not accepted before.
+    pub(crate) fn require_accepted(&self, accepted: &[AcceptedSecret]) -> Result<(), Fault> {
         let new = self.found.iter().filter(|found| !accepted.contains(&found.accepted));
-        let findings: Vec<String> = new.map(Found::said).collect();
-        if findings.is_empty() { Ok(()) } else { Err(refusal(&findings)) }
+        let findings: Vec<String> = new.map(Found::describe).collect();
+        if findings.is_empty() { Ok(()) } else { Err(secret_fault(&findings)) }
     }
 
-    /// Looks through a patch. What is found there is found in a file, and named by it.
+    /// Scans a patch. Findings are reported with the file and line that the patch changes.
     pub(crate) fn patch(&mut self, patch: &[u8]) {
         let findings = scan_bytes(patch);
         if findings.is_empty() {
             return;
         }
-        let mut at = PatchPlace::default();
+        let mut at = PatchPosition::default();
         let mut rest = findings.as_slice();
         let mut start = 0;
         for line in patch.split_inclusive(|byte| *byte == b'\n') {
-            at.pass(line);
+            at.advance(line);
             while let [finding, later @ ..] = rest
                 && finding.start < start + line.len()
             {
@@ -118,7 +118,7 @@ impl SecretScan {
         }
     }
 
-    /// Looks through every text of a value that will be kept as `path`.
+    /// Scans all strings of a JSON value; `path` names the value in findings.
     pub(crate) fn value(&mut self, path: &str, value: &Value) {
         match value {
             Value::String(text) => self.bytes(path, text.as_bytes()),
@@ -138,23 +138,23 @@ impl SecretScan {
         }
     }
 
-    /// Refuses what was found, unless it was accepted before or somebody insists; then that is put on record. Gives what
-    /// to say about it.
-    pub(crate) fn settle(self, context: &mut TaskContext, force: bool, by: &Insisting<'_>) -> Settled {
+    /// Returns an error if there are findings that were not accepted before. With `force` they are accepted and
+    /// recorded in the audit, and a warning is returned.
+    pub(crate) fn check(self, context: &mut TaskContext, force: bool, stamp: &AuditStamp<'_>) -> ScanOutcome {
         let known = &context.audit.accepted_secrets;
         let (accepted, new): (Vec<Found>, Vec<Found>) =
             self.found.into_iter().partition(|found| known.contains(&found.accepted));
         if !accepted.is_empty() {
-            tracing::info!(task = %context.task_id, verb = by.verb, count = accepted.len(), "secret findings were accepted before");
+            tracing::info!(task = %context.task_id, verb = stamp.verb, count = accepted.len(), "secret findings were accepted before");
         }
         if new.is_empty() {
             return Ok(None);
         }
-        let findings: Vec<String> = new.iter().map(Found::said).collect();
+        let findings: Vec<String> = new.iter().map(Found::describe).collect();
         if !force {
-            return Err(refusal(&findings));
+            return Err(secret_fault(&findings));
         }
-        tracing::warn!(task = %context.task_id, verb = by.verb, count = findings.len(), "secret findings were overruled");
+        tracing::warn!(task = %context.task_id, verb = stamp.verb, count = findings.len(), "secret findings were overruled");
         let warning = format!(
             "{} overruled and recorded: {}",
             if findings.len() == 1 {
@@ -170,29 +170,29 @@ impl SecretScan {
             }
         }
         context.audit.forced_secrets.push(ForcedSecret {
-            forced_at: by.now,
-            forced_by: by.actor.to_owned(),
-            verb: by.verb.to_owned(),
+            forced_at: stamp.now,
+            forced_by: stamp.actor.to_owned(),
+            verb: stamp.verb.to_owned(),
             findings,
         });
         Ok(Some(warning))
     }
 }
 
-/// What to say about findings, or why nothing is written.
-pub(crate) type Settled = Result<Option<String>, Fault>;
+/// A warning about forced findings, or the error of rejected ones.
+pub(crate) type ScanOutcome = Result<Option<String>, Fault>;
 
-/// Who writes what, and when.
-pub(crate) struct Insisting<'a> {
+/// Verb, actor and time to record in the audit.
+pub(crate) struct AuditStamp<'a> {
     pub(crate) verb: &'a str,
     pub(crate) actor: &'a str,
     pub(crate) now: Timestamp,
 }
 
-fn refusal(findings: &[String]) -> Fault {
+fn secret_fault(findings: &[String]) -> Fault {
     let count = findings.len();
-    let named: Vec<&str> = findings.iter().take(NAMED).map(String::as_str).collect();
-    let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+    let named: Vec<&str> = findings.iter().take(MAX_LISTED).map(String::as_str).collect();
+    let more = if count > MAX_LISTED { format!(" and {} more", count - MAX_LISTED) } else { String::new() };
     let message = format!("potential secret detected ({}{more}); nothing was written", named.join(", "));
     Fault::new(ErrorCode::SecretFound, message)
         .hint("take it out, or use --force-secrets if it is none; that is recorded, and the same is not asked again")
@@ -203,19 +203,20 @@ fn lines_before(bytes: &[u8], end: usize) -> usize {
     bytes.iter().take(end).filter(|byte| **byte == b'\n').count()
 }
 
-/// Where in the files of a patch a line of it belongs.
+/// Position in the changed file of the current line of a patch.
 #[derive(Debug, Default)]
-struct PatchPlace {
+struct PatchPosition {
     path: String,
-    /// The number of the next line in the later file; none before the first hunk.
+    /// Number of the next line in the new file; `None` before the first hunk.
     next: Option<u64>,
     removed: bool,
     line: Option<u64>,
 }
 
-impl PatchPlace {
-    /// Takes the next line of the patch. In a hunk no line begins with a letter, so a header is always one.
-    fn pass(&mut self, line: &[u8]) {
+impl PatchPosition {
+    /// Advances to the next line of the patch. Lines of a hunk never begin with a letter, so `diff ` is always a
+    /// header.
+    fn advance(&mut self, line: &[u8]) {
         if let Some(header) = line.strip_prefix(b"diff ") {
             let header = String::from_utf8_lossy(header.trim_ascii_end()).into_owned();
             let path = header.rsplit_once(" b/").or_else(|| header.rsplit_once(" \"b/"));
@@ -234,7 +235,7 @@ impl PatchPlace {
     }
 }
 
-impl std::fmt::Display for PatchPlace {
+impl std::fmt::Display for PatchPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.line, self.removed) {
             (Some(line), false) => write!(f, "{}:{line}", self.path),
@@ -244,7 +245,7 @@ impl std::fmt::Display for PatchPlace {
     }
 }
 
-/// The first line of the later file in `@@ -1,2 +3,4 @@`.
+/// Returns the first line number of the new file, for example 3 for `@@ -1,2 +3,4 @@`.
 fn first_line(hunk: &[u8]) -> Option<u64> {
     let text =
         std::str::from_utf8(hunk).ok().or_else(|| hunk.utf8_chunks().next().map(|chunk| chunk.valid()))?;
@@ -256,17 +257,17 @@ fn first_line(hunk: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Put together here, so that this file holds none.
+    /// Builds a key at run time, so that this file does not contain one.
     fn key(last: char) -> String {
         format!("AKIA{}{last}", "IOSFODNN7EXAMPL")
     }
 
-    fn places(scan: &SecretScan) -> Vec<&str> {
-        scan.found.iter().map(|found| found.place.as_str()).collect()
+    fn locations(scan: &SecretScan) -> Vec<&str> {
+        scan.found.iter().map(|found| found.location.as_str()).collect()
     }
 
     #[test]
-    fn a_finding_in_a_patch_is_named_by_file_and_line() {
+    fn findings_in_a_patch_have_file_and_line() {
         let (one, two, three) = (key('Q'), key('R'), key('S'));
         let patch = format!(
             "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n\
@@ -276,12 +277,12 @@ mod tests {
         );
         let mut scan = SecretScan::default();
         scan.patch(patch.as_bytes());
-        assert_eq!(places(&scan), ["src/a.rs:8 (a removed line)", "src/a.rs:8", "\\303\\244:1"]);
+        assert_eq!(locations(&scan), ["src/a.rs:8 (a removed line)", "src/a.rs:8", "\\303\\244:1"]);
         assert!(scan.found.iter().all(|found| !format!("{found:?}").contains("IOSFODNN")));
     }
 
     #[test]
-    fn the_same_finding_has_the_same_fingerprint_wherever_it_stands_in_its_file() {
+    fn fingerprint_does_not_depend_on_the_position_in_the_file() {
         let (one, two) = (key('Q'), key('R'));
         let print = |path: &str, text: &str| {
             let mut scan = SecretScan::default();
@@ -295,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_value_are_named_by_their_path() {
+    fn findings_in_a_json_value_have_its_path() {
         let mut scan = SecretScan::default();
         scan.value("immutable", &json!({ "a": ["x", { "b": format!("one\n{}", key('Q')) }], "c": 1 }));
-        assert_eq!(places(&scan), ["immutable.a[1].b:2"]);
+        assert_eq!(locations(&scan), ["immutable.a[1].b:2"]);
     }
 }

@@ -3,9 +3,9 @@
 use baton_core::{Fault, Sha256Hash};
 use serde_json::json;
 
-use crate::place::TaskPlace;
+use crate::environment::TaskEnvironment;
 
-/// The state of a checkout, without the content of its files.
+/// State of a checkout, without the content of its files.
 #[derive(Debug)]
 pub(crate) struct StartingState {
     /// Hash of HEAD and of the files that differ from it.
@@ -16,15 +16,15 @@ pub(crate) struct StartingState {
     pub(crate) paths: Vec<String>,
 }
 
-/// Reads the state of the checkout without the files `except`: the task file and the standards, which have hashes of their
-/// own, and a log that is being recorded.
+/// Reads the state of the checkout without the files `except`: the task file and the standards, which have hashes of
+/// their own, and a log that is being recorded.
 pub(crate) fn starting_state<'a>(
-    place: &TaskPlace,
+    environment: &TaskEnvironment,
     except: impl IntoIterator<Item = &'a str>,
 ) -> Result<StartingState, Fault> {
     let except: Vec<&str> = except.into_iter().collect();
-    let head = place.tree().head()?.commit;
-    let mut files = place.tree().uncommitted()?;
+    let head = environment.tree().head()?.commit;
+    let mut files = environment.tree().uncommitted()?;
     files.retain(|file| !except.contains(&file.path.as_str()));
     let listed: Vec<_> = files.iter().map(|file| json!([file.path, file.sha256])).collect();
     let text = json!({ "head": head, "files": listed }).to_string();

@@ -1,11 +1,11 @@
-//! Where a task stands, for whoever keeps an index of tasks.
+//! State of a task, for the index of tasks in the store.
 
 use baton_core::task::{Role, TaskContext, TaskId, TaskStatus};
 use baton_core::{Fault, Timestamp};
 
+use crate::archive::archived;
+use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::read_context;
-use crate::place::{CONTEXT_FILE, TaskPlace};
-use crate::shelf::archived;
 
 /// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +22,12 @@ pub struct TaskState {
     pub updated_at: Timestamp,
 }
 
-/// Says where a task stands; none if there is nothing of it. One that was completed is, as long as its files are kept.
+/// Returns the state of a task; `None` if it has neither a context nor an archive.
 ///
 /// # Errors
 ///
-/// When its context cannot be read.
-pub fn task_state(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskState>, Fault> {
+/// If the context cannot be read.
+pub fn task_state(environment: &TaskEnvironment, id: &TaskId) -> Result<Option<TaskState>, Fault> {
     let state = |context: TaskContext| TaskState {
         status: context.status(),
         holder: context.holder().cloned(),
@@ -35,10 +35,10 @@ pub fn task_state(place: &TaskPlace, id: &TaskId) -> Result<Option<TaskState>, F
         updated_at: context.audit.updated_at,
         title: context.immutable.task_snapshot.title,
     };
-    if let Some(context) = read_context(place, id)? {
+    if let Some(context) = read_context(environment, id)? {
         return Ok(Some(state(context)));
     }
-    let Some(last) = archived(place).into_iter().rev().find(|archived| archived.task_id == *id) else {
+    let Some(last) = archived(environment).into_iter().rev().find(|archived| archived.task_id == *id) else {
         return Ok(None);
     };
     let path = last.folder.join(CONTEXT_FILE);

@@ -1,4 +1,4 @@
-//! Finding and reading task files: `tasks/**/TASK-XXXX*.task.yaml`.
+//! Finds and reads task files: `tasks/**/TASK-XXXX*.task.yaml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,27 @@ use serde_json::{Value, json};
 use crate::inside::read_inside;
 use crate::yaml;
 
-/// The folder of task files.
+/// Folder of task files.
 const FOLDER: &str = "tasks";
 
-/// How deep folders are looked into.
+/// Maximum depth of folders that are searched.
 const MAX_DEPTH: usize = 16;
 
 /// A task file that was read.
 #[derive(Debug)]
 pub(crate) struct ReadTask {
-    /// Its path from the root.
+    /// Path relative to the root.
     pub(crate) path: String,
-    /// Its text.
     pub(crate) text: String,
-    /// The SHA-256 of its bytes.
+    /// SHA-256 of the file.
     pub(crate) sha256: Sha256Hash,
-    /// What it says.
+    /// Parsed content.
     pub(crate) task: TaskFile,
-    /// Fields that were not understood.
+    /// Warnings about fields that are not used.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Finds the path of a task's file.
+/// Returns the path of the task file.
 pub(crate) fn find(root: &Path, id: &TaskId) -> Result<String, Fault> {
     let mut found = Vec::new();
     walk(root, Path::new(FOLDER), 0, &mut |path, name| {
@@ -58,7 +57,7 @@ fn walk(root: &Path, folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &
     for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let path: PathBuf = folder.join(&name);
-        // Links are not followed: one to a folder above would never end.
+        // Links are not followed, because a link to a parent folder would cause an endless search.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => walk(root, &path, depth + 1, visit),
             Ok(kind) if kind.is_file() => visit(&path, &name.to_string_lossy()),
@@ -67,7 +66,7 @@ fn walk(root: &Path, folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &
     }
 }
 
-/// Finds, reads and checks a task's file.
+/// Finds, reads and validates the task file.
 pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
     let file = read_inside(root, "task file", &find(root, id)?)?;
     let sha256 = Sha256Hash::of(&file.bytes);
@@ -83,36 +82,36 @@ pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
     Ok(ReadTask { path, text, sha256, task, warnings })
 }
 
-/// Hashes a task's file, if it is still there.
+/// Returns the hash of a task file; `None` if it cannot be read.
 pub(crate) fn current_sha(root: &Path, path: &str) -> Option<Sha256Hash> {
     read_inside(root, "task file", path).ok().map(|file| Sha256Hash::of(&file.bytes))
 }
 
-/// Reads YAML; a field that is not understood is a warning, and only a file without a task in it is refused.
+/// Parses a task file. Fields that cannot be used cause warnings; only a file without a task is an error.
 fn parse(path: &str, text: &str, id: &TaskId) -> Result<(TaskFile, Vec<String>), Fault> {
     let file = yaml::read(text).map_err(|error| {
         let error = error.without_snippet();
         let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
         let message = error.to_string();
-        // The place comes first, and once.
+        // The position is put in front of the message, so it is removed here.
         let problem =
             message.split(" at line ").next().unwrap_or(&message).trim_end_matches(':').replace('\n', " ");
         let problem = format!("is no YAML that can be read: {problem}");
-        let place = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
-        refused(path, &format!("{place}: {problem}"))
+        let location = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
+        invalid_task_file(path, &format!("{location}: {problem}"))
             .details(json!({ "path": path, "line": line, "column": column, "problem": problem }))
     })?;
     let read = read_task_file(&file.document, id).map_err(|fields| {
         let list: Vec<String> = fields.iter().map(|(field, problem)| format!("{field} {problem}")).collect();
         let fields: Vec<Value> =
             fields.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
-        refused(path, &format!("{path}: {}", list.join("; ")))
+        invalid_task_file(path, &format!("{path}: {}", list.join("; ")))
             .details(json!({ "path": path, "fields": fields }))
     });
     read.map(|(task, warnings)| (task, [file.warnings, warnings].concat()))
 }
 
-fn refused(path: &str, message: &str) -> Fault {
+fn invalid_task_file(path: &str, message: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, message).hint(format!("correct {path}, then try again"))
 }
 
@@ -150,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn none_and_several_are_errors() {
+    fn no_file_and_several_files_are_errors() {
         assert_eq!(find(root(&[]).path(), &id()).unwrap_err().code, ErrorCode::TaskNotFound);
         let two = root(&[("tasks/TASK-7.task.yaml", GOOD), ("tasks/old/TASK-7.task.yaml", GOOD)]);
         assert_eq!(find(two.path(), &id()).unwrap_err().code, ErrorCode::TaskConflict);
     }
 
     #[test]
-    fn what_cannot_be_read_says_line_and_column() {
+    fn errors_of_unreadable_task_files_name_the_position_or_the_field() {
         let cases = [
             ("title: T\npriority: [P1\n", "tasks/TASK-7.task.yaml:"),
             ("- a list\n", "must hold fields like"),
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn alias_bombs_end() {
+    fn alias_bombs_are_rejected() {
         let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
         for level in 1..12 {
             let before = format!("*a{}", level - 1);

@@ -1,22 +1,22 @@
-//! What this crate needs to know of a checkout. Who answers runs git; the data is `baton-core`'s.
+//! Interface to the working tree of a checkout. The implementation runs git; the data types are in `baton-core`.
 
 use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
 use baton_core::{Fault, Sha256Hash};
 use serde_json::Value;
 
-/// Looks at files of a checkout before anything of them is kept.
+/// Inspects files of a checkout before their content is stored.
 pub trait Inspector {
-    /// Begins anew: the checkout changed, and what was seen before is not what will be kept.
+    /// Discards everything inspected so far: the checkout changed while it was read, and the read starts again.
     fn begin(&mut self);
 
-    /// Takes the next piece of a file. All pieces of one come in a row, the first of them empty.
+    /// Inspects the next piece of a file. The pieces of a file are consecutive, and the first one is empty.
     fn look(&mut self, path: &str, piece: &[u8]);
 
-    /// Says whether all that was seen may be kept.
+    /// Returns an error if the inspected content must not be stored.
     ///
     /// # Errors
     ///
-    /// `secret_found` when it may not.
+    /// `secret_found` if the content contains a secret that is not accepted.
     fn verdict(&self) -> Result<(), Fault>;
 }
 
@@ -29,7 +29,7 @@ pub enum Reading {
     All,
 }
 
-/// A file as a snapshot has it.
+/// A file of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFile {
     /// Mode: `100644`, `100755`, or `120000` for a symbolic link.
@@ -49,52 +49,53 @@ pub struct UncommittedFile {
     pub sha256: Option<Sha256Hash>,
 }
 
-/// A checkout that can be asked. No method changes the index, a ref, an object or a file of the user; trees that
-/// [`snapshot`](Self::snapshot) made can be asked about until the task is purged. Paths are relative to the root with
-/// `/`, those that are no UTF-8 written so that no two are the same. Baton's own `.agent-output/` is in no tree, list or
-/// report.
+/// Working tree of a checkout. No method changes the index, a ref, an object or a file of the user. Trees recorded by
+/// [`snapshot`](Self::snapshot) are available until the task is purged. Paths are relative to the root and use `/`;
+/// paths that are not UTF-8 are escaped so that they stay distinct. Baton's folder `.agent-output/` is excluded
+/// everywhere.
 pub trait WorkingTree {
-    /// Says where HEAD points; a commit of `None` before the first one.
+    /// Returns HEAD; its commit is `None` before the first commit.
     ///
     /// # Errors
     ///
-    /// When there is no repository or git cannot be run.
+    /// If there is no repository or git cannot be run.
     fn head(&self) -> Result<Head, Fault>;
 
-    /// Finds the full id of the commit that a person named.
+    /// Resolves a revision to the full id of a commit.
     ///
     /// # Errors
     ///
-    /// `invalid_request` when there is none.
+    /// `invalid_request` if there is no such commit.
     fn resolve_commit(&self, revision: &str) -> Result<String, Fault>;
 
-    /// Lists every file that differs from HEAD: modified, staged, deleted, in conflict, or new and not ignored. Sorted by path.
+    /// Lists every file that differs from HEAD: modified, staged, deleted, in conflict, or new and not ignored. Sorted
+    /// by path.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or git cannot be run.
+    /// If a file cannot be read or git cannot be run.
     fn uncommitted(&self) -> Result<Vec<UncommittedFile>, Fault>;
 
     /// Lists every file that is tracked, or untracked and not ignored.
     ///
     /// # Errors
     ///
-    /// When git cannot be run.
+    /// If git cannot be run.
     fn files(&self) -> Result<Vec<String>, Fault>;
 
-    /// Takes the exact tree, into objects of Baton's own. The inspector sees every file that differs from HEAD first.
+    /// Records the exact tree in Baton's own objects. The inspector sees every file that differs from HEAD first.
     ///
     /// # Errors
     ///
-    /// What the inspector says, and then nothing is kept; when a file cannot be read or git cannot be run.
+    /// The error of the inspector, and then nothing is stored; or if a file cannot be read or git cannot be run.
     fn snapshot(&self, inspector: &mut dyn Inspector) -> Result<TreeState, Fault>;
 
-    /// Says everything that differs between a commit, or nothing at all, and a tree. The inspector sees every file in it
-    /// that is no text, since the patch does not say what is in those.
+    /// Returns the changes from a commit, or from the empty tree, to a tree. The inspector sees the changed binary
+    /// files, because the patch does not contain them.
     ///
     /// # Errors
     ///
-    /// When the commit is not there any more.
+    /// If the commit does not exist.
     fn changes_since(
         &self,
         commit: Option<&str>,
@@ -102,19 +103,19 @@ pub trait WorkingTree {
         inspector: &mut dyn Inspector,
     ) -> Result<TreeDiff, Fault>;
 
-    /// Says everything that differs between a tree that was taken earlier, by its record, and another.
+    /// Returns the changes from a recorded tree to another tree.
     ///
     /// # Errors
     ///
-    /// When the earlier tree is not there any more.
+    /// If the recorded tree was removed.
     fn changes_between(&self, from: &Value, to: &TreeState) -> Result<TreeDiff, Fault>;
 
-    /// Takes the present tree and says what differs from an earlier one. Of a tree that the inspector does not permit
-    /// nothing is kept; what differs is named all the same.
+    /// Records the current tree and returns the changes from a snapshot. If the inspector rejects the tree, nothing is
+    /// stored, but the changes are still returned.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or git cannot be run.
+    /// If a file cannot be read or git cannot be run.
     fn verify(
         &self,
         expected: &WorktreeSnapshot,
@@ -122,19 +123,19 @@ pub trait WorkingTree {
         inspector: &mut dyn Inspector,
     ) -> Result<(TreeState, Vec<TreeChange>), Fault>;
 
-    /// Reads a file of a tree that was taken earlier, by its record; `None` if that tree does not have it.
+    /// Reads a file of a recorded tree; `None` if the tree does not have it.
     ///
     /// # Errors
     ///
-    /// When the earlier tree is not there any more, or the path is that of a nested repository.
+    /// If the recorded tree was removed, or the path is a nested repository.
     fn snapshot_file(&self, record: &Value, path: &str) -> Result<Option<SnapshotFile>, Fault>;
 
-    /// Forgets the trees that were taken, but those of `snapshots` and those with the ids `trees`. Only whoever holds the
-    /// lock may ask for it.
+    /// Removes recorded trees except those of `snapshots` and those with the ids `trees`. The caller must hold the
+    /// store lock.
     ///
     /// # Errors
     ///
-    /// When that cannot be done now; nothing that is needed is gone.
+    /// If the trees cannot be removed now. Needed objects are never removed.
     fn keep_only(&self, _snapshots: &[WorktreeSnapshot], _trees: &[String]) -> Result<(), Fault> {
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Taking and verifying snapshots: what `snapshot-worktree`, `verify-worktree`, `resolve-drift` and taking a task share.
+//! Recording and verifying snapshots, shared by `snapshot-worktree`, `verify-worktree`, `resolve-drift` and
+//! `update-agent`.
 
 use std::collections::HashSet;
 
@@ -13,25 +14,25 @@ use serde_json::json;
 
 use crate::artifact::Compress;
 use crate::content_scan::ContentScan;
+use crate::environment::TaskEnvironment;
 use crate::folder::Draft;
-use crate::place::TaskPlace;
 use crate::secrets::without_secrets;
 use crate::tree::{Inspector, Reading};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
-/// How many differences a message names; the details have all of them.
-const NAMED: usize = 20;
+/// Maximum number of differences in a message; the details contain all of them.
+const MAX_LISTED: usize = 20;
 
-/// Takes a snapshot of the tree as the work of a role, and adds it to the sequence.
+/// Records a snapshot of the tree for a role and appends it to the context.
 pub(crate) fn take(
     draft: &mut Draft<'_>,
     role: &Role,
     kind: SnapshotKind,
 ) -> Result<WorktreeSnapshot, Fault> {
     let mut scan = draft.content_scan();
-    let state = draft.place().tree().snapshot(&mut scan)?;
-    draft.scan().absorb(scan.finish());
+    let state = draft.environment().tree().snapshot(&mut scan)?;
+    draft.scan().merge(scan.finish());
     if let Some(branch) = &state.head.branch {
         draft.scan().value("git.branch", &json!(branch));
     }
@@ -49,7 +50,7 @@ pub(crate) fn take(
     });
     match kind {
         SnapshotKind::Work => draft.context.role_mut(role)?.worktree_snapshot = Some(snapshot.clone()),
-        // It is the state to continue from, but not the work of the role.
+        // The next role continues from this state, but it is not the work of `role`.
         SnapshotKind::Resolution => draft.context.resolution = Some(snapshot.clone()),
     }
     Ok(snapshot)
@@ -61,18 +62,18 @@ fn describe(
     kind: SnapshotKind,
     state: &TreeState,
 ) -> Result<WorktreeSnapshot, Fault> {
-    let place = draft.place();
+    let environment = draft.environment();
     let git = draft.context.git.clone();
     let mut scan = draft.content_scan();
-    let cumulative = place.tree().changes_since(git.base_commit.as_deref(), state, &mut scan)?;
-    draft.scan().absorb(scan.finish());
+    let cumulative = environment.tree().changes_since(git.base_commit.as_deref(), state, &mut scan)?;
+    draft.scan().merge(scan.finish());
     let previous = taken_over(&draft.context, role, kind)?;
     let from_base = keep_diff(draft, &format!("{role}-from-base"), &cumulative)?;
     let mut artifacts = vec![from_base.clone()];
     let mut incremental = None;
     let mut incremental_diff_error = None;
     if let Some(previous) = &previous {
-        match place.tree().changes_between(&previous.record, state) {
+        match environment.tree().changes_between(&previous.record, state) {
             Ok(diff) => {
                 let kept = keep_diff(draft, &format!("{role}-incremental"), &diff)?;
                 incremental = Some((kept.path.clone(), Sha256Hash::of(&normalize_diff(&diff.patch))));
@@ -111,7 +112,7 @@ fn describe(
         let kind = if module.registered { "a submodule" } else { "an embedded repository" };
         draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
     }
-    let missing = missing_paths(place, &draft.context, state);
+    let missing = missing_paths(environment, &draft.context, state);
     let gone: HashSet<&String> = missing.iter().collect();
     let repo_paths = draft.context.immutable.repo_paths.iter();
     let present = repo_paths.filter(|path| !gone.contains(path)).map(String::as_str);
@@ -147,14 +148,14 @@ fn describe(
     })
 }
 
-/// The snapshot that the work of a role is counted from: the one it took over, however many it took itself since. What
-/// settles a drift is counted from the newest.
+/// Returns the snapshot that incremental changes are compared with: for work, the one that the role started from,
+/// regardless of its own later snapshots; for a drift resolution, the newest one.
 fn taken_over(context: &TaskContext, role: &Role, kind: SnapshotKind) -> Result<Option<TakenOver>, Fault> {
     let state = context.role(role)?;
     if kind == SnapshotKind::Work && state.taken_over.is_some() {
         return Ok(state.taken_over.clone());
     }
-    // Contexts of earlier versions do not say what was taken over.
+    // Contexts of earlier versions do not record the snapshot that a role started from.
     let began_with_none = kind == SnapshotKind::Work && state.snapshots_before == 0;
     let Some(latest) = context.latest_snapshot().filter(|_| !began_with_none) else { return Ok(None) };
     let missing =
@@ -178,47 +179,51 @@ fn keep_diff(draft: &mut Draft<'_>, name: &str, diff: &TreeDiff) -> Result<Artif
     draft.keep(name, "diff", &diff.patch, Compress::Always)
 }
 
-/// Names at most [`NAMED`] paths.
+/// Formats at most [`MAX_LISTED`] paths.
 pub(crate) fn list(paths: &[String]) -> String {
-    let named = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if paths.len() > NAMED { format!("{named} and {} more", paths.len() - NAMED) } else { named }
+    let named = paths.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if paths.len() > MAX_LISTED { format!("{named} and {} more", paths.len() - MAX_LISTED) } else { named }
 }
 
-fn missing_paths(place: &TaskPlace, context: &TaskContext, state: &TreeState) -> Vec<String> {
-    // Most of a large scope is in the tree; only folders, ignored and missing paths are looked up.
+fn missing_paths(environment: &TaskEnvironment, context: &TaskContext, state: &TreeState) -> Vec<String> {
+    // Most paths of a scope are in the tree, so only folders, ignored and missing paths need a system call.
     let present: HashSet<&str> = state.paths.iter().map(String::as_str).collect();
     let is_missing = |path: &&String| {
-        !present.contains(path.as_str()) && place.root().join(path).symlink_metadata().is_err()
+        !present.contains(path.as_str()) && environment.root().join(path).symlink_metadata().is_err()
     };
     context.immutable.repo_paths.iter().filter(is_missing).cloned().collect()
 }
 
-/// What verifying came to.
+/// Result of a verification.
 pub(crate) struct Verified {
-    /// The snapshot that was expected.
+    /// The expected snapshot.
     pub(crate) snapshot: WorktreeSnapshot,
-    /// The role that left it.
+    /// Role that recorded the snapshot.
     pub(crate) agent: Role,
-    /// The tree as it is.
+    /// Ids of the current tree.
     pub(crate) actual: TreePoint,
-    /// Everything known of it.
+    /// State of the current tree.
     pub(crate) state: TreeState,
-    /// Files that differ.
+    /// Changed files.
     pub(crate) changes: Vec<TreeChange>,
-    /// Where they differ.
+    /// Differences and notices.
     pub(crate) verdict: Verdict,
-    /// Why nothing of the tree as it is was kept, when nothing was.
+    /// Reason why the current tree was not stored, if it contains a secret.
     pub(crate) withheld: Option<String>,
 }
 
 /// Compares the tree with the last snapshot of a role.
-pub(crate) fn verify(place: &TaskPlace, context: &TaskContext, role: &Role) -> Result<Verified, Fault> {
-    verify_reading(place, context, role, Reading::Changed)
+pub(crate) fn verify(
+    environment: &TaskEnvironment,
+    context: &TaskContext,
+    role: &Role,
+) -> Result<Verified, Fault> {
+    verify_reading(environment, context, role, Reading::Changed)
 }
 
-/// The same, with a choice of the files to read.
+/// Like [`verify`], with a choice of the files to read.
 pub(crate) fn verify_reading(
-    place: &TaskPlace,
+    environment: &TaskEnvironment,
     context: &TaskContext,
     role: &Role,
     reading: Reading,
@@ -226,17 +231,17 @@ pub(crate) fn verify_reading(
     context.role(role)?;
     let snapshot = context.expected_snapshot(role).cloned().ok_or_else(|| context.no_snapshot(role))?;
     let mut scan = ContentScan::new(&context.audit.accepted_secrets, false);
-    let (state, changes) = place.tree().verify(&snapshot, reading, &mut scan)?;
+    let (state, changes) = environment.tree().verify(&snapshot, reading, &mut scan)?;
     let withheld = scan.verdict().err().map(|fault| fault.message);
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
-    let missing = missing_paths(place, context, &state);
+    let missing = missing_paths(environment, context, &state);
     let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
     verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
     let actual = TreePoint { tree: state.tree.clone(), head: state.head.commit.clone() };
     Ok(Verified { snapshot, agent: role.clone(), actual, state, changes, verdict, withheld })
 }
 
-/// The names of files are put on record, whatever somebody called them.
+/// Redacts secrets in file names, because differences are stored.
 fn hide_secrets(difference: &mut Difference) {
     let Difference { path, expected, actual, message, .. } = difference;
     for text in [path, expected, actual].into_iter().flatten().chain([message]) {
@@ -256,12 +261,12 @@ impl Verified {
         Ok(is_new)
     }
 
-    /// Keeps the diff between the two trees, unless it looks like it holds a secret.
+    /// Stores the diff between the two trees, unless it contains a secret.
     fn keep_diff(&self, draft: &mut Draft<'_>) -> Result<Option<Artifact>, Fault> {
         if self.withheld.is_some() {
             return Ok(None);
         }
-        let diff = draft.place().tree().changes_between(&self.snapshot.record, &self.state);
+        let diff = draft.environment().tree().changes_between(&self.snapshot.record, &self.state);
         let Some(diff) = diff.ok().filter(|diff| !contains_secret(&String::from_utf8_lossy(&diff.patch)))
         else {
             return Ok(None);
@@ -280,13 +285,14 @@ impl Verified {
         }
     }
 
-    /// The error that names everything that differs.
+    /// Creates the error that lists the differences.
     pub(crate) fn fault(&self, context: &TaskContext, recorded: bool) -> Fault {
         let id = &context.task_id;
         let messages: Vec<&str> = self.verdict.differences.iter().map(|d| d.message.as_str()).collect();
-        let mut lines: Vec<String> = messages.iter().take(NAMED).map(|text| format!("  {text}")).collect();
-        if messages.len() > NAMED {
-            lines.push(format!("  and {} more", messages.len() - NAMED));
+        let mut lines: Vec<String> =
+            messages.iter().take(MAX_LISTED).map(|text| format!("  {text}")).collect();
+        if messages.len() > MAX_LISTED {
+            lines.push(format!("  and {} more", messages.len() - MAX_LISTED));
         }
         if let Some(why) = &self.withheld {
             let found = why.split_once(';').map_or(why.as_str(), |(found, _)| found);
@@ -305,7 +311,7 @@ impl Verified {
             "files were changed since"
         };
         let (agent, sequence) = (&self.agent, self.snapshot.sequence);
-        // Whoever held the task afterwards may have made the changes, and nobody can tell.
+        // A role that held the task after the snapshot may have made the changes.
         let afterwards = context
             .last_holder
             .as_ref()
@@ -349,10 +355,10 @@ impl Verified {
     }
 }
 
-/// Names the changes that would be drift if the role that holds the task gave it up now: the tree differs from the newest
-/// snapshot. Nothing is kept of the tree.
-pub(crate) fn left_unsaved(
-    place: &TaskPlace,
+/// Describes the changes since the newest snapshot, which would be drift if the role released the task now. `None` if
+/// the role does not hold the task or nothing changed. The current tree is not stored.
+pub(crate) fn describe_unsaved(
+    environment: &TaskEnvironment,
     context: &TaskContext,
     role: &Role,
 ) -> Result<Option<String>, Fault> {
@@ -361,7 +367,7 @@ pub(crate) fn left_unsaved(
     }
     let Some(newest) = context.latest_snapshot() else { return Ok(None) };
     let Some(snapshot) = context.whole_snapshot(newest) else { return Ok(None) };
-    let (state, changes) = place.tree().verify(snapshot, Reading::Changed, &mut KeepNothing)?;
+    let (state, changes) = environment.tree().verify(snapshot, Reading::Changed, &mut RejectAll)?;
     let scope = ScopeFence::new(&context.immutable.scope_patterns);
     let verdict = compare(snapshot, &state, &changes, &scope, &[]);
     if verdict.matches() {
@@ -374,10 +380,10 @@ pub(crate) fn left_unsaved(
     Ok(Some(format!("the working tree differs from snapshot {} ({})", newest.sequence, list(&names))))
 }
 
-/// Has nothing kept of what it sees.
-struct KeepNothing;
+/// Rejects everything, so that nothing is stored.
+struct RejectAll;
 
-impl Inspector for KeepNothing {
+impl Inspector for RejectAll {
     fn begin(&mut self) {}
 
     fn look(&mut self, _: &str, _: &[u8]) {}

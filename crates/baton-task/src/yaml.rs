@@ -1,5 +1,5 @@
-//! Reads YAML into a JSON value. Every valid document is accepted: keys of any kind become text, and numbers that JSON does
-//! not have become text.
+//! Reads YAML into a JSON value. Every valid document is accepted: keys of any kind become text, and numbers that JSON
+//! does not have become text.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};
 
-/// How deep collections may be nested.
+/// Maximum nesting depth of collections.
 const MAX_DEPTH: usize = 64;
 
-/// What a file holds.
+/// Content of a YAML file.
 #[derive(Debug)]
 pub(crate) struct YamlFile {
     /// The first document that is not empty; null if there is none.
     pub(crate) document: Value,
-    /// What else is in the file and is not used.
+    /// Warnings about ignored content.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn decode(field: &str, path: &str, bytes: Vec<u8>) -> Result<String, 
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Reads a file. A key that is there twice is not valid YAML but common: the last one counts.
+/// Parses a file. Duplicate keys are invalid YAML but common, so the last one is used, with a warning.
 pub(crate) fn read(text: &str) -> Result<YamlFile, Error> {
     let mut warnings = Vec::new();
     let documents = match documents(text, DuplicateKeyPolicy::Error) {
@@ -69,7 +69,7 @@ fn documents(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<YamlV
     serde_saphyr::from_multiple_with_options(text, options)
 }
 
-/// A value, with keys as text.
+/// A JSON value with keys converted to text.
 struct YamlValue(Value);
 
 impl<'de> Deserialize<'de> for YamlValue {

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::Compress;
-use crate::folder::{Draft, Writing};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 
-/// Attaches a file, or lines of one, that roles can refer to by a short id.
+/// Attaches a file, or some of its lines, as evidence that roles can cite by a short id.
 #[derive(Debug)]
 pub struct AttachEvidence;
 
@@ -61,15 +61,18 @@ impl TaskOperation for AttachEvidence {
     type Params = AttachEvidenceParams;
     type Output = AttachEvidenceOutput;
 
-    fn run(place: &TaskPlace, params: &AttachEvidenceParams) -> Result<AttachEvidenceOutput, Fault> {
-        let file = read_inside(place.root(), "path", &params.path)?;
-        let excerpt = params.lines.as_deref().map(|lines| cut(&file.bytes, lines)).transpose()?;
-        let writing = Writing {
+    fn run(
+        environment: &TaskEnvironment,
+        params: &AttachEvidenceParams,
+    ) -> Result<AttachEvidenceOutput, Fault> {
+        let file = read_inside(environment.root(), "path", &params.path)?;
+        let excerpt = params.lines.as_deref().map(|lines| extract(&file.bytes, lines)).transpose()?;
+        let options = WriteOptions {
             verb: "attach-evidence",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         let (lines, bytes) = match &excerpt {
             Some(excerpt) => (Some(excerpt.span.clone()), excerpt.text.as_bytes()),
@@ -118,8 +121,8 @@ struct Excerpt {
     text: String,
 }
 
-/// Cuts `10-24`, `L10-L24` or `10` out of a file.
-fn cut(bytes: &[u8], lines: &str) -> Result<Excerpt, Fault> {
+/// Extracts the lines `10-24`, `L10-L24` or `10` of a file.
+fn extract(bytes: &[u8], lines: &str) -> Result<Excerpt, Fault> {
     let wrong = || Fault::invalid("lines", format!("{lines:?} must be like 10-24"));
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Fault::invalid("path", "is not UTF-8 text; leave lines out"))?;
@@ -145,13 +148,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_cut_out() {
-        let cut = |lines: &str| cut(b"a\r\nb\nc", lines).map(|excerpt| (excerpt.span, excerpt.text)).ok();
-        assert_eq!(cut("2-3"), Some(("L2-L3".into(), "b\nc".into())));
-        assert_eq!(cut("L1-L2"), Some(("L1-L2".into(), "a\nb".into())));
-        assert_eq!(cut("3"), Some(("L3-L3".into(), "c".into())));
+    fn line_ranges_are_extracted() {
+        let extract =
+            |lines: &str| extract(b"a\r\nb\nc", lines).map(|excerpt| (excerpt.span, excerpt.text)).ok();
+        assert_eq!(extract("2-3"), Some(("L2-L3".into(), "b\nc".into())));
+        assert_eq!(extract("L1-L2"), Some(("L1-L2".into(), "a\nb".into())));
+        assert_eq!(extract("3"), Some(("L3-L3".into(), "c".into())));
         for bad in ["0-1", "3-2", "2-4", "x", "", "1-", "-1", "99999999999999999999"] {
-            assert_eq!(cut(bad), None, "{bad}");
+            assert_eq!(extract(bad), None, "{bad}");
         }
     }
 }

@@ -5,13 +5,13 @@ use baton_core::{Fault, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{Draft, Writing};
+use crate::archive::{RETENTION, archive, drop_expired, drop_objects};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, LIST, TaskOperation};
-use crate::place::TaskPlace;
-use crate::shelf::{KEPT, archive, drop_expired, drop_objects};
 use crate::worktree::verify;
 
-/// Ends a task whose roles are done. Its files are kept for thirty days.
+/// Completes a task whose roles are all done. Its files are archived for 30 days.
 #[derive(Debug)]
 pub struct CompleteTask;
 
@@ -54,9 +54,9 @@ impl TaskOperation for CompleteTask {
     type Params = CompleteTaskParams;
     type Output = CompleteTaskOutput;
 
-    fn run(place: &TaskPlace, params: &CompleteTaskParams) -> Result<CompleteTaskOutput, Fault> {
-        let writing = Writing { verb: "complete", actor: params.actor.as_deref(), force_secrets: true };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+    fn run(environment: &TaskEnvironment, params: &CompleteTaskParams) -> Result<CompleteTaskOutput, Fault> {
+        let options = WriteOptions { verb: "complete", actor: params.actor.as_deref(), force_secrets: true };
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         if let Err(fault) = draft.context.require_complete() {
             if !params.force {
                 return Err(fault);
@@ -72,28 +72,28 @@ impl TaskOperation for CompleteTask {
         }
         let now = draft.now;
         let (context, warnings, _lock) = draft.save_and_hold()?;
-        let folder = archive(place, &context.task_id, now)?;
-        drop_expired(place, now);
-        drop_objects(place, now);
-        let path = folder.strip_prefix(place.root()).unwrap_or(&folder).to_string_lossy().into_owned();
+        let folder = archive(environment, &context.task_id, now)?;
+        drop_expired(environment, now);
+        drop_objects(environment, now);
+        let path = folder.strip_prefix(environment.root()).unwrap_or(&folder).to_string_lossy().into_owned();
         Ok(CompleteTaskOutput {
             task_id: context.task_id,
             archive_path: path,
-            kept_until: now.plus(KEPT),
+            kept_until: now.plus(RETENTION),
             next: LIST.into(),
             warnings,
         })
     }
 }
 
-/// Records a drift if the tree differs from the last snapshot. A commit of exactly that tree is expected before a task is
-/// completed, so a new HEAD alone is no drift.
+/// Records a drift if the tree differs from the last snapshot. Users commit the tree before they complete a task, so a
+/// commit of exactly that tree is not a drift.
 fn changed_since_last_snapshot(draft: &mut Draft<'_>) -> Result<Option<Fault>, Fault> {
     let Some(last) = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone()) else {
         draft.warnings.push("there is no snapshot to compare the working tree with".into());
         return Ok(None);
     };
-    let verified = verify(draft.place(), &draft.context, &last)?;
+    let verified = verify(draft.environment(), &draft.context, &last)?;
     let is_commit = |kind| matches!(kind, DifferenceKind::BaseCommitMoved | DifferenceKind::Committed);
     if verified.snapshot.tree == verified.actual.tree
         || verified.verdict.differences.iter().all(|difference| is_commit(difference.kind))

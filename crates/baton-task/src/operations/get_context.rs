@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::environment::TaskEnvironment;
 use crate::folder::{derived_problems, require_context};
 use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 use crate::worktree::commit_name;
 
-/// Reads what is known of a task.
+/// Returns the context of a task.
 #[derive(Debug)]
 pub struct GetContext;
 
@@ -115,9 +115,9 @@ impl TaskOperation for GetContext {
     type Params = GetContextParams;
     type Output = GetContextOutput;
 
-    fn run(place: &TaskPlace, params: &GetContextParams) -> Result<GetContextOutput, Fault> {
-        let context = require_context(place, &params.task_id)?;
-        let warnings = warnings(place, &context)?;
+    fn run(environment: &TaskEnvironment, params: &GetContextParams) -> Result<GetContextOutput, Fault> {
+        let context = require_context(environment, &params.task_id)?;
+        let warnings = warnings(environment, &context)?;
         let role = params.role.as_ref().map(|role| role_context(&context, role)).transpose()?;
         Ok(GetContextOutput {
             next: context.next_command(),
@@ -189,23 +189,23 @@ pub fn snapshot_lines(context: &TaskContext) -> Vec<SnapshotLine> {
     context.snapshots.iter().map(line).collect()
 }
 
-/// Says what makes a context doubtful.
-fn warnings(place: &TaskPlace, context: &TaskContext) -> Result<Vec<String>, Fault> {
+/// Lists problems of a context.
+fn warnings(environment: &TaskEnvironment, context: &TaskContext) -> Result<Vec<String>, Fault> {
     let mut warnings = Vec::new();
-    match place.tree().head() {
+    match environment.tree().head() {
         Ok(head) => warnings.extend(moved_head(context, head.commit.as_deref())),
         Err(fault) => warnings.push(format!("HEAD is not known: {}", fault.message)),
     }
-    for problem in derived_problems(place, context)? {
+    for problem in derived_problems(environment, context)? {
         warnings.push(format!("{problem}; baton task rebuild-context {} writes it anew", context.task_id));
     }
-    if !task_file_is_unchanged(place, context) {
+    if !task_file_is_unchanged(environment, context) {
         warnings.push(format!(
             "{} changed after the context was made; take it over with baton task rebuild-context {}",
             context.task_file, context.task_id
         ));
     }
-    warnings.extend(stale(place, &context.immutable).into_iter().map(|text| {
+    warnings.extend(stale(environment, &context.immutable).into_iter().map(|text| {
         format!(
             "a cited standard changed: {text}; take it over with baton task rebuild-context {}",
             context.task_id
@@ -217,15 +217,15 @@ fn warnings(place: &TaskPlace, context: &TaskContext) -> Result<Vec<String>, Fau
             .push(format!("{open}; settle it with baton task resolve-drift {} --note TEXT", context.task_id));
     }
     for artifact in context.artifacts() {
-        if !place.root().join(&artifact.path).is_file() {
+        if !environment.root().join(&artifact.path).is_file() {
             warnings.push(format!("{} is missing", artifact.path));
         }
     }
-    warnings.extend(context.evidence.iter().filter_map(|evidence| changed_evidence(place, evidence)));
+    warnings.extend(context.evidence.iter().filter_map(|evidence| changed_evidence(environment, evidence)));
     Ok(warnings)
 }
 
-/// Says that HEAD is not where it was when the context was made or the newest snapshot taken, and what settles that.
+/// Warns if HEAD moved since the context was created or the newest snapshot was recorded, with the next step.
 fn moved_head(context: &TaskContext, head: Option<&str>) -> Option<String> {
     let expected = context.expected_head().map(String::as_str);
     if head == expected {
@@ -251,13 +251,13 @@ fn moved_head(context: &TaskContext, head: Option<&str>) -> Option<String> {
     })
 }
 
-/// Says that a file is not any more what was attached. Of lines there is a copy.
-fn changed_evidence(place: &TaskPlace, evidence: &Evidence) -> Option<String> {
+/// Warns if an attached file changed. Attached lines have a stored copy and need no check.
+fn changed_evidence(environment: &TaskEnvironment, evidence: &Evidence) -> Option<String> {
     if evidence.excerpt.is_some() {
         return None;
     }
     let Evidence { id, path, .. } = evidence;
-    match read_inside(place.root(), "evidence", path) {
+    match read_inside(environment.root(), "evidence", path) {
         Ok(file) if Sha256Hash::of(&file.bytes) == evidence.sha256 => None,
         Ok(_) => {
             Some(format!("{path} changed after it was attached as {id}; attach it again if that counts"))

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact;
+use crate::environment::TaskEnvironment;
 use crate::folder::require_context;
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 
-/// Finds the diff of a role's work.
+/// Returns a diff of a task.
 #[derive(Debug)]
 pub struct GetDiff;
 
@@ -76,15 +76,15 @@ impl TaskOperation for GetDiff {
     type Params = GetDiffParams;
     type Output = GetDiffOutput;
 
-    fn run(place: &TaskPlace, params: &GetDiffParams) -> Result<GetDiffOutput, Fault> {
-        let context = require_context(place, &params.task_id)?;
+    fn run(environment: &TaskEnvironment, params: &GetDiffParams) -> Result<GetDiffOutput, Fault> {
+        let context = require_context(environment, &params.task_id)?;
         let Found { agent, snapshot, artifact, diff_stat } = match params.kind {
             DiffType::Drift => drift(&context)?,
             kind => of_role(&context, params.agent.as_ref(), kind)?,
         };
-        artifact::require(place.root(), artifact)?;
+        artifact::require(environment.root(), artifact)?;
         let content = if params.content {
-            let bytes = artifact::read(place.root(), artifact)?;
+            let bytes = artifact::read(environment.root(), artifact)?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         } else {
             None
@@ -127,7 +127,7 @@ fn of_role<'a>(
     })?;
     let snapshot =
         context.role(agent)?.worktree_snapshot.as_ref().ok_or_else(|| context.no_snapshot(agent))?;
-    // Everything so far is the work of a role that took over nothing.
+    // For a role that started without a snapshot, all changes from the base are its own.
     let took_over_nothing =
         snapshot.diff_from_previous.is_none() && snapshot.incremental_diff_error.is_none();
     let path = if kind == DiffType::FromBase || took_over_nothing {
@@ -143,7 +143,7 @@ fn of_role<'a>(
     Ok(Found { agent, snapshot: snapshot.sequence, artifact, diff_stat: snapshot.diff_stat.clone() })
 }
 
-/// The newest open drift, or the newest one.
+/// Returns the newest open drift; if none is open, the newest drift.
 fn drift(context: &TaskContext) -> Result<Found<'_>, Fault> {
     let id = &context.task_id;
     let event = context.drift.unresolved().last().or(context.drift.events.last()).ok_or_else(|| {

@@ -11,14 +11,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::folder::{Draft, Writing, lock_task, read_context};
+use crate::archive;
+use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
+use crate::folder::{Draft, WriteOptions, lock_task, read_context};
 use crate::gather::{Gathered, gather};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::{CONTEXT_FILE, OUTPUT_FOLDER, TaskPlace};
-use crate::shelf;
 use crate::starting_state::starting_state;
 
-/// Freezes what a task is about, once, before anybody works on it.
+/// Creates the context of a task, before the first role starts.
 #[derive(Debug)]
 pub struct InitContext;
 
@@ -72,16 +72,16 @@ impl TaskOperation for InitContext {
     type Params = InitContextParams;
     type Output = InitContextOutput;
 
-    fn run(place: &TaskPlace, params: &InitContextParams) -> Result<InitContextOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &InitContextParams) -> Result<InitContextOutput, Fault> {
         let id = &params.task_id;
         let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
-        let actor = place.actor(params.actor.as_deref())?;
-        require_new(place, id)?;
-        let gathered = gather(place, id, large_text)?;
-        let mut git = base(place, params, &gathered)?;
-        let task_lock = lock_task(place, id)?;
-        require_new(place, id)?;
-        let state = starting_state(place, gathered.sources.iter().map(|source| source.path.as_str()))?;
+        let actor = environment.actor(params.actor.as_deref())?;
+        require_new(environment, id)?;
+        let gathered = gather(environment, id, large_text)?;
+        let mut git = base(environment, params, &gathered)?;
+        let task_lock = lock_task(environment, id)?;
+        require_new(environment, id)?;
+        let state = starting_state(environment, gathered.sources.iter().map(|source| source.path.as_str()))?;
         (git.dirty_at_init, git.state_at_init) = (state.dirty, Some(state.sha256));
         let mut warnings = gathered.captured.warnings.clone();
         if git.dirty_at_init {
@@ -90,7 +90,7 @@ impl TaskOperation for InitContext {
             );
         }
         let others: Vec<String> =
-            shelf::live(place).iter().filter(|other| *other != id).map(ToString::to_string).collect();
+            archive::live(environment).iter().filter(|other| *other != id).map(ToString::to_string).collect();
         if !others.is_empty() {
             warnings.push(format!(
                 "other tasks have a context in this checkout ({}): what one changes is drift to the other",
@@ -98,18 +98,18 @@ impl TaskOperation for InitContext {
             ));
         }
         let summary = gathered.captured.summary.clone();
-        let mut context = new_context(place, id, &actor, git, gathered)?;
-        // Files of an earlier context whose own document is gone are kept: new ones are numbered after them.
-        context.artifact_count = last_number(&place.folder(id));
+        let mut context = new_context(environment, id, &actor, git, gathered)?;
+        // Files of an earlier context whose `context.json` is missing are kept; new files get higher numbers.
+        context.artifact_count = last_number(&environment.folder(id));
         if context.artifact_count > 0 {
             warnings.push(format!("{OUTPUT_FOLDER}/{id} holds files of an earlier context; they stay"));
         }
-        let writing = Writing {
+        let options = WriteOptions {
             verb: "init-context",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::begin(place, context, task_lock, &writing)?;
+        let mut draft = Draft::begin(environment, context, task_lock, &options)?;
         let frozen = serde_json::to_value(&draft.context.immutable).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the context cannot be written").caused_by(error)
         })?;
@@ -134,8 +134,8 @@ impl TaskOperation for InitContext {
     }
 }
 
-fn require_new(place: &TaskPlace, id: &TaskId) -> Result<(), Fault> {
-    if read_context(place, id)?.is_none() {
+fn require_new(environment: &TaskEnvironment, id: &TaskId) -> Result<(), Fault> {
+    if read_context(environment, id)?.is_none() {
         return Ok(());
     }
     Err(Fault::new(ErrorCode::TaskExists, format!("{id} has a context already")).hint(format!(
@@ -143,17 +143,21 @@ fn require_new(place: &TaskPlace, id: &TaskId) -> Result<(), Fault> {
     )))
 }
 
-/// The highest number of a file that was kept here.
+/// Returns the highest number of an artifact in a folder.
 fn last_number(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let number = |name: std::ffi::OsString| name.to_str()?.split_once('-')?.0.parse().ok();
     names.filter_map(number).max().unwrap_or(0)
 }
 
-fn base(place: &TaskPlace, params: &InitContextParams, gathered: &Gathered) -> Result<GitBase, Fault> {
-    let head = place.tree().head()?;
+fn base(
+    environment: &TaskEnvironment,
+    params: &InitContextParams,
+    gathered: &Gathered,
+) -> Result<GitBase, Fault> {
+    let head = environment.tree().head()?;
     let base_commit = match &params.base_commit {
-        Some(revision) => Some(place.tree().resolve_commit(revision)?),
+        Some(revision) => Some(environment.tree().resolve_commit(revision)?),
         None => head.commit.clone(),
     };
     Ok(GitBase {
@@ -167,13 +171,13 @@ fn base(place: &TaskPlace, params: &InitContextParams, gathered: &Gathered) -> R
 }
 
 fn new_context(
-    place: &TaskPlace,
+    environment: &TaskEnvironment,
     id: &TaskId,
     actor: &str,
     git: GitBase,
     gathered: Gathered,
 ) -> Result<TaskContext, Fault> {
-    let now = place.now();
+    let now = environment.now();
     let immutable = gathered.captured.immutable;
     Ok(TaskContext {
         version: CONTEXT_VERSION,

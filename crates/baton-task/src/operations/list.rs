@@ -7,10 +7,10 @@ use baton_core::{Fault, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::{archived, live};
+use crate::environment::{CONTEXT_FILE, TaskEnvironment};
 use crate::folder::{derived_problems, read_context};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::{CONTEXT_FILE, TaskPlace};
-use crate::shelf::{archived, live};
 
 /// Lists the tasks of a checkout.
 #[derive(Debug)]
@@ -73,21 +73,21 @@ impl TaskOperation for ListTasks {
     type Params = ListTasksParams;
     type Output = ListTasksOutput;
 
-    fn run(place: &TaskPlace, params: &ListTasksParams) -> Result<ListTasksOutput, Fault> {
-        let mut tasks: Vec<TaskLine> = live(place)
+    fn run(environment: &TaskEnvironment, params: &ListTasksParams) -> Result<ListTasksOutput, Fault> {
+        let mut tasks: Vec<TaskLine> = live(environment)
             .into_iter()
-            .filter_map(|id| match read_context(place, &id) {
+            .filter_map(|id| match read_context(environment, &id) {
                 Ok(context) => {
                     let context = context?;
                     let warnings =
-                        derived_problems(place, &context).unwrap_or_else(|fault| vec![fault.message]);
+                        derived_problems(environment, &context).unwrap_or_else(|fault| vec![fault.message]);
                     Some(TaskLine { warnings, ..line(id, Ok(context), None) })
                 }
                 Err(fault) => Some(line(id, Err(fault), None)),
             })
             .collect();
         if params.archived {
-            tasks.extend(archived(place).into_iter().map(|archived| {
+            tasks.extend(archived(environment).into_iter().map(|archived| {
                 let path = archived.folder.join(CONTEXT_FILE);
                 let read = std::fs::read(&path).map_err(|error| crate::durable::failed("read", &path, error));
                 let context =

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::folder::{Draft, Writing};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 
-/// How long a finding or note may be, in bytes.
-pub(crate) const MAX_TEXT: usize = 4_096;
+/// Maximum length of a finding or note, in bytes.
+pub(crate) const MAX_TEXT_BYTES: usize = 4_096;
 
-/// Records something that must be dealt with before the work can go on.
+/// Records a finding that blocks a role until it is fixed.
 #[derive(Debug)]
 pub struct MarkBlocked;
 
@@ -59,14 +59,14 @@ impl TaskOperation for MarkBlocked {
     type Params = MarkBlockedParams;
     type Output = MarkBlockedOutput;
 
-    fn run(place: &TaskPlace, params: &MarkBlockedParams) -> Result<MarkBlockedOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &MarkBlockedParams) -> Result<MarkBlockedOutput, Fault> {
         let finding = require_text("finding", &params.finding)?;
-        let writing = Writing {
+        let options = WriteOptions {
             verb: "mark-blocked",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         draft.scan().value("finding", &json!(finding));
         draft.require_saved(&params.agent)?;
@@ -80,14 +80,14 @@ impl TaskOperation for MarkBlocked {
     }
 }
 
-/// Checks a text that a person or agent wrote.
+/// Trims a text and rejects an empty or too long one.
 pub(crate) fn require_text<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
     let text = text.trim();
     if text.is_empty() {
         return Err(Fault::invalid(field, "is empty"));
     }
-    if text.len() > MAX_TEXT {
-        let problem = format!("has {} bytes, at most {MAX_TEXT} are allowed", text.len());
+    if text.len() > MAX_TEXT_BYTES {
+        let problem = format!("has {} bytes, at most {MAX_TEXT_BYTES} are allowed", text.len());
         return Err(Fault::invalid(field, problem)
             .hint("attach a file with baton task attach-evidence and refer to it"));
     }

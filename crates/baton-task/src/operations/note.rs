@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::mark_blocked::require_text;
-use crate::folder::{Draft, Writing};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 
-/// Records a note of a role that blocks nothing.
+/// Records a note of a role. Notes never block the task.
 #[derive(Debug)]
 pub struct WriteNote;
 
@@ -59,11 +59,14 @@ impl TaskOperation for WriteNote {
     type Params = WriteNoteParams;
     type Output = WriteNoteOutput;
 
-    fn run(place: &TaskPlace, params: &WriteNoteParams) -> Result<WriteNoteOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &WriteNoteParams) -> Result<WriteNoteOutput, Fault> {
         let text = require_text("text", &params.text)?;
-        let writing =
-            Writing { verb: "note", actor: params.actor.as_deref(), force_secrets: params.force_secrets };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let options = WriteOptions {
+            verb: "note",
+            actor: params.actor.as_deref(),
+            force_secrets: params.force_secrets,
+        };
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.role(&params.agent)?;
         draft.scan().value("text", &json!(text));
         let note = RoleNote {

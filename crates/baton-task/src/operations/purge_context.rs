@@ -5,12 +5,12 @@ use baton_core::task::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::{drop_objects, remove};
+use crate::environment::TaskEnvironment;
 use crate::folder::{lock_existing_store, lock_task};
 use crate::operation::{Effect, LIST, TaskOperation};
-use crate::place::TaskPlace;
-use crate::shelf::{drop_objects, remove};
 
-/// Removes the files of a task, whatever state they are in.
+/// Deletes the files of a task, even if they are damaged.
 #[derive(Debug)]
 pub struct PurgeContext;
 
@@ -45,18 +45,18 @@ impl TaskOperation for PurgeContext {
     type Params = PurgeContextParams;
     type Output = PurgeContextOutput;
 
-    fn run(place: &TaskPlace, params: &PurgeContextParams) -> Result<PurgeContextOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &PurgeContextParams) -> Result<PurgeContextOutput, Fault> {
         let task_id = params.task_id.clone();
-        let actor = place.actor(params.actor.as_deref())?;
+        let actor = environment.actor(params.actor.as_deref())?;
         // A task that has no folder gets no lock file.
-        let exists = place.folder(&task_id).symlink_metadata().is_ok();
-        let _task = exists.then(|| lock_task(place, &task_id)).transpose()?;
-        let Some(_store) = lock_existing_store(place)? else {
+        let exists = environment.folder(&task_id).symlink_metadata().is_ok();
+        let _task = exists.then(|| lock_task(environment, &task_id)).transpose()?;
+        let Some(_store) = lock_existing_store(environment)? else {
             return Ok(PurgeContextOutput { task_id, purged: false, next: LIST.into() });
         };
-        let now = place.now();
-        let purged = remove(place, &place.folder(&task_id), now)?;
-        drop_objects(place, now);
+        let now = environment.now();
+        let purged = remove(environment, &environment.folder(&task_id), now)?;
+        drop_objects(environment, now);
         tracing::info!(task = %task_id, %actor, purged, "a context was purged");
         Ok(PurgeContextOutput { task_id, purged, next: LIST.into() })
     }

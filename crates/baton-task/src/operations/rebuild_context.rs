@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::folder::{Draft, Writing, derived_problems};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions, derived_problems};
 use crate::gather::gather;
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 use crate::qa_recording::replace_immutable;
 use crate::starting_state::starting_state;
 
-/// Takes changed files over into the frozen part, as a new revision of it.
+/// Rebuilds the frozen part from changed sources, as a new revision.
 #[derive(Debug)]
 pub struct RebuildContext;
 
@@ -64,25 +64,28 @@ impl TaskOperation for RebuildContext {
     type Params = RebuildContextParams;
     type Output = RebuildContextOutput;
 
-    fn run(place: &TaskPlace, params: &RebuildContextParams) -> Result<RebuildContextOutput, Fault> {
-        let writing = Writing {
+    fn run(
+        environment: &TaskEnvironment,
+        params: &RebuildContextParams,
+    ) -> Result<RebuildContextOutput, Fault> {
+        let options = WriteOptions {
             verb: "rebuild-context",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.require_no_drift()?;
         let large_text = if params.truncate { LargeText::Cut } else { LargeText::Keep };
-        let gathered = gather(place, &params.task_id, large_text)?;
+        let gathered = gather(environment, &params.task_id, large_text)?;
         draft.warnings.extend(gathered.captured.warnings);
         let mut next = gathered.captured.immutable;
-        // What was measured before any change stays the baseline, whatever the task says now.
+        // The baseline was measured before any change, so it is kept.
         next.validation_baseline.initial_results =
             draft.context.immutable.validation_baseline.initial_results.clone();
         let pipeline = new_pipeline(&mut draft, gathered.pipeline);
         let changed_sources = differing(&draft.context.sources, &gathered.sources);
-        let repaired = derived_problems(place, &draft.context)?;
-        let head = place.tree().head()?;
+        let repaired = derived_problems(environment, &draft.context)?;
+        let head = environment.tree().head()?;
         let moved = draft.context.snapshots.is_empty() && head.commit != draft.context.git.head;
         let frozen_is_same = next == draft.context.immutable && gathered.sources == draft.context.sources;
         if frozen_is_same && pipeline.is_none() && !moved {
@@ -105,7 +108,7 @@ impl TaskOperation for RebuildContext {
             });
         }
         if moved {
-            // As long as nobody has left a snapshot, the task goes on from where HEAD is now.
+            // Without a snapshot, the task continues from the current HEAD.
             let named = json!({ "branch": head.branch });
             draft.scan().value("git", &named);
             draft.context.git.head = head.commit;
@@ -121,12 +124,12 @@ impl TaskOperation for RebuildContext {
         draft.context.sources = gathered.sources;
         if draft.context.last_holder.is_none() {
             let sources = draft.context.sources.iter().map(|source| source.path.as_str());
-            draft.context.git.state_at_init = Some(starting_state(place, sources)?.sha256);
+            draft.context.git.state_at_init = Some(starting_state(environment, sources)?.sha256);
         }
         draft.context.git.task_file_sha = gathered.read.sha256;
         draft.context.task_file = gathered.read.path;
         if let Some(pipeline) = pipeline {
-            take_pipeline(&mut draft.context, pipeline);
+            replace_pipeline(&mut draft.context, pipeline);
         }
         let (context, warnings) = draft.save()?;
         Ok(RebuildContextOutput {
@@ -142,14 +145,14 @@ impl TaskOperation for RebuildContext {
     }
 }
 
-/// The files that differ, came or went.
+/// Returns the paths of changed, added and removed sources.
 fn differing(before: &[Source], now: &[Source]) -> Vec<String> {
     let new = now.iter().filter(|source| !before.contains(source));
     let gone = before.iter().filter(|source| !now.iter().any(|other| other.path == source.path));
     new.chain(gone).map(|source| source.path.clone()).collect()
 }
 
-/// Other roles can be taken over only as long as nobody has worked.
+/// Returns the new pipeline if it differs and no role has worked yet.
 fn new_pipeline(draft: &mut Draft<'_>, pipeline: Vec<Role>) -> Option<Vec<Role>> {
     if pipeline == draft.context.pipeline {
         return None;
@@ -161,7 +164,7 @@ fn new_pipeline(draft: &mut Draft<'_>, pipeline: Vec<Role>) -> Option<Vec<Role>>
     Some(pipeline)
 }
 
-fn take_pipeline(context: &mut TaskContext, pipeline: Vec<Role>) {
+fn replace_pipeline(context: &mut TaskContext, pipeline: Vec<Role>) {
     let kept = std::mem::take(&mut context.coordination);
     context.coordination = pipeline
         .iter()

@@ -6,13 +6,13 @@ use baton_core::task::{QaCommand, Role, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::Writing;
+use crate::environment::TaskEnvironment;
+use crate::folder::WriteOptions;
 use crate::inside::read_anywhere;
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 use crate::qa_recording::{QaFindings, QaRecording};
 
-/// Records the log of quality checks that ran outside of Baton.
+/// Records the log of QA commands that ran outside of Baton.
 #[derive(Debug)]
 pub struct RecordQa;
 
@@ -86,21 +86,21 @@ impl TaskOperation for RecordQa {
     type Params = RecordQaParams;
     type Output = RecordQaOutput;
 
-    fn run(place: &TaskPlace, params: &RecordQaParams) -> Result<RecordQaOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &RecordQaParams) -> Result<RecordQaOutput, Fault> {
         let (name, bytes) = match (&params.from, &params.content) {
-            (Some(path), None) => (path.clone(), read_anywhere(place.root(), "from", path)?),
+            (Some(path), None) => (path.clone(), read_anywhere(environment.root(), "from", path)?),
             (None, Some(content)) => ("the log".to_owned(), content.clone().into_bytes()),
             _ => return Err(Fault::invalid("from", "give either a path or the content of a log")),
         };
         let recording =
             QaRecording { task_id: &params.task_id, role: &params.agent, baseline: params.baseline };
-        let writing = Writing {
+        let options = WriteOptions {
             verb: "record-qa",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = recording.open(place, &writing)?;
-        recording.check_tree(place, &draft.context, params.from.as_deref())?;
+        let mut draft = recording.open(environment, &options)?;
+        recording.check_tree(environment, &draft.context, params.from.as_deref())?;
         let report = read_log(&String::from_utf8_lossy(&bytes));
         let (status, reason) = match params.exit_code {
             Some(code) => {

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::mark_blocked::require_text;
-use crate::folder::{Draft, Writing};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 use crate::restore::restore;
 use crate::worktree::{take, verify};
 
-/// Settles every open drift: keeps the edits or restores files, and continues from the resulting tree.
+/// Resolves all open drifts: accepts the edits or restores files, and records the resulting tree.
 #[derive(Debug)]
 pub struct ResolveDrift;
 
@@ -74,17 +74,17 @@ impl TaskOperation for ResolveDrift {
     type Params = ResolveDriftParams;
     type Output = ResolveDriftOutput;
 
-    fn run(place: &TaskPlace, params: &ResolveDriftParams) -> Result<ResolveDriftOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &ResolveDriftParams) -> Result<ResolveDriftOutput, Fault> {
         let note = require_text("note", &params.note)?;
         if params.restore_all && !params.restore.is_empty() {
             return Err(Fault::invalid("restore", "give paths or restore_all, not both"));
         }
-        let writing = Writing {
+        let options = WriteOptions {
             verb: "resolve-drift",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.scan().value("note", &json!(note));
         let last = draft.context.latest_snapshot().map(|snapshot| snapshot.agent.clone());
         let Some(agent) = last.filter(|_| draft.context.drift.open() > 0) else {
@@ -93,7 +93,7 @@ impl TaskOperation for ResolveDrift {
         };
         let (mut restored, mut set_aside) = (Vec::new(), Vec::new());
         if params.restore_all || !params.restore.is_empty() {
-            let verified = verify(place, &draft.context, &agent)?;
+            let verified = verify(environment, &draft.context, &agent)?;
             if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
                 let message = format!("cannot keep the present content of the files: {secret}");
                 return Err(Fault::new(ErrorCode::SecretFound, message)

@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use super::record_qa::RecordQaOutput;
 use crate::command::{CommandLine, Finished};
-use crate::folder::{Draft, Writing, require_context};
+use crate::environment::{CONTEXT_FILE, TaskEnvironment};
+use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::{CONTEXT_FILE, TaskPlace};
 use crate::qa_recording::{QaFindings, QaRecording};
 
-/// Runs quality checks and records their exit codes.
+/// Runs QA commands and records their exit codes.
 #[derive(Debug)]
 pub struct RunQa;
 
@@ -50,13 +50,13 @@ impl TaskOperation for RunQa {
     type Params = RunQaParams;
     type Output = RecordQaOutput;
 
-    fn run(place: &TaskPlace, params: &RunQaParams) -> Result<RecordQaOutput, Fault> {
+    fn run(environment: &TaskEnvironment, params: &RunQaParams) -> Result<RecordQaOutput, Fault> {
         let role = &params.agent;
-        let context = require_context(place, &params.task_id)?;
+        let context = require_context(environment, &params.task_id)?;
         let recording = QaRecording { task_id: &params.task_id, role, baseline: params.baseline };
-        recording.check(place, &context)?;
-        // Only before the commands run: files that they write, such as coverage data, are not work of a role.
-        recording.check_tree(place, &context, None)?;
+        recording.check(environment, &context)?;
+        // The tree is checked before the commands run: files that they write, such as coverage data, do not count.
+        recording.check_tree(environment, &context, None)?;
         let lines = if params.command.is_empty() {
             let commands = &context.immutable.validation_baseline.commands;
             commands.iter().map(|command| CommandLine::Shell(command.clone())).collect()
@@ -68,15 +68,18 @@ impl TaskOperation for RunQa {
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
                 .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", params.task_id)));
         }
-        // Checks may take long, so the lock over all tasks is taken only to record the results.
-        let context_path = place.folder(&params.task_id).join(CONTEXT_FILE);
+        // QA commands may take long, so the task is locked only to record the results.
+        let context_path = environment.folder(&params.task_id).join(CONTEXT_FILE);
         let mut finished = Vec::new();
         for line in &lines {
-            finished.push((line.text(), line.run(place.root(), &context_path)?));
+            finished.push((line.text(), line.run(environment.root(), &context_path)?));
         }
-        let writing =
-            Writing { verb: "run-qa", actor: params.actor.as_deref(), force_secrets: params.force_secrets };
-        let mut draft = recording.open(place, &writing)?;
+        let options = WriteOptions {
+            verb: "run-qa",
+            actor: params.actor.as_deref(),
+            force_secrets: params.force_secrets,
+        };
+        let mut draft = recording.open(environment, &options)?;
         let found = findings(&mut draft, &recording, finished)?;
         recording.store(draft, found)
     }

@@ -5,12 +5,12 @@ use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{Draft, Writing};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 use crate::worktree::take;
 
-/// Records the working tree as a role leaves it.
+/// Records a snapshot of the working tree for a role.
 #[derive(Debug)]
 pub struct SnapshotWorktree;
 
@@ -57,13 +57,16 @@ impl TaskOperation for SnapshotWorktree {
     type Params = SnapshotWorktreeParams;
     type Output = SnapshotWorktreeOutput;
 
-    fn run(place: &TaskPlace, params: &SnapshotWorktreeParams) -> Result<SnapshotWorktreeOutput, Fault> {
-        let writing = Writing {
+    fn run(
+        environment: &TaskEnvironment,
+        params: &SnapshotWorktreeParams,
+    ) -> Result<SnapshotWorktreeOutput, Fault> {
+        let options = WriteOptions {
             verb: "snapshot-worktree",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         let role = &params.agent;
         draft.context.role(role)?;
         draft.context.require_no_drift()?;

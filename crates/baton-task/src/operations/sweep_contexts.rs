@@ -5,14 +5,14 @@ use baton_core::{ErrorCode, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::{RETENTION, archive, archived, drop_expired, drop_objects, empty_trash, live};
 use crate::durable::remove_temporaries;
+use crate::environment::TaskEnvironment;
 use crate::folder::{lock_existing_store, read_context, try_lock_task};
 use crate::operation::{Effect, LIST, TaskOperation};
-use crate::place::TaskPlace;
-use crate::shelf::{KEPT, archive, archived, drop_expired, drop_objects, empty_bin, live};
 use crate::task_file;
 
-/// Archives contexts that nobody needs any more and removes what was archived long enough.
+/// Archives unused contexts and deletes expired archives.
 #[derive(Debug)]
 pub struct SweepContexts;
 
@@ -64,18 +64,21 @@ impl TaskOperation for SweepContexts {
     type Params = SweepContextsParams;
     type Output = SweepContextsOutput;
 
-    fn run(place: &TaskPlace, params: &SweepContextsParams) -> Result<SweepContextsOutput, Fault> {
+    fn run(
+        environment: &TaskEnvironment,
+        params: &SweepContextsParams,
+    ) -> Result<SweepContextsOutput, Fault> {
         let ttl = parse_ttl("ttl", &params.ttl)?;
-        let actor = place.actor(params.actor.as_deref())?;
+        let actor = environment.actor(params.actor.as_deref())?;
         let (dry_run, next) = (params.dry_run, LIST.into());
         let mut output = SweepContextsOutput { dry_run, next, ..SweepContextsOutput::default() };
-        let Some(_store) = lock_existing_store(place)? else { return Ok(output) };
-        let now = place.now();
-        for id in live(place) {
+        let Some(_store) = lock_existing_store(environment)? else { return Ok(output) };
+        let now = environment.now();
+        for id in live(environment) {
             if !params.dry_run {
-                remove_temporaries(&place.folder(&id));
+                remove_temporaries(&environment.folder(&id));
             }
-            let context = match read_context(place, &id) {
+            let context = match read_context(environment, &id) {
                 Ok(Some(context)) => context,
                 Ok(None) => continue,
                 Err(fault) => {
@@ -83,12 +86,12 @@ impl TaskOperation for SweepContexts {
                     continue;
                 }
             };
-            let left_alone = context.audit.updated_at.plus(ttl) <= now;
+            let is_inactive = context.audit.updated_at.plus(ttl) <= now;
             // A task whose lock is held is in use. The store lock is held already, so this must not wait.
-            let lock = if left_alone { try_lock_task(place, &id)? } else { None };
-            if lock.is_some() && (params.all || !is_worked_on(place, &id)) {
+            let lock = if is_inactive { try_lock_task(environment, &id)? } else { None };
+            if lock.is_some() && (params.all || !may_be_in_progress(environment, &id)) {
                 if !params.dry_run {
-                    archive(place, &id, now)?;
+                    archive(environment, &id, now)?;
                     tracing::info!(task = %id, %actor, "a context was archived");
                 }
                 output.swept.push(id);
@@ -97,20 +100,24 @@ impl TaskOperation for SweepContexts {
             }
         }
         let expired = if params.dry_run {
-            archived(place).into_iter().filter(|archived| archived.archived_at.plus(KEPT) <= now).collect()
+            archived(environment)
+                .into_iter()
+                .filter(|archived| archived.archived_at.plus(RETENTION) <= now)
+                .collect()
         } else {
-            empty_bin(place);
-            drop_objects(place, now);
-            drop_expired(place, now)
+            empty_trash(environment);
+            drop_objects(environment, now);
+            drop_expired(environment, now)
         };
         output.expired = expired.into_iter().map(|archived| archived.task_id).collect();
         Ok(output)
     }
 }
 
-/// A task whose file cannot be read may be worked on: only one that is gone or says otherwise is not.
-fn is_worked_on(place: &TaskPlace, id: &TaskId) -> bool {
-    match task_file::read(place.root(), id) {
+/// Returns false if the task file is missing or has another status. A task whose file cannot be read counts as in
+/// progress.
+fn may_be_in_progress(environment: &TaskEnvironment, id: &TaskId) -> bool {
+    match task_file::read(environment.root(), id) {
         Ok(read) => read.task.status == IN_PROGRESS,
         Err(fault) => fault.code != ErrorCode::TaskNotFound,
     }

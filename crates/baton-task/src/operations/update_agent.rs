@@ -7,15 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::folder::{Draft, Writing};
+use crate::archive;
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions};
 use crate::gather::{stale, task_file_is_unchanged};
 use crate::inside::read_inside;
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
-use crate::shelf;
-use crate::worktree::{left_unsaved, verify};
+use crate::worktree::{describe_unsaved, verify};
 
-/// Says where a role stands. Taking a task verifies that the tree is as it was left.
+/// Sets the status of a role. Acquiring a task verifies the working tree.
 #[derive(Debug)]
 pub struct UpdateAgent;
 
@@ -79,15 +79,18 @@ impl TaskOperation for UpdateAgent {
     type Params = UpdateAgentParams;
     type Output = UpdateAgentOutput;
 
-    fn run(place: &TaskPlace, params: &UpdateAgentParams) -> Result<UpdateAgentOutput, Fault> {
-        let log =
-            params.qa_log.as_deref().map(|path| read_inside(place.root(), "qa_log", path)).transpose()?;
-        let writing = Writing {
+    fn run(environment: &TaskEnvironment, params: &UpdateAgentParams) -> Result<UpdateAgentOutput, Fault> {
+        let log = params
+            .qa_log
+            .as_deref()
+            .map(|path| read_inside(environment.root(), "qa_log", path))
+            .transpose()?;
+        let options = WriteOptions {
             verb: "update-agent",
             actor: params.actor.as_deref(),
             force_secrets: params.force_secrets,
         };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         draft.context.role(&params.agent)?;
         draft.context.require_no_drift()?;
         let session = params.session_id.as_ref().map(ToString::to_string);
@@ -96,8 +99,8 @@ impl TaskOperation for UpdateAgent {
         }
         let verified_snapshot = match params.status {
             RoleStatus::InProgress => match acquire(&mut draft, &params.agent)? {
-                Taken::Yes(snapshot) => snapshot,
-                Taken::Drifted(fault) => {
+                AcquireOutcome::Acquired(snapshot) => snapshot,
+                AcquireOutcome::Drifted(fault) => {
                     draft.save()?;
                     return Err(*fault);
                 }
@@ -123,7 +126,7 @@ impl TaskOperation for UpdateAgent {
         let state = context.role(&params.agent)?.clone();
         Ok(UpdateAgentOutput {
             next: context.next_command(),
-            notes: handed_over(&context, &params.agent, params.status),
+            notes: notes_for_role(&context, &params.agent, params.status),
             task_id: context.task_id,
             agent: params.agent.clone(),
             state,
@@ -133,49 +136,49 @@ impl TaskOperation for UpdateAgent {
     }
 }
 
-enum Taken {
-    Yes(Option<u64>),
+enum AcquireOutcome {
+    Acquired(Option<u64>),
     Drifted(Box<Fault>),
 }
 
-fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<Taken, Fault> {
-    let place = draft.place();
+fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> {
+    let environment = draft.environment();
     let verified = match draft.context.acquisition(role)? {
-        Acquisition::Held => return Ok(Taken::Yes(None)),
+        Acquisition::Held => return Ok(AcquireOutcome::Acquired(None)),
         Acquisition::Fresh => None,
         Acquisition::Verify(expected) => {
-            require_current_standards(place, &draft.context)?;
-            let verified = verify(place, &draft.context, &expected.agent)?;
+            require_current_standards(environment, &draft.context)?;
+            let verified = verify(environment, &draft.context, &expected.agent)?;
             if !verified.verdict.matches() {
                 verified.record(draft)?;
-                return Ok(Taken::Drifted(Box::new(verified.fault(&draft.context, true))));
+                return Ok(AcquireOutcome::Drifted(Box::new(verified.fault(&draft.context, true))));
             }
             draft.warnings.extend(verified.verdict.notices.into_iter().map(|notice| notice.message));
             Some(expected.sequence)
         }
     };
     if verified.is_none() {
-        require_current_standards(place, &draft.context)?;
+        require_current_standards(environment, &draft.context)?;
     }
-    if !task_file_is_unchanged(place, &draft.context) {
+    if !task_file_is_unchanged(environment, &draft.context) {
         draft.warnings.push(format!("{} changed after the context was made", draft.context.task_file));
     }
     let others =
-        shelf::live(place).into_iter().filter(|other| *other != draft.context.task_id).count() as u64;
+        archive::live(environment).into_iter().filter(|other| *other != draft.context.task_id).count() as u64;
     if others > 0 {
         let have = if others == 1 { "has" } else { "have" };
         draft.warnings.push(format!("{} {have} a context in this checkout", counted(others, "other task")));
     }
     let now = draft.now;
     draft.context.acquire(role, now)?;
-    // The session of an earlier round does not hold it now.
+    // A session recorded in an earlier round does not hold the task now.
     draft.context.role_mut(role)?.session_id = None;
-    Ok(Taken::Yes(verified))
+    Ok(AcquireOutcome::Acquired(verified))
 }
 
-/// A standard that changed makes the citations wrong: whoever begins must not go by them.
-fn require_current_standards(place: &TaskPlace, context: &TaskContext) -> Result<(), Fault> {
-    let stale = stale(place, &context.immutable);
+/// Returns an error if a cited standard changed, because the role would work with outdated citations.
+fn require_current_standards(environment: &TaskEnvironment, context: &TaskContext) -> Result<(), Fault> {
+    let stale = stale(environment, &context.immutable);
     if stale.is_empty() {
         return Ok(());
     }
@@ -189,13 +192,13 @@ fn require_current_standards(place: &TaskPlace, context: &TaskContext) -> Result
         .details(json!({ "stale_citations": stale })))
 }
 
-/// Notes of the other roles, for a role that takes the task.
-fn handed_over(context: &TaskContext, role: &Role, status: RoleStatus) -> Vec<RoleNote> {
+/// Returns the notes of other roles if the role acquires the task.
+fn notes_for_role(context: &TaskContext, role: &Role, status: RoleStatus) -> Vec<RoleNote> {
     let others = context.notes.iter().filter(|note| note.agent != *role);
     if status == RoleStatus::InProgress { others.cloned().collect() } else { Vec::new() }
 }
 
-/// Finishes a role whose snapshot, or the one before it if it changed nothing, is what is in the tree.
+/// Finishes a role. Unless `without_snapshot` is set, the working tree must equal the newest snapshot.
 fn finish(draft: &mut Draft<'_>, params: &UpdateAgentParams) -> Result<(), Fault> {
     let (role, now, id) = (&params.agent, draft.now, draft.context.task_id.clone());
     if draft.context.role(role)?.status == RoleStatus::Done {
@@ -221,7 +224,7 @@ fn finish(draft: &mut Draft<'_>, params: &UpdateAgentParams) -> Result<(), Fault
     draft.context.finish(role, now)
 }
 
-/// Refuses to finish a role whose work is in no snapshot. A role that changed nothing needs none of its own.
+/// Returns an error if the tree has changes that are in no snapshot. A role that changed nothing needs no own snapshot.
 fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
     let id = draft.context.task_id.clone();
     let take = format!("baton task snapshot-worktree {id} --agent {role}");
@@ -233,7 +236,7 @@ fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
         let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
         return refuse("it has left no snapshot".into(), hint);
     };
-    if let Some(unsaved) = left_unsaved(draft.place(), &draft.context, role)? {
+    if let Some(unsaved) = describe_unsaved(draft.environment(), &draft.context, role)? {
         return refuse(unsaved, format!("take a snapshot with {take}"));
     }
     if !draft.context.has_left_snapshot(role) {

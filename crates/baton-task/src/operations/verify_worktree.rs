@@ -5,13 +5,13 @@ use baton_core::task::{Difference, Role, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{Draft, Writing, require_context};
+use crate::environment::TaskEnvironment;
+use crate::folder::{Draft, WriteOptions, require_context};
 use crate::operation::{Effect, TaskOperation};
-use crate::place::TaskPlace;
 use crate::tree::Reading;
 use crate::worktree::verify_reading;
 
-/// Tells whether the working tree is as a role left it.
+/// Verifies that the working tree equals the last snapshot of a role.
 #[derive(Debug)]
 pub struct VerifyWorktree;
 
@@ -62,11 +62,14 @@ impl TaskOperation for VerifyWorktree {
     type Params = VerifyWorktreeParams;
     type Output = VerifyWorktreeOutput;
 
-    fn run(place: &TaskPlace, params: &VerifyWorktreeParams) -> Result<VerifyWorktreeOutput, Fault> {
+    fn run(
+        environment: &TaskEnvironment,
+        params: &VerifyWorktreeParams,
+    ) -> Result<VerifyWorktreeOutput, Fault> {
         let role = &params.expected_agent;
-        let context = require_context(place, &params.task_id)?;
+        let context = require_context(environment, &params.task_id)?;
         let reading = if params.full { Reading::All } else { Reading::Changed };
-        let verified = verify_reading(place, &context, role, reading)?;
+        let verified = verify_reading(environment, &context, role, reading)?;
         if verified.verdict.matches() {
             let open = context.drift.open();
             let mut warnings = Vec::new();
@@ -88,13 +91,14 @@ impl TaskOperation for VerifyWorktree {
                 warnings,
             });
         }
-        // Under the lock the answer counts: whoever snapshots meanwhile makes another state the one to go on from.
-        let writing =
-            Writing { verb: "verify-worktree", actor: params.actor.as_deref(), force_secrets: true };
-        let mut draft = Draft::open(place, &params.task_id, &writing)?;
+        // A drift is recorded only if, under the lock, no role holds the task and the compared snapshot is still the
+        // newest. Another process may have acquired the task or recorded a snapshot meanwhile.
+        let options =
+            WriteOptions { verb: "verify-worktree", actor: params.actor.as_deref(), force_secrets: true };
+        let mut draft = Draft::open(environment, &params.task_id, &options)?;
         let current = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence);
-        let counts = draft.context.holder().is_none() && current == Some(verified.snapshot.sequence);
-        if !counts {
+        let is_current = draft.context.holder().is_none() && current == Some(verified.snapshot.sequence);
+        if !is_current {
             return Err(verified.fault(&draft.context, false));
         }
         let is_new = verified.record(&mut draft)?;

@@ -1,4 +1,4 @@
-//! What must be refused: with a clear error, the right code, and nothing half written.
+//! Invalid input is rejected with a clear error and the right code, and no file is partially written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::checkout::{Checkout, TASK, TASK_FILE};
 
-/// Every file below a folder, with its bytes.
+/// Returns every file below a folder with its content.
 fn all_files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -35,7 +35,7 @@ fn output(checkout: &Checkout) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn unknown_tasks() {
+fn operations_on_unknown_tasks_return_task_not_found() {
     let checkout = Checkout::new();
     assert_eq!(checkout.code("init_context", json!({ "task_id": "TASK-9" })), ErrorCode::TaskNotFound);
     for (name, params) in [
@@ -57,7 +57,7 @@ fn unknown_tasks() {
 }
 
 #[test]
-fn task_files_that_cannot_be_read() {
+fn unreadable_task_files_are_rejected_and_nothing_is_written() {
     let cases = [
         ("title: [", "settings.task.yaml:"),
         (&TASK_FILE.replace("title: Faster settings", "title: ''"), "title is empty"),
@@ -71,7 +71,7 @@ fn task_files_that_cannot_be_read() {
         assert_eq!(fault.code, ErrorCode::InvalidRequest, "{}", fault.message);
         assert!(fault.message.contains(expected), "{expected}: {}", fault.message);
         assert!(fault.hint.is_some() || fault.details.is_some(), "{}", fault.message);
-        assert!(output(&checkout).is_empty(), "nothing half written: {expected}");
+        assert!(output(&checkout).is_empty(), "files were written: {expected}");
     }
     let checkout = Checkout::new();
     checkout.write("tasks/open/TASK-0824-settings.task.yaml", &TASK_FILE.replace("in_progress", "todo"));
@@ -79,7 +79,7 @@ fn task_files_that_cannot_be_read() {
 }
 
 #[test]
-fn task_files_with_other_fields_initialise_with_warnings() {
+fn task_files_with_unknown_or_invalid_fields_initialise_with_warnings() {
     let cases = [
         (TASK_FILE.replace("priority: P1\n", ""), "priority"),
         (TASK_FILE.replace("P1", "P7"), "priority \"P7\""),
@@ -108,8 +108,8 @@ fn task_files_with_other_fields_initialise_with_warnings() {
 }
 
 #[test]
-fn names_and_paths_that_lead_elsewhere() {
-    let checkout = Checkout::begun();
+fn names_and_paths_outside_the_checkout_are_rejected() {
+    let checkout = Checkout::with_context();
     let outside = tempfile::NamedTempFile::new().unwrap();
     symlink(outside.path(), checkout.root().join("leak")).unwrap();
     let before = output(&checkout);
@@ -151,8 +151,8 @@ fn an_output_folder_that_is_a_link_is_not_followed() {
 }
 
 #[test]
-fn a_damaged_context() {
-    let checkout = Checkout::begun();
+fn a_damaged_context_is_reported_and_not_changed() {
+    let checkout = Checkout::with_context();
     let path = ".agent-output/TASK-0824/context.json";
     let good = String::from_utf8(checkout.read(path)).unwrap();
     for bad in ["", "{}", "null", &good[..good.len() / 2], &good.replace("\"pending\"", "\"done\"")] {
@@ -166,7 +166,7 @@ fn a_damaged_context() {
             let expected = matches!(fault.code, ErrorCode::TaskCorrupt | ErrorCode::UnsupportedSchemaVersion);
             assert!(expected && fault.message.contains("context.json"), "{name}: {fault:?}");
         }
-        assert_eq!(checkout.read(path), bad.as_bytes(), "it is left for somebody to look at");
+        assert_eq!(checkout.read(path), bad.as_bytes(), "a damaged context must not be changed");
     }
     checkout.write(path, &good);
     checkout.call("get_context", json!({ "task_id": TASK }));
@@ -177,8 +177,8 @@ fn secret() -> String {
 }
 
 #[test]
-fn secrets_are_not_written_unless_somebody_insists() {
-    let checkout = Checkout::begun();
+fn secrets_are_rejected_unless_forced() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("qa.log", &format!("line\nkey {}\n", secret()));
     checkout.write("src/main.rs", &format!("let key = \"{}\";\n", secret()));
@@ -200,9 +200,9 @@ fn secrets_are_not_written_unless_somebody_insists() {
     for (name, params) in &calls {
         let fault = checkout.refused(name, params.clone());
         assert_eq!(fault.code, ErrorCode::SecretFound, "{name}");
-        let said = format!("{} {:?} {:?}", fault.message, fault.details, fault.hint);
-        assert!(said.contains("aws-access-key") && !said.contains(&secret()), "{said}");
-        assert_eq!(output(&checkout), before, "{name}: nothing half written");
+        let text = format!("{} {:?} {:?}", fault.message, fault.details, fault.hint);
+        assert!(text.contains("aws-access-key") && !text.contains(&secret()), "{text}");
+        assert_eq!(output(&checkout), before, "{name}: files were written");
     }
     for (name, params) in &calls[1..3] {
         let mut params = params.clone();
@@ -210,7 +210,7 @@ fn secrets_are_not_written_unless_somebody_insists() {
         let answer = checkout.call(name, params);
         assert!(answer["warnings"].to_string().contains("overruled"), "{name}: {answer}");
     }
-    // The finding in qa.log was accepted with the snapshot, which has that file in its diff.
+    // The finding in qa.log was accepted with the snapshot, whose diff contains that file.
     for (name, params) in &calls[3..] {
         checkout.call(name, params.clone());
     }
@@ -221,8 +221,8 @@ fn secrets_are_not_written_unless_somebody_insists() {
 }
 
 #[test]
-fn what_was_insisted_on_once_is_not_asked_about_again() {
-    let checkout = Checkout::begun();
+fn a_forced_secret_is_accepted_from_then_on() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", &format!("let key = \"{}\";\n", secret()));
     let snapshot = |role: &str| json!({ "task_id": TASK, "agent": role });
@@ -240,7 +240,7 @@ fn what_was_insisted_on_once_is_not_asked_about_again() {
     let audit = checkout.context().audit;
     assert_eq!((audit.forced_secrets.len(), audit.accepted_secrets.len()), (1, 1), "{audit:?}");
     assert_eq!(audit.accepted_secrets[0].path, "src/main.rs");
-    // Another secret in the same file, and the same one in another file, are new.
+    // Another secret in the same file, and the same secret in another file, are not accepted.
     for (path, text) in [("src/main.rs", secret().replace('Q', "R")), ("src/other.rs", secret())] {
         let before = checkout.read("src/main.rs");
         checkout.write(path, &format!("let key = \"{text}\";\n"));
@@ -254,8 +254,8 @@ fn what_was_insisted_on_once_is_not_asked_about_again() {
 }
 
 #[test]
-fn an_actor_is_no_place_for_a_secret() {
-    let checkout = Checkout::begun();
+fn a_secret_in_the_actor_is_rejected_even_if_forced() {
+    let checkout = Checkout::with_context();
     for force in [false, true] {
         let params = json!({ "task_id": TASK, "agent": "reviewer", "finding": "x", "actor": secret(), "force_secrets": force });
         let fault = checkout.refused("mark_blocked", params);
@@ -264,7 +264,7 @@ fn an_actor_is_no_place_for_a_secret() {
 }
 
 #[test]
-fn secrets_in_a_task_file_or_a_note() {
+fn secrets_in_a_task_file_or_a_note_are_rejected() {
     let checkout = Checkout::new();
     let leaky = TASK_FILE.replace("faster.", &format!("faster with {}.", secret()));
     checkout.write("tasks/open/TASK-0824-settings.task.yaml", &leaky);
@@ -272,7 +272,7 @@ fn secrets_in_a_task_file_or_a_note() {
     assert_eq!(checkout.code("init_context", json!({ "task_id": TASK })), ErrorCode::SecretFound);
     assert!(!checkout.root().join(".agent-output/TASK-0824").exists());
     checkout.call("init_context", json!({ "task_id": TASK, "force_secrets": true }));
-    // What was overruled once is not asked about again when its revision becomes a past one.
+    // A forced secret stays accepted when its revision is archived.
     checkout
         .call("record_qa", json!({ "task_id": TASK, "agent": "implementer", "content": "1 passed in 0.1s" }));
     checkout.work("implementer", "src/main.rs", "x\n");
@@ -284,8 +284,8 @@ fn secrets_in_a_task_file_or_a_note() {
 }
 
 #[test]
-fn parameters_that_do_not_fit() {
-    let checkout = Checkout::begun();
+fn invalid_parameters_are_rejected() {
+    let checkout = Checkout::with_context();
     for (name, params) in [
         ("update_agent", json!({ "task_id": TASK, "agent": "implementer", "status": "finished" })),
         ("update_agent", json!({ "task_id": TASK, "agent": "implementer", "status": "blocked" })),
@@ -311,9 +311,9 @@ fn parameters_that_do_not_fit() {
 }
 
 #[test]
-fn a_lock_that_stays_taken() {
-    let mut checkout = Checkout::begun();
-    checkout.place = crate::checkout::place_at(checkout.root(), std::sync::Arc::default())
+fn a_held_lock_times_out_and_reads_still_work() {
+    let mut checkout = Checkout::with_context();
+    checkout.environment = crate::checkout::environment_at(checkout.root(), std::sync::Arc::default())
         .with_lock_timeout(Duration::from_millis(30));
     let file = fs::File::open(checkout.root().join(".agent-output/.context_store.lock")).unwrap();
     file.lock().unwrap();
@@ -326,8 +326,8 @@ fn a_lock_that_stays_taken() {
 }
 
 #[test]
-fn a_diff_that_was_tampered_with() {
-    let checkout = Checkout::begun();
+fn a_modified_diff_is_reported_as_corrupt() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "x\n");
     let params = json!({ "task_id": TASK, "agent": "implementer", "content": true });
     checkout.call("get_diff", params.clone());

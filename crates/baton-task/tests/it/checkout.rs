@@ -1,4 +1,4 @@
-//! A checkout with a task, a standard and some code.
+//! Test checkout with a task, a standard and some code.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use baton_core::task::{TaskContext, TaskId};
 use baton_core::{ErrorCode, Fault, Timestamp};
-use baton_task::{AnyTaskOperation, TaskPlace, catalog};
+use baton_task::{AnyTaskOperation, TaskEnvironment, catalog};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -44,16 +44,16 @@ qa:
 pub(crate) const STANDARD: &str =
     "# Backend\n\n## Layering Rules\n\nLayers point down. Always.\n\n## Other\n\nMore.\n";
 
-/// A checkout, and a clock that moves by hand.
+/// A checkout with a manual clock.
 pub(crate) struct Checkout {
     folder: TempDir,
     clock: Arc<AtomicI64>,
-    pub(crate) place: TaskPlace,
+    pub(crate) environment: TaskEnvironment,
     pub(crate) tree: WalkedTree,
 }
 
-pub(crate) fn place_at(root: &Path, clock: Arc<AtomicI64>) -> TaskPlace {
-    TaskPlace::new(
+pub(crate) fn environment_at(root: &Path, clock: Arc<AtomicI64>) -> TaskEnvironment {
+    TaskEnvironment::new(
         root,
         WalkedTree::at(root),
         move || Timestamp::from_millis(clock.load(Ordering::Relaxed)),
@@ -67,8 +67,8 @@ impl Checkout {
         let root = folder.path();
         let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
         let tree = WalkedTree::at(root);
-        let place = place_at(root, Arc::clone(&clock));
-        let checkout = Self { tree, clock, place, folder };
+        let environment = environment_at(root, Arc::clone(&clock));
+        let checkout = Self { tree, clock, environment, folder };
         checkout.write("tasks/open/TASK-0824-settings.task.yaml", TASK_FILE);
         checkout.write("standards/backend.md", STANDARD);
         checkout.write("src/main.rs", "fn main() {}\n");
@@ -77,8 +77,8 @@ impl Checkout {
         checkout
     }
 
-    /// A checkout whose task has a context.
-    pub(crate) fn begun() -> Self {
+    /// Creates a checkout whose task has a context.
+    pub(crate) fn with_context() -> Self {
         let checkout = Self::new();
         checkout.call("init_context", json!({ "task_id": TASK }));
         checkout
@@ -98,20 +98,20 @@ impl Checkout {
         fs::read(self.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    pub(crate) fn pass(&self, time: Duration) {
+    pub(crate) fn advance_clock(&self, time: Duration) {
         self.clock.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     pub(crate) fn try_call(&self, name: &str, params: Value) -> Result<Value, Fault> {
-        find(name).call(&self.place, params)
+        find(name).call(&self.environment, params)
     }
 
-    /// Calls an operation that must work.
+    /// Calls an operation that must succeed.
     pub(crate) fn call(&self, name: &str, params: Value) -> Value {
         self.try_call(name, params).unwrap_or_else(|fault| panic!("{name}: {fault:?}"))
     }
 
-    /// Calls an operation that must be refused.
+    /// Calls an operation that must fail, and returns the fault.
     pub(crate) fn refused(&self, name: &str, params: Value) -> Fault {
         match self.try_call(name, params) {
             Ok(answer) => panic!("{name} was not refused: {answer}"),
@@ -132,7 +132,7 @@ impl Checkout {
         self.call("snapshot_worktree", json!({ "task_id": TASK, "agent": role, "actor": "agent-1" }))
     }
 
-    /// Takes, edits, snapshots, finishes.
+    /// Works as a role: acquires the task, writes a file, records a snapshot and finishes.
     pub(crate) fn work(&self, role: &str, path: &str, text: &str) {
         self.update(role, "in_progress");
         self.write(path, text);
@@ -145,8 +145,8 @@ impl Checkout {
     }
 }
 
-/// Reads a context and checks that everything it refers to is there.
-pub(crate) fn read_whole(root: &Path, task: &str) -> TaskContext {
+/// Reads a context and checks that all files that it refers to exist.
+pub(crate) fn read_with_artifacts(root: &Path, task: &str) -> TaskContext {
     let path = format!(".agent-output/{task}/context.json");
     let context = TaskContext::from_document(&fs::read(root.join(&path)).unwrap(), &path).unwrap();
     let artifacts = context.artifacts().into_iter().map(|artifact| &artifact.path);
@@ -156,9 +156,9 @@ pub(crate) fn read_whole(root: &Path, task: &str) -> TaskContext {
     context
 }
 
-/// The same, and checks that it is what was written.
+/// Reads a context and verifies the hashes of its artifacts.
 pub(crate) fn context_at(root: &Path, task: &str) -> TaskContext {
-    let context = read_whole(root, task);
+    let context = read_with_artifacts(root, task);
     for artifact in context.artifacts() {
         let stored = fs::read(root.join(&artifact.path)).unwrap();
         assert_eq!(baton_core::Sha256Hash::of(&stored), artifact.stored_sha256, "{}", artifact.path);

@@ -1,5 +1,5 @@
-//! `kill -9` at any moment: the context is the old one or the new one, refers to what is there, and what was answered
-//! stays.
+//! `kill -9` at any time: the context is the old or the new one, the files that it refers to exist, and acknowledged
+//! writes are kept.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::checkout::{Checkout, TASK};
 use crate::race::{answers, start};
 
-/// How many processes are killed: `BATON_CRASH_CYCLES`, or 25.
+/// Number of processes to kill: `BATON_CRASH_CYCLES` [default: 25].
 fn cycles() -> u64 {
     std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(25)
 }
@@ -31,9 +31,9 @@ fn script(cycle: u64) -> Vec<(&'static str, Value)> {
 
 #[test]
 fn crash_leaves_the_old_context_or_the_new_one() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
-    let mut killed_in_work = 0;
+    let mut killed_after_an_answer = 0;
     for cycle in 0..cycles() {
         let before = checkout.context().audit.update_count;
         let mut child = start(checkout.root(), &script(cycle));
@@ -44,11 +44,11 @@ fn crash_leaves_the_old_context_or_the_new_one() {
         child.wait().unwrap();
         let answered = reader.join().unwrap();
         assert!(answered.iter().all(|answer| answer == "ok"), "{answered:?}");
-        killed_in_work += u64::from(!answered.is_empty());
+        killed_after_an_answer += u64::from(!answered.is_empty());
         let now = checkout.context().audit.update_count;
         let acknowledged = before + answered.len() as u64;
         assert!((acknowledged..=acknowledged + 1).contains(&now), "{acknowledged} answered, {now} written");
-        // Whoever comes next goes on as though nothing had happened.
+        // The next process can write and removes the temporary files.
         checkout.call(
             "mark_blocked",
             json!({ "task_id": TASK, "agent": "validator", "finding": format!("after {cycle}") }),
@@ -61,5 +61,5 @@ fn crash_leaves_the_old_context_or_the_new_one() {
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }
-    assert!(killed_in_work > 0, "no process got as far as working");
+    assert!(killed_after_an_answer > 0, "every process was killed before its first answer");
 }

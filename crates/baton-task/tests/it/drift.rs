@@ -1,4 +1,4 @@
-//! Edits outside the workflow: found at every handover, named file by file, settled with a note.
+//! Edits outside the workflow are detected when the next role takes the task, listed by file, and resolved with a note.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::checkout::{Checkout, TASK};
 
-fn handed_over() -> Checkout {
-    let checkout = Checkout::begun();
+fn checkout_after_implementer() -> Checkout {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "fast\n");
     checkout
 }
@@ -24,7 +24,7 @@ fn kinds(details: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_kind_of_edit_is_found() {
+fn verify_detects_every_kind_of_edit() {
     type Edit = fn(&Checkout);
     let edits: [(Edit, &[&str]); 7] = [
         (|c| c.write("src/main.rs", "slow\n"), &["content_changed"]),
@@ -50,7 +50,7 @@ fn every_kind_of_edit_is_found() {
         ),
     ];
     for (edit, expected) in edits {
-        let checkout = handed_over();
+        let checkout = checkout_after_implementer();
         edit(&checkout);
         let (code, details) = verify(&checkout).unwrap_err();
         assert_eq!((code, kinds(&details)), (ErrorCode::DriftDetected, expected.to_vec()));
@@ -58,21 +58,21 @@ fn every_kind_of_edit_is_found() {
 }
 
 #[test]
-fn an_untouched_tree_and_a_staged_one_are_fine() {
-    let checkout = handed_over();
+fn an_unchanged_tree_and_staged_changes_are_not_drift() {
+    let checkout = checkout_after_implementer();
     assert!(verify(&checkout).is_ok());
     checkout.write(".walked/staged", "1 M. N... 100644 100644 100644 a b src/main.rs\0");
     let answer = verify(&checkout).unwrap();
     let notice = &answer["notices"][0];
     assert_eq!((&notice["kind"], &notice["path"]), (&json!("staged_only"), &json!("src/main.rs")));
-    // Baton's own files are no part of the tree.
+    // Baton's own files are not part of the tree.
     checkout.write(".agent-output/TASK-0824/notes.txt", "mine\n");
     assert!(verify(&checkout).is_ok());
 }
 
 #[test]
-fn taking_the_task_verifies_and_an_open_drift_stops_everybody() {
-    let checkout = handed_over();
+fn acquiring_a_task_verifies_the_tree_and_an_open_drift_blocks_all_roles() {
+    let checkout = checkout_after_implementer();
     checkout.write("src/main.rs", "edited by hand\n");
     let take = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
     let fault = checkout.refused("update_agent", take.clone());
@@ -90,9 +90,9 @@ fn taking_the_task_verifies_and_an_open_drift_stops_everybody() {
     ] {
         assert_eq!(checkout.code(name, params), ErrorCode::TaskBlocked, "{name}");
     }
-    let settled =
+    let resolved =
         checkout.call("resolve_drift", json!({ "task_id": TASK, "note": "a typo", "actor": "operator" }));
-    assert_eq!((&settled["resolved"], &settled["snapshot"]), (&json!(1), &json!(2)));
+    assert_eq!((&resolved["resolved"], &resolved["snapshot"]), (&json!(1), &json!(2)));
     let context = checkout.context();
     let resolution = context.drift.events[0].resolution.as_ref().unwrap();
     assert_eq!((resolution.note.as_str(), resolution.resolved_by.as_str()), ("a typo", "operator"));
@@ -105,8 +105,8 @@ fn taking_the_task_verifies_and_an_open_drift_stops_everybody() {
 }
 
 #[test]
-fn the_same_drift_counts_once_and_stays_open_when_it_is_undone() {
-    let checkout = handed_over();
+fn the_same_drift_is_recorded_once_and_stays_open_after_it_is_undone() {
+    let checkout = checkout_after_implementer();
     checkout.write("src/main.rs", "one\n");
     for _ in 0..3 {
         verify(&checkout).unwrap_err();
@@ -121,30 +121,30 @@ fn the_same_drift_counts_once_and_stays_open_when_it_is_undone() {
 }
 
 #[test]
-fn while_a_role_holds_the_task_the_tree_is_its_own() {
-    let checkout = handed_over();
+fn changes_of_the_role_that_holds_the_task_are_not_recorded_as_drift() {
+    let checkout = checkout_after_implementer();
     checkout.update("reviewer", "in_progress");
     checkout.write("src/main.rs", "reviewed\n");
     let (code, details) = verify(&checkout).unwrap_err();
     assert_eq!((code, &details["recorded"]), (ErrorCode::DriftDetected, &json!(false)));
     assert_eq!(checkout.context().drift.open(), 0);
-    let asked =
+    let fault =
         checkout.refused("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
-    assert!(asked.message.contains("not as implementer left it in snapshot 1"), "{}", asked.message);
-    assert!(asked.hint.unwrap().contains("reviewer holds the task and the tree is its own"));
+    assert!(fault.message.contains("not as implementer left it in snapshot 1"), "{}", fault.message);
+    assert!(fault.hint.unwrap().contains("reviewer holds the task and the tree is its own"));
     checkout.snapshot("reviewer");
     checkout.update("reviewer", "done");
-    // The implementer's snapshot is history now.
+    // The implementer's snapshot is no longer the newest.
     assert_eq!(verify(&checkout).unwrap_err().1["recorded"], false);
-    let asked =
+    let fault =
         checkout.refused("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
-    assert!(asked.hint.unwrap().ends_with("verify-worktree TASK-0824 --expected-agent reviewer"));
+    assert!(fault.hint.unwrap().ends_with("verify-worktree TASK-0824 --expected-agent reviewer"));
     checkout.update("validator", "in_progress");
 }
 
 #[test]
-fn reading_changes_nothing() {
-    let checkout = handed_over();
+fn read_operations_do_not_change_the_context() {
+    let checkout = checkout_after_implementer();
     checkout.write("src/main.rs", "edited\n");
     verify(&checkout).unwrap_err();
     let before = checkout.read(".agent-output/TASK-0824/context.json");
@@ -156,8 +156,8 @@ fn reading_changes_nothing() {
 }
 
 #[test]
-fn a_clean_tree_is_no_work() {
-    let checkout = Checkout::begun();
+fn a_snapshot_of_a_clean_tree_is_rejected_unless_allowed() {
+    let checkout = Checkout::with_context();
     let params = json!({ "task_id": TASK, "agent": "implementer" });
     let before = checkout.read(".agent-output/TASK-0824/context.json");
     assert_eq!(checkout.code("snapshot_worktree", params), ErrorCode::InvalidRequest);
@@ -167,14 +167,14 @@ fn a_clean_tree_is_no_work() {
 }
 
 #[test]
-fn a_head_that_moved_warns_readers() {
-    let checkout = Checkout::begun();
+fn a_moved_head_causes_warnings_until_it_is_resolved() {
+    let checkout = Checkout::with_context();
     checkout.write("README.md", "other\n");
     checkout.tree.commit();
     let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
     assert!(warnings.contains("context may be stale"), "{warnings}");
     assert!(warnings.contains("baton task rebuild-context"), "{warnings}");
-    // Taking it over settles it, and makes no other revision of what did not change.
+    // A rebuild accepts the new HEAD and creates no new revision, because the frozen part did not change.
     assert_eq!(checkout.call("rebuild_context", json!({ "task_id": TASK }))["immutable_revision"], 1);
     let warnings = || checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].clone();
     assert_eq!(warnings(), json!([]));
@@ -194,7 +194,7 @@ fn a_head_that_moved_warns_readers() {
 }
 
 #[test]
-fn a_base_that_somebody_chose_is_no_moved_head() {
+fn a_chosen_base_commit_does_not_count_as_a_moved_head() {
     let checkout = Checkout::new();
     let base = checkout.tree.commit();
     checkout.write("README.md", "other\n");
@@ -208,9 +208,9 @@ fn a_base_that_somebody_chose_is_no_moved_head() {
 }
 
 #[test]
-fn task_is_not_given_up_with_work_in_no_snapshot() {
+fn a_task_with_unsaved_changes_cannot_be_blocked() {
     let block = json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" });
-    let checkout = handed_over();
+    let checkout = checkout_after_implementer();
     checkout.update("reviewer", "in_progress");
     let quiet = checkout.call("mark_blocked", block.clone());
     assert_eq!(quiet["warnings"], json!([]), "nothing was changed");
@@ -225,8 +225,8 @@ fn task_is_not_given_up_with_work_in_no_snapshot() {
 }
 
 #[test]
-fn work_of_an_agent_that_is_gone_is_drift_for_the_next_role() {
-    let checkout = handed_over();
+fn unsaved_changes_of_a_released_task_are_drift_for_the_next_role() {
+    let checkout = checkout_after_implementer();
     checkout.update("reviewer", "in_progress");
     checkout.write("src/main.rs", "corrected\n");
     let back = checkout.update("reviewer", "pending");

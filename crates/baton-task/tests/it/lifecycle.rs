@@ -1,4 +1,4 @@
-//! What becomes of a task's files: archive, purge, sweep; and repair after a crash.
+//! Lifecycle of task files: archive, purge, sweep, and repair after a crash.
 
 use std::fs;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::checkout::{Checkout, TASK};
 const DAY: Duration = Duration::from_secs(86_400);
 
 #[test]
-fn completed_tasks_are_kept_for_thirty_days() {
-    let checkout = Checkout::begun();
+fn completed_tasks_are_archived_for_30_days() {
+    let checkout = Checkout::with_context();
     assert_eq!(checkout.code("complete", json!({ "task_id": TASK })), ErrorCode::TaskConflict);
     let done = checkout.call("complete", json!({ "task_id": TASK, "force": true }));
     let archive = checkout.root().join(done["archive_path"].as_str().unwrap());
@@ -21,9 +21,9 @@ fn completed_tasks_are_kept_for_thirty_days() {
     let list = |archived: bool| checkout.call("list", json!({ "archived": archived }))["tasks"].clone();
     assert_eq!(list(false), json!([]));
     assert_eq!(list(true)[0]["title"], "Faster settings");
-    checkout.pass(29 * DAY);
+    checkout.advance_clock(29 * DAY);
     assert_eq!(checkout.call("sweep_contexts", json!({}))["expired"], json!([]));
-    checkout.pass(DAY);
+    checkout.advance_clock(DAY);
     assert_eq!(checkout.call("sweep_contexts", json!({ "dry_run": true }))["expired"], json!([TASK]));
     assert!(archive.is_dir());
     assert_eq!(checkout.call("sweep_contexts", json!({}))["expired"], json!([TASK]));
@@ -31,8 +31,8 @@ fn completed_tasks_are_kept_for_thirty_days() {
 }
 
 #[test]
-fn a_task_can_be_begun_again_after_it_was_completed() {
-    let checkout = Checkout::begun();
+fn a_completed_task_can_be_initialised_again() {
+    let checkout = Checkout::with_context();
     for _ in 0..2 {
         checkout.call("complete", json!({ "task_id": TASK, "force": true }));
         checkout.call("init_context", json!({ "task_id": TASK }));
@@ -41,39 +41,45 @@ fn a_task_can_be_begun_again_after_it_was_completed() {
 }
 
 #[test]
-fn purging_is_idempotent_and_works_on_anything() {
+fn purge_is_idempotent_and_deletes_damaged_contexts() {
     let checkout = Checkout::new();
     let purge = || checkout.call("purge_context", json!({ "task_id": TASK }))["purged"].clone();
     assert_eq!(purge(), false);
-    assert!(!checkout.root().join(".agent-output").exists(), "nothing to purge leaves no trace");
+    assert!(
+        !checkout.root().join(".agent-output").exists(),
+        "a purge without a task must not create the folder"
+    );
     checkout.call("init_context", json!({ "task_id": TASK }));
     checkout.write(".agent-output/TASK-0824/context.json", "garbage");
     assert_eq!(purge(), true);
     assert_eq!(purge(), false);
     assert!(!checkout.root().join(".agent-output/.trash").exists());
-    assert!(checkout.root().join(".agent-output/.context_store.lock").is_file(), "the lock stays");
+    assert!(
+        checkout.root().join(".agent-output/.context_store.lock").is_file(),
+        "the lock file must be kept"
+    );
     checkout.call("init_context", json!({ "task_id": TASK }));
 }
 
 #[test]
-fn sweeping_takes_what_is_orphaned_and_old() {
-    let checkout = Checkout::begun();
+fn sweep_archives_old_contexts_without_a_task_file() {
+    let checkout = Checkout::with_context();
     let sweep = |ttl: &str, all: bool| checkout.call("sweep_contexts", json!({ "ttl": ttl, "all": all }));
     assert_eq!(sweep("7d", false)["kept"], json!([TASK]));
-    checkout.pass(8 * DAY);
-    assert_eq!(sweep("7d", false)["kept"], json!([TASK]), "its task is in progress");
+    checkout.advance_clock(8 * DAY);
+    assert_eq!(sweep("7d", false)["kept"], json!([TASK]), "the task is in progress");
     fs::remove_file(checkout.root().join("tasks/open/TASK-0824-settings.task.yaml")).unwrap();
-    assert_eq!(sweep("30d", false)["kept"], json!([TASK]), "it is not old enough");
+    assert_eq!(sweep("30d", false)["kept"], json!([TASK]), "the context is newer than the ttl");
     assert_eq!(sweep("7d", false)["swept"], json!([TASK]));
     assert_eq!(sweep("7d", false)["swept"], json!([]));
     assert_eq!(checkout.code("sweep_contexts", json!({ "ttl": "soon" })), ErrorCode::InvalidRequest);
 }
 
 #[test]
-fn sweeping_leaves_what_cannot_be_read_alone() {
-    let checkout = Checkout::begun();
+fn sweep_keeps_unreadable_contexts() {
+    let checkout = Checkout::with_context();
     checkout.write(".agent-output/TASK-0824/context.json", "garbage");
-    checkout.pass(100 * DAY);
+    checkout.advance_clock(100 * DAY);
     let answer = checkout.call("sweep_contexts", json!({ "ttl": "1d", "all": true }));
     assert_eq!(answer["unreadable"].as_array().unwrap().len(), 1);
     let list = checkout.call("list", json!({}))["tasks"].clone();
@@ -81,8 +87,8 @@ fn sweeping_leaves_what_cannot_be_read_alone() {
 }
 
 #[test]
-fn what_a_crash_left_of_derived_files_is_made_again() {
-    let checkout = Checkout::begun();
+fn derived_files_damaged_by_a_crash_are_rewritten() {
+    let checkout = Checkout::with_context();
     let good = checkout.read(".agent-output/TASK-0824/context-reviewer.json");
     checkout
         .write(".agent-output/TASK-0824/context-reviewer.json", "{\"of\":\"a revision that never was\"}\n");
@@ -97,15 +103,15 @@ fn what_a_crash_left_of_derived_files_is_made_again() {
 
 #[test]
 fn an_interrupted_init_can_be_repeated() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     fs::remove_file(checkout.root().join(".agent-output/TASK-0824/context.json")).unwrap();
     checkout.call("init_context", json!({ "task_id": TASK }));
     assert_eq!(checkout.context().audit.update_count, 1);
 }
 
 #[test]
-fn another_beginning_overwrites_no_diff() {
-    let checkout = Checkout::begun();
+fn a_second_init_does_not_overwrite_artifacts() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "first\n");
     let first = ".agent-output/TASK-0824/0001-implementer-from-base.diff.gz";
     let before = checkout.read(first);
@@ -118,8 +124,8 @@ fn another_beginning_overwrites_no_diff() {
 }
 
 #[test]
-fn temporary_files_of_killed_processes_are_removed_by_the_sweep() {
-    let checkout = Checkout::begun();
+fn sweep_removes_temporary_files_of_killed_processes() {
+    let checkout = Checkout::with_context();
     let left = [".agent-output/.tmp-abc", ".agent-output/TASK-0824/.tmp-def"];
     left.iter().for_each(|path| checkout.write(path, "half"));
     checkout.call("sweep_contexts", json!({}));

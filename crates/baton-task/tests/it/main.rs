@@ -1,5 +1,5 @@
-//! Tasks in a checkout whose tree is answered for by a plain walk over its files.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot look must fail loudly")]
+//! Task operations on a checkout whose working tree is implemented without git.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test setup must panic")]
 
 mod bad_input;
 mod checkout;

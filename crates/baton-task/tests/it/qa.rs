@@ -1,4 +1,4 @@
-//! QA results: exit codes, the baseline, and who may record them.
+//! QA results: exit codes, the baseline, and which role may record them.
 
 use baton_core::ErrorCode;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn run(checkout: &Checkout, agent: &str, command: &str) -> Value {
 
 #[test]
 fn log_with_an_unrecognised_part_is_unknown_and_with_a_failure_failed() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let both = record(&checkout, "implementer", "sh: 1: pytest: not found\nAll checks passed!\n");
     assert_eq!(both["status"], "failed");
     let odd = record(&checkout, "implementer", "something else\nAll checks passed!\n");
@@ -25,7 +25,7 @@ fn log_with_an_unrecognised_part_is_unknown_and_with_a_failure_failed() {
 
 #[test]
 fn given_exit_code_decides() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let with = |code: i32, content: &str| {
         let params =
             json!({ "task_id": TASK, "agent": "implementer", "content": content, "exit_code": code });
@@ -44,7 +44,7 @@ fn given_exit_code_decides() {
 
 #[test]
 fn run_qa_records_command_exit_code_duration_and_log() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let failed = run(&checkout, "implementer", "echo All checks passed!; exit 3");
     assert_eq!((&failed["status"], &failed["commands"][0]["exit_code"]), (&json!("failed"), &json!(3)));
     assert_eq!(failed["commands"][0]["command"], "echo All checks passed!; exit 3");
@@ -78,7 +78,7 @@ fn run_qa_runs_the_commands_of_the_task() {
 
 #[test]
 fn baseline_is_explicit_and_before_the_first_work() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let finished = record(&checkout, "implementer", "FAILED t.py::a - x\n1 failed in 0.1s\n");
     assert_eq!(
         (&finished["is_baseline"], &finished["compared_with_baseline"]),
@@ -111,7 +111,7 @@ fn baseline(content: &str) -> Value {
 
 #[test]
 fn baseline_is_refused_when_there_are_new_files() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.write("src/new.rs", "fn new() {}\n");
     let record = checkout.refused("record_qa", baseline("All checks passed!\n"));
     let mut run = baseline("");
@@ -144,7 +144,7 @@ fn baseline_is_refused_when_a_file_that_was_modified_at_init_changes_again() {
 
 #[test]
 fn baseline_ignores_its_log_the_task_file_and_files_that_the_commands_write() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.write("qa.log", "All checks passed!\n");
     let from = json!({ "task_id": TASK, "agent": "implementer", "from": "qa.log", "baseline": true });
     assert_eq!(checkout.call("record_qa", from)["is_baseline"], json!(true));
@@ -159,7 +159,7 @@ fn baseline_ignores_its_log_the_task_file_and_files_that_the_commands_write() {
 
 #[test]
 fn only_the_role_that_holds_the_task_records_results() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let params = json!({ "task_id": TASK, "agent": "validator", "content": "All checks passed!\n" });
     assert_eq!(checkout.code("record_qa", params.clone()), ErrorCode::TaskConflict);
     checkout.work("implementer", "src/main.rs", "x\n");
@@ -179,7 +179,7 @@ fn only_the_role_that_holds_the_task_records_results() {
 
 #[test]
 fn log_is_read_from_any_path() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let outside = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(outside.path(), "All checks passed!\n").unwrap();
     let from = |path: &str| json!({ "task_id": TASK, "agent": "implementer", "from": path });

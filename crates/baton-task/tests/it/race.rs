@@ -1,6 +1,6 @@
-//! Two processes on the same task: no torn file, no lost update.
+//! Two processes on one task: no partially written file, no lost update.
 //!
-//! A test runs its own program again with a script in the environment; without one, `child` does nothing.
+//! A test starts its own executable again with a script in an environment variable; without one, `child` does nothing.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,16 +11,16 @@ use std::sync::atomic::AtomicI64;
 use baton_core::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::checkout::{Checkout, TASK, TASK_FILE, find, place_at, read_whole};
+use crate::checkout::{Checkout, TASK, TASK_FILE, environment_at, find, read_with_artifacts};
 
 const SCRIPT: &str = "BATON_TEST_TASK_SCRIPT";
 
-/// How many rounds every race has: `BATON_TEST_RACE_ROUNDS`, or 200.
+/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS` [default: 200].
 fn rounds() -> usize {
     std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
-/// Starts a process that works through a script: a list of verbs with parameters. It prints a line for every answer.
+/// Starts a process that runs a script: a list of verbs with parameters. It prints a line for each answer.
 pub(crate) fn start(root: &Path, script: &[(&str, Value)]) -> Child {
     let script = json!({ "root": root, "calls": script });
     Command::new(std::env::current_exe().unwrap())
@@ -32,10 +32,10 @@ pub(crate) fn start(root: &Path, script: &[(&str, Value)]) -> Child {
         .unwrap()
 }
 
-/// The answers that a process prints: `ok` or the code of an error.
+/// Returns the answers that a process prints: `ok` or an error code.
 pub(crate) fn answers(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // The harness of the tests may have begun a line of its own.
+    // The test harness may have started the line with its own text.
     lines.map_while(Result::ok).filter_map(|line| Some(line.split_once("answer:")?.1.to_owned()))
 }
 
@@ -43,19 +43,21 @@ pub(crate) fn answers(child: &mut Child) -> impl Iterator<Item = String> + use<>
 fn child() {
     let Ok(script) = std::env::var(SCRIPT) else { return };
     let script: Value = serde_json::from_str(&script).unwrap();
-    let place =
-        place_at(Path::new(script["root"].as_str().unwrap()), Arc::new(AtomicI64::new(1_800_000_000_000)));
+    let environment = environment_at(
+        Path::new(script["root"].as_str().unwrap()),
+        Arc::new(AtomicI64::new(1_800_000_000_000)),
+    );
     for call in script["calls"].as_array().unwrap() {
         let name = call[0].as_str().unwrap();
         let answer = if name == "write" {
-            let path = place.root().join(call[1]["path"].as_str().unwrap());
-            // By one rename, so that the other process never reads half of it.
-            let beside = place.root().join(format!(".walked/{}", std::process::id()));
+            let path = environment.root().join(call[1]["path"].as_str().unwrap());
+            // Written with one rename, so that the other process never reads a partial file.
+            let beside = environment.root().join(format!(".walked/{}", std::process::id()));
             std::fs::write(&beside, call[1]["text"].as_str().unwrap()).unwrap();
             std::fs::rename(beside, path).unwrap();
             continue;
         } else {
-            find(name).call(&place, call[1].clone())
+            find(name).call(&environment, call[1].clone())
         };
         let word = answer.map_or_else(|fault| fault.code.to_string(), |_| "ok".into());
         let mut stdout = std::io::stdout().lock();
@@ -64,12 +66,12 @@ fn child() {
     }
 }
 
-/// Lets two processes work through their scripts. Whenever one has answered four times the context is read, while the
-/// other writes. Gives every answer.
+/// Runs two scripts in two processes and returns all answers. After every fourth answer of a process the context is
+/// read while the other process may be writing.
 fn race(checkout: &Checkout, scripts: [Vec<(&str, Value)>; 2]) -> Vec<String> {
     let read = |(number, answer): (usize, String)| {
         if number % 4 == 0 {
-            read_whole(checkout.root(), TASK);
+            read_with_artifacts(checkout.root(), TASK);
         }
         answer
     };
@@ -94,7 +96,7 @@ fn both(make: impl Fn(usize, usize) -> (&'static str, Value)) -> [Vec<(&'static 
     [0, 1].map(|child| (0..rounds()).map(|round| make(child, round)).collect())
 }
 
-/// Every answer is `ok`, and every one of them is in the context.
+/// Asserts that every answer is `ok` and every write is counted in the context.
 fn assert_nothing_lost(checkout: &Checkout, answers: &[String], before: u64) {
     assert_eq!(answers.len(), 2 * rounds());
     assert!(answers.iter().all(|answer| answer == "ok"), "{answers:?}");
@@ -102,8 +104,8 @@ fn assert_nothing_lost(checkout: &Checkout, answers: &[String], before: u64) {
 }
 
 #[test]
-fn findings() {
-    let checkout = Checkout::begun();
+fn concurrent_findings_are_all_recorded() {
+    let checkout = Checkout::with_context();
     let scripts = both(|child, round| {
         (
             "mark_blocked",
@@ -117,8 +119,8 @@ fn findings() {
 }
 
 #[test]
-fn status() {
-    let checkout = Checkout::begun();
+fn concurrent_acquisitions_succeed_or_conflict() {
+    let checkout = Checkout::with_context();
     let scripts = both(|child, round| {
         let status = if round % 2 == 0 { "in_progress" } else { "pending" };
         let session = format!("s-{child}-{round}");
@@ -129,7 +131,7 @@ fn status() {
     });
     let answers = race(&checkout, scripts);
     assert_eq!(answers.len(), 2 * rounds());
-    // Whoever comes while another session holds the task is told so, and changes nothing.
+    // A call while another session holds the task fails and changes nothing.
     let taken = answers.iter().filter(|answer| *answer == "ok").count() as u64;
     let refused = answers.iter().filter(|answer| *answer == "task_conflict").count() as u64;
     assert_eq!(taken + refused, answers.len() as u64, "{answers:?}");
@@ -137,8 +139,8 @@ fn status() {
 }
 
 #[test]
-fn snapshots() {
-    let checkout = Checkout::begun();
+fn concurrent_snapshots_get_consecutive_numbers() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "edited\n");
     let scripts = both(|_, _| {
@@ -151,8 +153,8 @@ fn snapshots() {
 }
 
 #[test]
-fn quality_logs() {
-    let checkout = Checkout::begun();
+fn concurrent_qa_logs_are_all_recorded() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     let scripts = both(|_, round| {
         (
@@ -164,13 +166,13 @@ fn quality_logs() {
     assert_nothing_lost(&checkout, &answers, 2);
     assert!(
         checkout.context().past_revisions.is_empty(),
-        "a log is a baseline only when it is recorded as one"
+        "a log without `baseline` must not create a revision"
     );
 }
 
 #[test]
-fn evidence() {
-    let checkout = Checkout::begun();
+fn concurrent_evidence_is_all_recorded() {
+    let checkout = Checkout::with_context();
     checkout.write("lines.txt", &(0..2 * rounds()).map(|line| format!("line {line}\n")).collect::<String>());
     let scripts = both(|child, round| {
         let line = (child * rounds() + round + 1).to_string();
@@ -182,12 +184,12 @@ fn evidence() {
 }
 
 #[test]
-fn drift_and_its_settlement() {
-    let checkout = Checkout::begun();
+fn concurrent_verification_and_resolution_record_one_drift() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "left\n");
     let scripts = both(|child, round| {
         if child == 0 {
-            // Half of the time the tree is as the last resolution left it; both answers are right.
+            // The tree may equal the last resolution, so `ok` is a valid answer as well.
             return ("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
         }
         ("resolve_drift", json!({ "task_id": TASK, "note": format!("round {round}") }))
@@ -197,12 +199,12 @@ fn drift_and_its_settlement() {
     let allowed = ["ok", "drift_detected", "task_conflict"];
     assert!(answers.iter().all(|answer| allowed.contains(&answer.as_str())), "{answers:?}");
     let context = checkout.context();
-    assert_eq!(context.drift.events.len(), 1, "one pair of trees is one drift");
+    assert_eq!(context.drift.events.len(), 1, "the same pair of trees must be recorded once");
 }
 
 #[test]
-fn rebuilding() {
-    let checkout = Checkout::begun();
+fn concurrent_rebuilds_keep_every_revision() {
+    let checkout = Checkout::with_context();
     let [_, other] = both(|_, _| ("rebuild_context", json!({ "task_id": TASK })));
     let changing = (0..rounds())
         .flat_map(|round| {
@@ -222,8 +224,8 @@ fn rebuilding() {
 }
 
 #[test]
-fn only_one_begins_purges_or_completes() {
-    let checkout = Checkout::begun();
+fn concurrent_init_complete_and_purge_leave_no_damaged_task() {
+    let checkout = Checkout::with_context();
     for round in 0..rounds() {
         let id = format!("TASK-{round}");
         checkout.write(&format!("tasks/{id}.task.yaml"), &TASK_FILE.replace("TASK-0824", &id));

@@ -1,4 +1,4 @@
-//! A task from its beginning to its end, with rework, other pipelines and every file in its place.
+//! A task from init to completion, with rework, other pipelines and all files.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn init_freezes_the_task_and_lists_its_sources() {
     let answer = checkout.call("init_context", json!({ "task_id": TASK, "actor": "runner" }));
     assert_eq!(answer["context_path"], ".agent-output/TASK-0824/context.json");
     assert_eq!(answer["summary"].as_array().unwrap().len(), 8);
-    assert_eq!(checkout.read(".agent-output/.gitignore"), b"*\n", "diffs and logs belong into no commit");
+    assert_eq!(checkout.read(".agent-output/.gitignore"), b"*\n", "git must ignore the output folder");
     let context = checkout.context();
     assert_eq!(context.created_by, "runner");
     assert_eq!(context.immutable.task_snapshot.description, "Make it faster.\n");
@@ -36,8 +36,8 @@ fn init_freezes_the_task_and_lists_its_sources() {
 }
 
 #[test]
-fn the_same_checkout_makes_the_same_bytes() {
-    let (one, other) = (Checkout::begun(), Checkout::begun());
+fn equal_checkouts_produce_identical_files() {
+    let (one, other) = (Checkout::with_context(), Checkout::with_context());
     for file in ["context.json", "context.manifest", "context-reviewer.json"] {
         let path = format!(".agent-output/TASK-0824/{file}");
         assert_eq!(one.read(&path), other.read(&path), "{file}");
@@ -45,8 +45,8 @@ fn the_same_checkout_makes_the_same_bytes() {
 }
 
 #[test]
-fn a_dirty_tree_and_other_tasks_warn() {
-    let checkout = Checkout::begun();
+fn init_warns_about_a_dirty_tree_and_other_tasks() {
+    let checkout = Checkout::with_context();
     checkout.write("tasks/TASK-2.task.yaml", &TASK_FILE.replace("TASK-0824", "TASK-2"));
     checkout.write("src/main.rs", "changed\n");
     let answer = checkout.call("init_context", json!({ "task_id": "TASK-2" }));
@@ -55,8 +55,8 @@ fn a_dirty_tree_and_other_tasks_warn() {
 }
 
 #[test]
-fn implementer_reviewer_and_validator_hand_over() {
-    let checkout = Checkout::begun();
+fn a_task_passes_from_implementer_to_reviewer_to_validator() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { fast(); }\n");
     checkout.write("src/new.rs", "pub fn fast() {}\n");
@@ -87,7 +87,7 @@ fn implementer_reviewer_and_validator_hand_over() {
     assert!(diff("from_base").contains("README"));
     let first = json!({ "task_id": TASK, "agent": "implementer", "type": "incremental", "content": true });
     let first = checkout.call("get_diff", first)["content"].to_string();
-    assert!(!first.contains("reviewed"), "the first role took over nothing: {first}");
+    assert!(!first.contains("reviewed"), "the diff of the first role must not contain later work: {first}");
     checkout.update("reviewer", "done");
     checkout.work("validator", "src/new.rs", "pub fn fast() { /* validated */ }\n");
     let done = checkout.call("complete", json!({ "task_id": TASK }));
@@ -96,8 +96,8 @@ fn implementer_reviewer_and_validator_hand_over() {
 }
 
 #[test]
-fn rework_goes_back_and_forth() {
-    let checkout = Checkout::begun();
+fn a_blocked_task_returns_to_the_implementer_and_back() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "one\n");
     checkout.update("reviewer", "in_progress");
     let finding = json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" });
@@ -118,8 +118,8 @@ fn rework_goes_back_and_forth() {
 }
 
 #[test]
-fn a_role_only_works_when_it_holds_the_task() {
-    let checkout = Checkout::begun();
+fn only_the_role_that_holds_the_task_can_work() {
+    let checkout = Checkout::with_context();
     checkout.write("src/main.rs", "x\n");
     for (name, params) in [
         ("snapshot_worktree", json!({ "task_id": TASK, "agent": "reviewer" })),
@@ -128,7 +128,7 @@ fn a_role_only_works_when_it_holds_the_task() {
     ] {
         assert_eq!(checkout.code(name, params), ErrorCode::TaskConflict);
     }
-    // The first role may begin without saying so.
+    // The first role acquires the task implicitly.
     checkout.snapshot("implementer");
     checkout.update("implementer", "done");
     checkout.update("reviewer", "in_progress");
@@ -152,8 +152,8 @@ fn other_roles_come_from_the_task_or_the_configuration() {
 }
 
 #[test]
-fn rebuilding_takes_changed_files_over_and_keeps_where_roles_stand() {
-    let checkout = Checkout::begun();
+fn rebuild_captures_changed_files_and_keeps_role_statuses() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     let same = checkout.call("rebuild_context", json!({ "task_id": TASK }));
     assert_eq!(same["changed"], false);
@@ -176,7 +176,7 @@ fn rebuilding_takes_changed_files_over_and_keeps_where_roles_stand() {
 
 #[test]
 fn evidence_is_attached_once_and_cited_by_id() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let params =
         json!({ "task_id": TASK, "type": "excerpt", "path": "standards/backend.md", "lines": "3-5" });
     let first = checkout.call("attach_evidence", params.clone());
@@ -191,8 +191,8 @@ fn evidence_is_attached_once_and_cited_by_id() {
 }
 
 #[test]
-fn a_role_reads_only_what_it_needs() {
-    let checkout = Checkout::begun();
+fn role_context_contains_only_the_parts_of_that_role() {
+    let checkout = Checkout::with_context();
     let answer = checkout.call("get_context", json!({ "task_id": TASK, "role": "reviewer" }));
     assert!(answer["context"].is_null());
     assert!(answer["role"]["export"]["immutable"].get("validation_baseline").is_none());
@@ -202,8 +202,8 @@ fn a_role_reads_only_what_it_needs() {
 }
 
 #[test]
-fn an_incremental_diff_is_all_that_the_role_did() {
-    let checkout = Checkout::begun();
+fn an_incremental_diff_contains_all_changes_of_the_role() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "implemented\n");
     checkout.update("reviewer", "in_progress");
     checkout.write("src/one.rs", "r1\n");
@@ -219,7 +219,7 @@ fn an_incremental_diff_is_all_that_the_role_did() {
     let text = diff("reviewer");
     assert!(text.contains("+r1") && text.contains("+r2") && !text.contains("implemented"), "{text}");
     checkout.call("mark_blocked", json!({ "task_id": TASK, "agent": "reviewer", "finding": "no tests" }));
-    // Rework begins from what the reviewer left, however often the implementer takes a snapshot.
+    // Rework is compared with the reviewer's snapshot, even after several snapshots of the implementer.
     checkout.update("implementer", "in_progress");
     for (path, text) in [("src/three.rs", "i1\n"), ("src/four.rs", "i2\n")] {
         checkout.write(path, text);
@@ -235,7 +235,7 @@ fn an_incremental_diff_is_all_that_the_role_did() {
 
 #[test]
 fn a_role_is_held_by_one_session() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let take = |session: &str| json!({ "task_id": TASK, "agent": "implementer", "status": "in_progress", "session_id": session });
     checkout.call("update_agent", take("s1"));
     checkout.call("update_agent", take("s1"));
@@ -246,14 +246,14 @@ fn a_role_is_held_by_one_session() {
     assert!(fault.hint.unwrap().contains("--status pending"));
     let done = json!({ "task_id": TASK, "agent": "implementer", "status": "done", "session_id": "s2" });
     assert_eq!(checkout.code("update_agent", done), ErrorCode::TaskConflict);
-    // A dead holder is given back first; whoever names no session then takes nobody's place.
+    // `pending` releases the task of a dead session. A role acquired without a session id can be taken by any session.
     checkout.update("implementer", "pending");
     checkout.update("implementer", "in_progress");
     assert_eq!(checkout.call("update_agent", take("s2"))["state"]["session_id"], "s2");
 }
 
 #[test]
-fn the_output_folder_is_ignored_whoever_made_it() {
+fn the_output_folder_has_a_gitignore_even_if_it_existed() {
     let checkout = Checkout::new();
     fs::create_dir(checkout.root().join(".agent-output")).unwrap();
     checkout.call("init_context", json!({ "task_id": TASK }));
@@ -263,16 +263,16 @@ fn the_output_folder_is_ignored_whoever_made_it() {
     let half = checkout.root().join(".agent-output/.tmp-half");
     fs::write(&half, "*").unwrap();
     checkout.update("implementer", "in_progress");
-    assert_eq!(fs::read(&ignore).unwrap(), b"*\n", "it comes back");
-    assert!(!half.exists(), "and what a crash left of it goes");
+    assert_eq!(fs::read(&ignore).unwrap(), b"*\n", "a missing .gitignore must be rewritten");
+    assert!(!half.exists(), "temporary files of a crash must be removed");
     fs::write(&ignore, "!keep\n").unwrap();
     checkout.update("implementer", "pending");
-    assert_eq!(fs::read(&ignore).unwrap(), b"!keep\n", "somebody's own is left alone");
+    assert_eq!(fs::read(&ignore).unwrap(), b"!keep\n", "an existing .gitignore must be kept");
 }
 
 #[test]
-fn files_beside_the_context_that_are_not_as_it_says_are_named_and_written_anew() {
-    let checkout = Checkout::begun();
+fn derived_files_that_do_not_match_the_context_are_reported_and_rewritten() {
+    let checkout = Checkout::with_context();
     let folder = checkout.root().join(".agent-output/TASK-0824");
     let good = fs::read(folder.join("context.manifest")).unwrap();
     fs::write(folder.join("context-reviewer.json"), "{}").unwrap();
@@ -283,8 +283,8 @@ fn files_beside_the_context_that_are_not_as_it_says_are_named_and_written_anew()
         }
         let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
         let listed = checkout.call("list", json!({}))["tasks"][0]["warnings"].to_string();
-        for said in [&warnings, &listed] {
-            assert!(said.contains("TASK-0824/context.manifest is "), "{said}");
+        for text in [&warnings, &listed] {
+            assert!(text.contains("TASK-0824/context.manifest is "), "{text}");
         }
         let rebuilt = checkout.call("rebuild_context", json!({ "task_id": TASK }));
         assert_eq!((&rebuilt["changed"], &rebuilt["immutable_revision"]), (&json!(false), &json!(1)));
@@ -296,8 +296,8 @@ fn files_beside_the_context_that_are_not_as_it_says_are_named_and_written_anew()
 }
 
 #[test]
-fn a_pipeline_is_taken_over_before_anybody_worked_and_not_afterwards() {
-    let checkout = Checkout::begun();
+fn a_changed_pipeline_is_used_only_before_the_first_role_has_worked() {
+    let checkout = Checkout::with_context();
     let file = "tasks/open/TASK-0824-settings.task.yaml";
     checkout.write(file, &format!("{TASK_FILE}pipeline: [writer, editor]\n"));
     let rebuild = || checkout.call("rebuild_context", json!({ "task_id": TASK }));
@@ -314,7 +314,7 @@ fn a_pipeline_is_taken_over_before_anybody_worked_and_not_afterwards() {
     assert_eq!(
         exports(),
         ["context-editor.json", "context-writer.json"],
-        "those of no role any more are gone"
+        "exports of removed roles must be deleted"
     );
     checkout.update("writer", "in_progress");
     checkout.write(file, &format!("{TASK_FILE}pipeline: [painter]\n"));
@@ -331,8 +331,8 @@ fn a_pipeline_is_taken_over_before_anybody_worked_and_not_afterwards() {
 }
 
 #[test]
-fn a_changed_standard_of_this_checkout_is_drift_too_and_the_hint_says_so() {
-    let checkout = Checkout::begun();
+fn a_changed_standard_blocks_acquisition_and_is_also_drift() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "x\n");
     checkout.write("standards/backend.md", "## Layering Rules\n\nLayers point up.\n");
     let take = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
@@ -345,8 +345,8 @@ fn a_changed_standard_of_this_checkout_is_drift_too_and_the_hint_says_so() {
 }
 
 #[test]
-fn evidence_that_changed_since_is_said() {
-    let checkout = Checkout::begun();
+fn changed_or_missing_evidence_causes_a_warning() {
+    let checkout = Checkout::with_context();
     checkout.call("attach_evidence", json!({ "task_id": TASK, "type": "plan", "path": "README.md" }));
     checkout.call(
         "attach_evidence",
@@ -355,15 +355,15 @@ fn evidence_that_changed_since_is_said() {
     let warnings = || checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].clone();
     assert_eq!(warnings(), json!([]));
     checkout.write("README.md", "Another plan\n");
-    assert_eq!(warnings().as_array().unwrap().len(), 1, "of lines there is a copy");
+    assert_eq!(warnings().as_array().unwrap().len(), 1, "attached lines have a stored copy");
     assert!(warnings()[0].as_str().unwrap().starts_with("README.md changed after it was attached as ev_"));
     fs::remove_file(checkout.root().join("README.md")).unwrap();
     assert!(warnings()[0].as_str().unwrap().contains("cannot be read"), "{}", warnings());
 }
 
 #[test]
-fn what_is_asked_for_and_not_there_is_explained() {
-    let checkout = Checkout::begun();
+fn errors_about_missing_snapshots_diffs_and_contexts_have_hints() {
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "x\n");
     let hint = |name: &str, params: serde_json::Value| checkout.refused(name, params).hint.unwrap();
     let validator = json!({ "task_id": TASK, "agent": "validator" });

@@ -1,4 +1,4 @@
-//! Task files in every form that YAML allows: each initialises a context, and fields that are not understood are warnings.
+//! Task files in every form that YAML allows: each initialises a context, and unusable fields cause warnings.
 
 use baton_core::ErrorCode;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn init(bytes: &[u8]) -> Result<(String, String), baton_core::Fault> {
 }
 
 #[test]
-fn every_form_of_yaml_initialises() {
+fn every_yaml_form_initialises_a_context() {
     let cases: &[(&str, &str, &str)] = &[
         ("plain", "id: TASK-0824\ntitle: T\nstatus: in_progress\n", "T"),
         ("number as title and id", "id: 824\ntitle: 2026\nstatus: in_progress\n", "2026"),
@@ -153,7 +153,7 @@ fn utf_16_files_are_read() {
 }
 
 #[test]
-fn what_was_not_understood_is_listed() {
+fn unusable_content_is_listed_in_warnings() {
     let text = "title: T\ntitle: U\nstatus: in_progress\nowner: me\npriority: high\n---\nsecond: document\n";
     let (_, warnings) = init(text.as_bytes()).unwrap();
     for part in ["a key is there twice", "2 documents", "does not use: owner", "priority"] {
@@ -187,7 +187,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// JSON is YAML: whatever the fields hold, a task with an id initialises.
+    /// JSON is valid YAML: a task with an id initialises with any values in its fields.
     #[test]
     fn any_value_in_any_field_initialises(
         fields in prop::collection::btree_map(

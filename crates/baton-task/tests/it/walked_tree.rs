@@ -1,4 +1,4 @@
-//! A working tree without git: every file is read, every tree is a list of hashes. Slow, simple, and right.
+//! A simple working tree without git: reads every file, and stores a tree as a list of hashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,12 +10,12 @@ use baton_core::{ErrorCode, Fault, Sha256Hash};
 use baton_task::{Inspector, OUTPUT_FOLDER, Reading, SnapshotFile, UncommittedFile, WorkingTree};
 use serde_json::{Value, json};
 
-/// Where commits, trees and contents are kept.
+/// Folder of commits, trees and blobs.
 const STORE: &str = ".walked";
 
 type Files = BTreeMap<String, (String, String)>;
 
-/// The tree of a folder.
+/// Working tree of a folder.
 #[derive(Debug, Clone)]
 pub(crate) struct WalkedTree {
     root: PathBuf,
@@ -33,7 +33,7 @@ impl WalkedTree {
         self.root.join(STORE).join(kind).join(name)
     }
 
-    /// Makes a commit of everything and moves HEAD there.
+    /// Commits all files and moves HEAD to the commit.
     pub(crate) fn commit(&self) -> String {
         let tree = self.keep_tree();
         let id = Sha256Hash::of(format!("{tree} {:?}", self.head_commit()).as_bytes()).to_string();
@@ -218,7 +218,7 @@ impl WalkedTree {
         })
     }
 
-    /// Shows every file that is not the same in a tree.
+    /// Passes every file that differs from a tree to the inspector.
     fn inspect(&self, tree: &str, inspector: &mut dyn Inspector) -> Result<(), Fault> {
         inspector.begin();
         let before = self.tree(tree)?;

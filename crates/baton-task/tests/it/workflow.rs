@@ -1,4 +1,4 @@
-//! What a role must leave behind, notes, and how a drift is shown and settled.
+//! Conditions for finishing a role, notes, and how a drift is shown and resolved.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,7 +14,7 @@ fn done(role: &str) -> serde_json::Value {
 
 #[test]
 fn done_is_refused_without_a_snapshot_of_the_present_tree() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "x\n");
     let fault = checkout.refused("update_agent", done("implementer"));
@@ -39,7 +39,7 @@ fn done_is_refused_without_a_snapshot_of_the_present_tree() {
 
 #[test]
 fn role_that_changed_nothing_needs_no_snapshot_of_its_own() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "x\n");
     checkout.update("reviewer", "in_progress");
     let answer = checkout.call("update_agent", done("reviewer"));
@@ -49,7 +49,7 @@ fn role_that_changed_nothing_needs_no_snapshot_of_its_own() {
 
 #[test]
 fn validator_needs_a_qa_result() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "x\n");
     checkout.work("reviewer", "src/main.rs", "y\n");
     checkout.update("validator", "in_progress");
@@ -64,7 +64,7 @@ fn validator_needs_a_qa_result() {
 
 #[test]
 fn edits_after_done_cannot_be_hidden_by_another_snapshot() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "x\n");
     checkout.write("src/main.rs", "edited by hand\n");
     let params = json!({ "task_id": TASK, "agent": "implementer" });
@@ -75,7 +75,7 @@ fn edits_after_done_cannot_be_hidden_by_another_snapshot() {
 
 #[test]
 fn complete_verifies_the_tree_and_accepts_a_commit_of_it() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     for role in ["implementer", "reviewer", "validator"] {
         checkout.work(role, "src/main.rs", role);
     }
@@ -91,7 +91,7 @@ fn complete_verifies_the_tree_and_accepts_a_commit_of_it() {
 
 #[test]
 fn notes_are_shown_to_the_role_that_takes_the_task() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let note = |agent: &str, kind: &str, text: &str| {
         let params = json!({ "task_id": TASK, "agent": agent, "kind": kind, "text": text, "actor": "ada" });
         checkout.call("note", params)
@@ -113,7 +113,7 @@ fn notes_are_shown_to_the_role_that_takes_the_task() {
 
 #[test]
 fn drift_has_a_diff_and_its_resolution_belongs_to_the_actor() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.work("implementer", "src/main.rs", "one\n");
     checkout.write("src/main.rs", "two\n");
     let next = json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" });
@@ -128,14 +128,17 @@ fn drift_has_a_diff_and_its_resolution_belongs_to_the_actor() {
     assert_eq!((&answer["resolved_by"], &answer["snapshot"]), (&json!("ada"), &json!(2)));
     let context = checkout.context();
     let implementer = &context.coordination[&"implementer".parse().unwrap()];
-    assert_eq!(implementer.worktree_snapshot, own, "the work of the role stays its own");
+    assert_eq!(
+        implementer.worktree_snapshot, own,
+        "the resolution must not replace the snapshot of the role"
+    );
     assert_eq!(context.snapshots[1].actor, "ada");
     assert_eq!(checkout.update("reviewer", "in_progress")["verified_snapshot"], 2);
 }
 
 #[test]
 fn drift_is_restored_and_the_previous_content_is_kept() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let at = |path: &str| checkout.root().join(path);
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "one\n");

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
 use baton_core::ErrorCode;
-use baton_task::TaskPlace;
+use baton_task::TaskEnvironment;
 
 use super::git_tree::GitTree;
 use crate::checkout::find_root;
@@ -14,7 +14,7 @@ use crate::output::Failure;
 
 /// The checkout that contains the working folder.
 pub(super) struct Checkout {
-    pub(super) place: TaskPlace,
+    pub(super) environment: TaskEnvironment,
     cwd: PathBuf,
 }
 
@@ -32,7 +32,7 @@ impl Checkout {
             )
             .hint("run the command in the checkout of the task")
         })?;
-        Ok(Self { place: place(&root, &actor(config)), cwd })
+        Ok(Self { environment: task_environment(&root, &actor(config)), cwd })
     }
 
     /// Resolves a path from the working folder and returns it from the root of the checkout. A path outside of the
@@ -48,14 +48,14 @@ impl Checkout {
                 part => full.push(part),
             }
         }
-        let inside = full.strip_prefix(self.place.root()).ok().and_then(Path::to_str);
+        let inside = full.strip_prefix(self.environment.root()).ok().and_then(Path::to_str);
         inside.map_or_else(|| full.to_string_lossy().into_owned(), str::to_owned)
     }
 }
 
-/// Returns the task folder of a checkout, with git as the working tree backend.
-pub(super) fn place(root: &Path, actor: &str) -> TaskPlace {
-    TaskPlace::new(root, GitTree::at(root), || SystemClock.now(), actor)
+/// Returns the environment for task operations on a checkout, with git as the working tree.
+pub(super) fn task_environment(root: &Path, actor: &str) -> TaskEnvironment {
+    TaskEnvironment::new(root, GitTree::at(root), || SystemClock.now(), actor)
 }
 
 /// Returns the default actor: the configured agent, otherwise the user name.

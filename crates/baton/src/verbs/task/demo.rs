@@ -6,11 +6,11 @@ use std::path::Path;
 
 use baton_core::Fault;
 use baton_task::{
-    InitContext, ResolveDrift, SnapshotWorktree, TaskOperation, TaskPlace, UpdateAgent, operation,
+    InitContext, ResolveDrift, SnapshotWorktree, TaskEnvironment, TaskOperation, UpdateAgent, operation,
 };
 use serde_json::{Value, json};
 
-use super::checkout::place;
+use super::checkout::task_environment;
 use super::describe;
 use crate::exit::Exit;
 use crate::output::Failure;
@@ -45,18 +45,18 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
         Failure::new(Exit::Failure, "internal", format!("cannot create a temporary checkout: {error}"))
             .hint("set TMPDIR to a folder that can be written")
     })?;
-    let place = place(folder, "demo");
+    let environment = task_environment(folder, "demo");
     let edit = |text: &str| fs::write(folder.join("src/login.rs"), text).unwrap_or_default();
     let role = |agent: &str, status: &str| json!({ "task_id": TASK, "agent": agent, "status": status });
     let mut steps = vec![
         run_step::<InitContext>(
-            &place,
+            &environment,
             "init-context TASK-0007",
             json!({ "task_id": TASK }),
-            describe::begun,
+            describe::initialized,
         )?,
         run_step::<UpdateAgent>(
-            &place,
+            &environment,
             "update-agent TASK-0007 --agent implementer --status in_progress",
             role("implementer", "in_progress"),
             describe::updated,
@@ -64,31 +64,31 @@ pub(crate) fn demo(folder: &Path) -> Result<Vec<Step>, Failure> {
     ];
     edit("pub fn login() {}\n\npub fn logout() {}\n");
     steps.push(run_step::<SnapshotWorktree>(
-        &place,
+        &environment,
         "snapshot-worktree TASK-0007 --agent implementer     # after the work",
         json!({ "task_id": TASK, "agent": "implementer" }),
         describe::snapshot,
     )?);
     steps.push(run_step::<UpdateAgent>(
-        &place,
+        &environment,
         "update-agent TASK-0007 --agent implementer --status done",
         role("implementer", "done"),
         describe::updated,
     )?);
     edit("pub fn login() {}\n\npub fn logout() { todo!() }\n");
     steps.push(run_failing_step::<UpdateAgent>(
-        &place,
+        &environment,
         "update-agent TASK-0007 --agent reviewer --status in_progress     # a file was edited meanwhile",
         role("reviewer", "in_progress"),
     )?);
     steps.push(run_step::<ResolveDrift>(
-        &place,
+        &environment,
         "resolve-drift TASK-0007 --note 'I marked what is missing'",
         json!({ "task_id": TASK, "note": "I marked what is missing" }),
         describe::resolved,
     )?);
     steps.push(run_step::<UpdateAgent>(
-        &place,
+        &environment,
         "update-agent TASK-0007 --agent reviewer --status in_progress",
         role("reviewer", "in_progress"),
         describe::updated,
@@ -108,17 +108,17 @@ fn make(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn call<O: TaskOperation>(place: &TaskPlace, params: Value) -> Result<Value, Fault> {
-    operation::<O>().call(place, params)
+fn call<O: TaskOperation>(environment: &TaskEnvironment, params: Value) -> Result<Value, Fault> {
+    operation::<O>().call(environment, params)
 }
 
 fn run_step<O: TaskOperation>(
-    place: &TaskPlace,
+    environment: &TaskEnvironment,
     command: &str,
     params: Value,
     describe: impl FnOnce(&O::Output) -> String,
 ) -> Result<Step, Failure> {
-    let output = call::<O>(place, params)?;
+    let output = call::<O>(environment, params)?;
     let typed: O::Output = serde_json::from_value(output.clone()).map_err(|error| {
         Failure::new(Exit::Failure, "internal", format!("cannot parse the result: {error}"))
     })?;
@@ -127,11 +127,11 @@ fn run_step<O: TaskOperation>(
 
 /// Runs a step that is expected to fail.
 fn run_failing_step<O: TaskOperation>(
-    place: &TaskPlace,
+    environment: &TaskEnvironment,
     command: &str,
     params: Value,
 ) -> Result<Step, Failure> {
-    match call::<O>(place, params) {
+    match call::<O>(environment, params) {
         Ok(answer) => {
             Err(Failure::new(Exit::Failure, "internal", format!("expected an error, got: {answer}")))
         }

@@ -13,7 +13,7 @@ use super::view;
 /// Maximum number of list items that are printed.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn begun(output: &InitContextOutput) -> String {
+pub(super) fn initialized(output: &InitContextOutput) -> String {
     let roles: Vec<&str> = output.pipeline.iter().map(Role::as_str).collect();
     let mut lines = vec![format!("{} has a context: {}", output.task_id, output.context_path)];
     lines.push(format!("roles: {}", roles.join(" → ")));

@@ -1,12 +1,12 @@
-//! Index of tasks in the store, used to list the tasks of all checkouts. The files of a task are authoritative: a verb that
-//! wrote them succeeds even if the index cannot be updated.
+//! Index of tasks in the store, used to list the tasks of all checkouts. The files of a task are authoritative: a verb
+//! that wrote them succeeds even if the index cannot be updated.
 
 use std::path::Path;
 
 use baton_app::task::{ListTasks, ListTasksOutput, RecordTask};
 use baton_core::task::{TaskId, TaskRecord, TaskStatus, counted};
 use baton_core::{ErrorCode, Fault};
-use baton_task::{AnyTaskOperation, Effect, OUTPUT_FOLDER, TaskPlace, task_state};
+use baton_task::{AnyTaskOperation, Effect, OUTPUT_FOLDER, TaskEnvironment, task_state};
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
@@ -18,7 +18,7 @@ use crate::output::{Answer, Failure};
 /// Records the tasks that an operation changed in the index.
 pub(super) fn record(
     config: &Config,
-    place: &TaskPlace,
+    environment: &TaskEnvironment,
     operation: &dyn AnyTaskOperation,
     params: &Value,
     result: &Result<Value, Fault>,
@@ -28,11 +28,11 @@ pub(super) fn record(
         return Ok(());
     }
     let backend = Backend::open_briefly(config)?;
-    let repo = repository_at(place.root()).ok().flatten();
+    let repo = repository_at(environment.root()).ok().flatten();
     for id in changed {
         let mut params = json!({ "task_id": id, "host": host(), "venture": config.venture,
-            "checkout": place.root().to_string_lossy() });
-        let state = task_state(place, &id)?;
+            "checkout": environment.root().to_string_lossy() });
+        let state = task_state(environment, &id)?;
         // An archive left after a purge is older than the indexed state, so the entry is deleted first.
         if state.is_none() || operation.name() == "task.purge_context" {
             backend.call::<RecordTask>(&params, None)?;

@@ -1,5 +1,5 @@
-//! `baton task …`: works on the files of the current checkout and needs no store and no server. If a store is available,
-//! the state of the tasks is recorded in it.
+//! `baton task …`: works on the files of the current checkout and needs no store and no server. If a store is
+//! available, the state of the tasks is recorded in it.
 
 mod args;
 mod checkout;
@@ -45,7 +45,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         TaskCommand::InitContext(args) => verb.answer::<InitContext>(
             json!({ "task_id": args.task, "base_commit": args.base_commit, "truncate": args.truncate,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::begun,
+            describe::initialized,
         ),
         TaskCommand::GetContext(args) => {
             verb.answer::<GetContext>(json!({ "task_id": args.task, "role": args.role }), describe::context)
@@ -152,7 +152,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
 /// Prints the environment variables for agents as shell commands.
 fn environment(verb: &Verb<'_>, task: &str) -> Result<Answer, Failure> {
     let answer = verb.answer::<GetContext>(json!({ "task_id": task }), |_| String::new())?;
-    let root = verb.checkout.place.root();
+    let root = verb.checkout.environment.root();
     let path = root.join(OUTPUT_FOLDER).join(task).join(CONTEXT_FILE).to_string_lossy().into_owned();
     let text = format!("export TASK_CONTEXT_PATH='{}'", path.replace('\'', r"'\''"));
     let data =
@@ -174,8 +174,9 @@ impl Verb<'_> {
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
         }
-        let result = operation::<O>().call(&self.checkout.place, params.clone());
-        let recorded = index::record(self.config, &self.checkout.place, operation::<O>(), &params, &result);
+        let result = operation::<O>().call(&self.checkout.environment, params.clone());
+        let recorded =
+            index::record(self.config, &self.checkout.environment, operation::<O>(), &params, &result);
         if let Err(failure) = recorded {
             warn(&format!("the store does not know of it: {}", failure.message));
         }

@@ -8,7 +8,7 @@ use baton_server::{LocalHints, LocalTool};
 use baton_task::{AnyTaskOperation, Effect, catalog};
 use serde_json::{Map, Value};
 
-use super::checkout::{actor, place};
+use super::checkout::{actor, task_environment};
 use super::index::record;
 use crate::checkout::find_root;
 use crate::config::Config;
@@ -50,9 +50,9 @@ fn tool(
         output_schema: fitting(operation.output_schema()),
         // Each call opens the checkout again, because HEAD moves while the server runs.
         call: Arc::new(move |arguments| {
-            let (place, params) = (place(&root, &actor), Value::Object(arguments));
-            let result = operation.call(&place, params.clone());
-            if let Err(failure) = record(&config, &place, operation, &params, &result) {
+            let (environment, params) = (task_environment(&root, &actor), Value::Object(arguments));
+            let result = operation.call(&environment, params.clone());
+            if let Err(failure) = record(&config, &environment, operation, &params, &result) {
                 tracing::warn!(error = %failure.message, "cannot record the task in the store");
             }
             result.map_err(|fault| Fault { hint: fault.hint.as_deref().map(for_tools), ..fault })

@@ -1,4 +1,4 @@
-//! Where tasks live: a checkout, the clock, and who asks.
+//! Environment of task operations: the checkout, its working tree, a clock and the default actor.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use baton_core::{ErrorCode, Fault, Timestamp};
 
 use crate::tree::WorkingTree;
 
-/// The folder in the checkout that is Baton's own.
+/// Folder in the checkout that holds Baton's files.
 pub const OUTPUT_FOLDER: &str = ".agent-output";
 
-/// The folder below it where whoever answers for the tree keeps what snapshots are made of. It goes with the last context.
+/// Folder below [`OUTPUT_FOLDER`] with the objects of snapshots. It is removed with the last context.
 pub const OBJECTS_FOLDER: &str = ".objects";
 
-/// The file that holds a task's context.
+/// File name of a context.
 pub const CONTEXT_FILE: &str = "context.json";
 
-/// How long a verb waits for another process.
+/// Timeout for a lock that another process holds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A checkout, the clock, and who asks.
-pub struct TaskPlace {
+/// Environment of task operations: the checkout, its working tree, a clock and the default actor.
+pub struct TaskEnvironment {
     root: PathBuf,
     tree: Box<dyn WorkingTree + Send + Sync>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -31,8 +31,8 @@ pub struct TaskPlace {
     pub(crate) lock_timeout: Duration,
 }
 
-impl TaskPlace {
-    /// Makes a place of the root of a checkout, what answers for its tree, a clock, and who asks when nobody is named.
+impl TaskEnvironment {
+    /// Creates an environment. `root` is the root of the checkout, `actor` the default actor.
     pub fn new(
         root: impl Into<PathBuf>,
         tree: impl WorkingTree + Send + Sync + 'static,
@@ -48,14 +48,14 @@ impl TaskPlace {
         }
     }
 
-    /// Waits for another process no longer than this.
+    /// Sets the lock timeout.
     #[must_use]
     pub const fn with_lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// Gives the root of the checkout.
+    /// Returns the root of the checkout.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -68,24 +68,24 @@ impl TaskPlace {
         (self.clock)()
     }
 
-    /// The folder in the checkout that is Baton's own.
+    /// Returns the path of [`OUTPUT_FOLDER`].
     pub(crate) fn output(&self) -> PathBuf {
         self.root.join(OUTPUT_FOLDER)
     }
 
-    /// The folder of a task. An id cannot lead out of it.
+    /// Returns the folder of a task. It is always inside the output folder, because ids contain no path separators.
     pub(crate) fn folder(&self, id: &TaskId) -> PathBuf {
         self.output().join(id.as_str())
     }
 
-    /// Checks who acts, or takes who asks.
+    /// Validates the given actor, or returns the default actor.
     pub(crate) fn actor(&self, given: Option<&str>) -> Result<String, Fault> {
         let actor = given.unwrap_or(&self.actor).trim();
         let fits = (1..=128).contains(&actor.chars().count()) && !actor.chars().any(char::is_control);
         if !fits {
             return Err(Fault::invalid("actor", "must be 1 to 128 printable characters"));
         }
-        // A name is no place for a secret, so nobody can insist on one.
+        // Not even `force_secrets` accepts a secret in a name.
         if contains_secret(actor) {
             return Err(Fault::new(
                 ErrorCode::SecretFound,
@@ -97,9 +97,9 @@ impl TaskPlace {
     }
 }
 
-impl fmt::Debug for TaskPlace {
+impl fmt::Debug for TaskEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskPlace")
+        f.debug_struct("TaskEnvironment")
             .field("root", &self.root)
             .field("actor", &self.actor)
             .finish_non_exhaustive()

@@ -1,0 +1,146 @@
+//! The archive of completed tasks, and the trash for folders that are being deleted.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use baton_core::task::TaskId;
+use baton_core::{Fault, Timestamp};
+
+use crate::durable::{failed, make_folder, sync_folder};
+use crate::environment::{OBJECTS_FOLDER, TaskEnvironment};
+use crate::folder::read_context;
+
+/// Folder of completed tasks.
+pub(crate) const ARCHIVE: &str = ".archive";
+
+/// Folder of files that are being deleted.
+const TRASH: &str = ".trash";
+
+/// Retention of completed tasks.
+pub(crate) const RETENTION: Duration = Duration::from_secs(30 * 86_400);
+
+/// A completed task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Archived {
+    pub(crate) task_id: TaskId,
+    /// Time when the task was archived.
+    pub(crate) archived_at: Timestamp,
+    /// Folder in the archive.
+    pub(crate) folder: PathBuf,
+}
+
+/// Moves the folder of a task to the archive with one atomic rename.
+pub(crate) fn archive(environment: &TaskEnvironment, id: &TaskId, now: Timestamp) -> Result<PathBuf, Fault> {
+    let folder = environment.output().join(ARCHIVE);
+    make_folder(&folder)?;
+    let mut millis = now.as_millis();
+    let mut target = folder.join(format!("{id}@{millis}"));
+    while target.symlink_metadata().is_ok() {
+        millis += 1;
+        target = folder.join(format!("{id}@{millis}"));
+    }
+    move_folder(&environment.folder(id), &target)?;
+    sync_folder(&environment.output())?;
+    Ok(target)
+}
+
+/// Deletes a folder; returns false if it does not exist. It is moved to the trash first, so that it disappears
+/// atomically.
+pub(crate) fn remove(environment: &TaskEnvironment, folder: &Path, now: Timestamp) -> Result<bool, Fault> {
+    if folder.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Ok(false);
+    }
+    let trash = environment.output().join(TRASH);
+    make_folder(&trash)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let target = trash.join(format!("{name}.{}.{}", now.as_millis(), std::process::id()));
+    move_folder(folder, &target)?;
+    if let Some(parent) = folder.parent() {
+        sync_folder(parent)?;
+    }
+    empty_trash(environment);
+    Ok(true)
+}
+
+/// Removes snapshot objects that no context refers to. The caller must hold the store lock.
+pub(crate) fn drop_objects(environment: &TaskEnvironment, now: Timestamp) {
+    let folder = environment.output().join(OBJECTS_FOLDER);
+    let ids = live(environment);
+    if ids.is_empty() {
+        if let Err(fault) = remove(environment, &folder, now) {
+            tracing::warn!(error = %fault.message, "objects of snapshots could not be removed; the next sweep tries again");
+        }
+    } else if folder.is_dir()
+        && let Err(fault) = keep_objects_of(environment, &ids)
+    {
+        // For example without git. Unused objects have no effect.
+        tracing::info!(error = %fault.message, "objects of snapshots were not looked through; the next sweep tries again");
+    }
+}
+
+/// Keeps the objects of these contexts. An unreadable context may refer to any object, so then all are kept.
+fn keep_objects_of(environment: &TaskEnvironment, ids: &[TaskId]) -> Result<(), Fault> {
+    let (mut snapshots, mut trees) = (Vec::new(), Vec::new());
+    for id in ids {
+        let Some(context) = read_context(environment, id)? else { continue };
+        trees.extend(context.snapshots.into_iter().map(|snapshot| snapshot.tree));
+        trees.extend(context.drift.events.into_iter().map(|event| event.actual.tree));
+        let of_roles = context.coordination.into_values().filter_map(|state| state.worktree_snapshot);
+        snapshots.extend(of_roles.chain(context.resolution));
+    }
+    environment.tree().keep_only(&snapshots, &trees)
+}
+
+/// Deletes the trash, including files left by a killed process. The caller must hold the store lock.
+pub(crate) fn empty_trash(environment: &TaskEnvironment) {
+    let trash = environment.output().join(TRASH);
+    if let Err(error) = fs::remove_dir_all(&trash)
+        && error.kind() != ErrorKind::NotFound
+    {
+        tracing::warn!(folder = %trash.display(), %error, "what was removed could not be deleted; the next sweep tries again");
+    }
+}
+
+fn move_folder(from: &Path, to: &Path) -> Result<(), Fault> {
+    fs::rename(from, to).map_err(|error| failed("moved", from, error))?;
+    to.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Lists completed tasks, oldest first.
+pub(crate) fn archived(environment: &TaskEnvironment) -> Vec<Archived> {
+    let mut list: Vec<Archived> = fs::read_dir(environment.output().join(ARCHIVE))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let (id, millis) = name.to_str()?.split_once('@')?;
+            let archived_at = Timestamp::from_millis(millis.parse().ok()?);
+            Some(Archived { task_id: id.parse().ok()?, archived_at, folder: entry.path() })
+        })
+        .collect();
+    list.sort_by(|one, other| (one.archived_at, &one.task_id).cmp(&(other.archived_at, &other.task_id)));
+    list
+}
+
+/// Deletes archived tasks after their retention. If that fails, the next sweep tries again.
+pub(crate) fn drop_expired(environment: &TaskEnvironment, now: Timestamp) -> Vec<Archived> {
+    let expired =
+        archived(environment).into_iter().filter(|archived| archived.archived_at.plus(RETENTION) <= now);
+    expired.filter(|archived| remove(environment, &archived.folder, now).unwrap_or(false)).collect()
+}
+
+/// Lists the ids of tasks that have a folder, sorted.
+pub(crate) fn live(environment: &TaskEnvironment) -> Vec<TaskId> {
+    let mut ids: Vec<TaskId> = fs::read_dir(environment.output())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    ids.sort();
+    ids
+}
