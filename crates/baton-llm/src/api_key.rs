@@ -1,18 +1,18 @@
-//! A key that must not be seen.
+//! An API key that is never printed.
 
 use std::fmt;
 
-/// The key of an endpoint: it has no `Display`, and its `Debug` tells nothing of it.
+/// API key of an endpoint. It has no `Display`, and its `Debug` output does not contain the key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Takes a key as it was configured; blanks around it are no part of it.
+    /// Creates a key from its configured value. Surrounding whitespace is removed.
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// Gives the key itself, for the one header that needs it.
+    /// Returns the key for the HTTP header.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
-//! What every compressor with a model does alike: write the prompt, ask, read the answer strictly.
+//! Steps common to all compressors with a model: write the prompt, call the model, parse the answer strictly.
 //!
-//! Owns the limits of answers in tokens and the random tags. How an endpoint is asked is the compressor's own.
+//! Owns the token limits of answers and the random tags. Each compressor owns its request format.
 
 use baton_core::observation::{
     COMPRESS_PROMPT_VERSION, Delimiter, SUMMARIZE_PROMPT_VERSION, SessionMaterial, SessionSummary, ToolUse,
@@ -13,34 +13,34 @@ use crate::compressor::{CompressError, Compression, Summarization, TokenUsage};
 const OBSERVATION_TOKENS: u32 = 1_024;
 const SUMMARY_TOKENS: u32 = 512;
 
-/// What is said of a session in which nothing was observed.
-const NOTHING_OBSERVED: &str = "No observations captured.";
+/// Summary of a session without observations.
+const NO_OBSERVATIONS: &str = "No observations captured.";
 
-/// What a model is asked.
+/// Input of one model call.
 pub(crate) struct Question<'a> {
-    /// The whole prompt: every call stands alone.
+    /// The whole prompt; calls have no history.
     pub(crate) prompt: &'a str,
-    /// How many tokens the answer may have.
+    /// Maximum number of tokens in the answer.
     pub(crate) max_tokens: u32,
-    /// What the schema is called.
+    /// Name of the schema.
     pub(crate) schema_name: &'static str,
-    /// What the answer must look like.
+    /// JSON Schema of the answer.
     pub(crate) schema: Value,
 }
 
-/// What a model said.
-pub(crate) struct Said {
+/// Answer of a model.
+pub(crate) struct ModelAnswer {
     pub(crate) text: String,
     pub(crate) usage: TokenUsage,
 }
 
-/// An endpoint with a model behind it.
+/// An endpoint with a model.
 pub(crate) trait Model {
-    /// Asks once.
-    fn ask(&self, question: &Question<'_>) -> Result<Said, CompressError>;
+    /// Makes one call.
+    fn ask(&self, question: &Question<'_>) -> Result<ModelAnswer, CompressError>;
 }
 
-/// Makes an observation of one use of a tool.
+/// Creates an observation of one tool use.
 pub(crate) fn compress(model: &impl Model, tool_use: &ToolUse) -> Result<Compression, CompressError> {
     let prompt = compress_prompt(tool_use, delimiter()?);
     let said = model.ask(&Question {
@@ -54,14 +54,14 @@ pub(crate) fn compress(model: &impl Model, tool_use: &ToolUse) -> Result<Compres
     Ok(Compression { observation, usage: said.usage, prompt_version: COMPRESS_PROMPT_VERSION })
 }
 
-/// Makes the summary of a session. With nothing new to tell, the model is not asked.
+/// Creates the summary of a session. The model is not called if there are no new observations.
 pub(crate) fn summarize(
     model: &impl Model,
     material: &SessionMaterial,
 ) -> Result<Summarization, CompressError> {
     let answer = |summary, usage| Summarization { summary, usage, prompt_version: SUMMARIZE_PROMPT_VERSION };
     let Some(prompt) = summarize_prompt(material, delimiter()?) else {
-        let nothing = || SessionSummary { summary: NOTHING_OBSERVED.to_owned(), ..SessionSummary::default() };
+        let nothing = || SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
         return Ok(answer(material.previous.clone().unwrap_or_else(nothing), TokenUsage::default()));
     };
     let said = model.ask(&Question {
@@ -78,7 +78,7 @@ pub(crate) fn unusable(message: impl Into<String>, usage: TokenUsage) -> Compres
     CompressError::Unusable { message: message.into(), usage }
 }
 
-/// Draws what makes the tags around data unlike anything in it.
+/// Creates random tags that the data between them cannot contain.
 fn delimiter() -> Result<Delimiter, CompressError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| CompressError::Outage {

@@ -1,7 +1,7 @@
-//! One address that requests are posted to: connection, timeouts, limits, keys in headers.
+//! An HTTP endpoint: connection, timeouts, limits, keys in headers.
 //!
-//! Owns the HTTP client and what it says when there is no answer. What an answer means is in `refusal`; what is asked
-//! and how it is read belongs to the compressors.
+//! Owns the HTTP client and the errors for missing answers. The meaning of error answers is in `refusal`; requests and
+//! the parsing of answers belong to the compressors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,85 +16,85 @@ use crate::api_key::ApiKey;
 use crate::compressor::CompressError;
 use crate::retry_after::retry_after;
 
-/// How long a call may take when nothing else is configured.
+/// Default timeout of a call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much of a body is read: an answer has a thousand tokens, an error a few lines.
+/// Maximum size of a body: an answer has about a thousand tokens, an error a few lines.
 const MAX_BODY_BYTES: u64 = 1024 * 1024;
 
-/// As many calls as the worker makes at a time keep their connections.
+/// Number of idle connections kept: as many as the worker uses at a time.
 const MAX_IDLE_CONNECTIONS: usize = 16;
 
-/// Why a compressor cannot be made from its configuration.
+/// Why a compressor cannot be created from its configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// The base URL is none.
+    /// The base URL is invalid.
     #[error(
         "the base URL of the {compressor} endpoint must be http:// or https:// and a host, without a user"
     )]
     BaseUrl {
-        /// The compressor that it was meant for.
+        /// Compressor of the endpoint.
         compressor: &'static str,
     },
-    /// The key holds characters that no header can.
+    /// The key contains characters that are invalid in a header.
     #[error("the key of the {compressor} endpoint holds characters that cannot be sent")]
     Key {
-        /// The compressor that it was meant for.
+        /// Compressor of the endpoint.
         compressor: &'static str,
     },
-    /// The file of certificates cannot be used.
+    /// The certificate file is invalid.
     #[error("cannot use the certificates in {}: {problem}", path.display())]
     Certificates {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         problem: String,
     },
 }
 
-/// What it takes to make an endpoint.
+/// Settings of an endpoint.
 pub(crate) struct EndpointSettings<'a> {
-    /// The compressor, for messages.
+    /// Name of the compressor, for messages.
     pub(crate) compressor: &'static str,
-    /// Where requests go.
+    /// URL of the requests.
     pub(crate) url: &'a str,
-    /// The header of the key, what stands before it, and the key.
+    /// Header name, value prefix and key.
     pub(crate) key: Option<(HeaderName, &'static str, &'a ApiKey)>,
     /// Headers of every request.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// How long a call may take.
+    /// Timeout of a call.
     pub(crate) timeout: Duration,
-    /// Certificates to trust in place of the public ones.
+    /// Trusted certificates, instead of the public ones.
     pub(crate) ca_file: Option<&'a Path>,
 }
 
-/// An address and how to reach it.
+/// A client for one URL.
 pub(crate) struct Endpoint {
     agent: Agent,
     uri: Uri,
     headers: HeaderMap,
-    /// The compressor and the host, for messages.
+    /// Compressor and host, for messages.
     place: String,
 }
 
-/// What an endpoint answered.
-pub(crate) struct Answered {
+/// Answer of an endpoint.
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Endpoint {
-    /// Checks the settings and makes a client; nothing is sent.
+    /// Checks the settings and creates a client without sending anything.
     pub(crate) fn new(settings: EndpointSettings<'_>) -> Result<Self, EndpointError> {
         let compressor = settings.compressor;
         let uri: Uri = settings.url.parse().map_err(|_| EndpointError::BaseUrl { compressor })?;
         let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(EndpointError::BaseUrl { compressor });
         };
-        // A password in an address would be seen wherever the address is.
+        // A password in an address would appear in messages and logs.
         if authority.host().is_empty() || authority.as_str().contains('@') {
             return Err(EndpointError::BaseUrl { compressor });
         }
@@ -114,7 +114,7 @@ impl Endpoint {
         }
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
-            // A redirect would carry the key and the payload to wherever it points.
+            // A redirect would send the key and the payload to another host.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT_TIMEOUT))
@@ -129,17 +129,17 @@ impl Endpoint {
         Ok(Self { agent: config.build().new_agent(), uri, headers, place })
     }
 
-    /// The compressor and the host, for messages.
+    /// Returns compressor and host, for messages.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    /// Posts a request and reads the answer, whatever its status.
+    /// Sends a request and reads the answer, whatever its status.
     ///
     /// # Errors
     ///
-    /// An outage when there is no answer in time, or not a whole one. A body beyond the limit is unusable.
-    pub(crate) fn post(&self, request: &Value) -> Result<Answered, CompressError> {
+    /// Returns an outage if there is no complete answer in time, and an unusable error for a body above the size limit.
+    pub(crate) fn post(&self, request: &Value) -> Result<HttpAnswer, CompressError> {
         let mut sent = ureq::http::Request::new(request.to_string());
         *sent.method_mut() = ureq::http::Method::POST;
         *sent.uri_mut() = self.uri.clone();
@@ -150,14 +150,14 @@ impl Endpoint {
         let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
         let body = match body {
             Ok(body) => body,
-            // What a refusal says is no more than its explanation.
+            // The body of an error answer is only an explanation.
             Err(ureq::Error::BodyExceedsLimit(_)) if status != 200 => Vec::new(),
             Err(error) => return Err(self.failure(&error)),
         };
-        Ok(Answered { status, retry_after, body })
+        Ok(HttpAnswer { status, retry_after, body })
     }
 
-    /// Says why there was no answer. Of the client's own words only those that cannot hold what was sent.
+    /// Converts an error of the client. Its text is used only where it cannot contain the request.
     fn failure(&self, error: &ureq::Error) -> CompressError {
         let place = &self.place;
         let message = match error {
@@ -207,7 +207,7 @@ fn certificates(path: &Path) -> Result<RootCerts, EndpointError> {
     if found.is_empty() { Err(refuse("there are none".to_owned())) } else { Ok(found.into()) }
 }
 
-/// Whether a host is this machine: no proxy leads there.
+/// Returns true if a host is this machine, for which no proxy is used.
 fn is_this_machine(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

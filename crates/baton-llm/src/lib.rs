@@ -1,7 +1,7 @@
-//! Compressors: they turn what a tool said into an observation, and observations into the summary of a session.
+//! Compressors: they create observations from tool output, and session summaries from observations.
 //!
-//! One trait, three kinds: the Anthropic Messages API, any endpoint that speaks OpenAI's chat completions, and one that
-//! needs no model at all. Each call is stateless and blocks; the worker decides how many run at a time.
+//! One trait with three implementations: the Anthropic Messages API, OpenAI-compatible chat completions, and rules
+//! without a model. Each call is stateless and blocks; the worker decides how many run at a time.
 
 mod anthropic;
 mod api_key;

@@ -1,4 +1,4 @@
-//! Endpoints that speak OpenAI's chat completions: OpenAI itself, Ollama, vLLM, LM Studio and many others.
+//! OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, LM Studio and many others.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -9,33 +9,33 @@ use serde_json::{Value, json};
 use ureq::http::header::AUTHORIZATION;
 
 use crate::api_key::ApiKey;
-use crate::asking::{self, Model, Question, Said, unusable};
+use crate::asking::{self, Model, ModelAnswer, Question, unusable};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings};
 use crate::refusal::Refusal;
 
 const NAME: &str = "openai";
 
-/// What newer models of OpenAI want in place of `max_tokens`.
+/// Name of the token limit for newer models of OpenAI, which replaces `max_tokens`.
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// Where chat completions are, and with which key and model they are used.
+/// Address, key and model for chat completions.
 #[derive(Debug, Clone)]
 pub struct OpenAiConfig {
-    /// The address, without `/chat/completions`; `/v1` is meant when it has no path.
+    /// Base URL, without `/chat/completions`. `/v1` is added if it has no path.
     pub base_url: String,
-    /// The key; many local endpoints need none.
+    /// API key; many local endpoints need none.
     pub api_key: Option<ApiKey>,
-    /// The model.
+    /// Model name.
     pub model: String,
-    /// How long a call may take.
+    /// Timeout of a call.
     pub timeout: Duration,
-    /// A PEM file of certificates to trust in place of the public ones.
+    /// PEM file of trusted certificates, instead of the public ones.
     pub ca_file: Option<PathBuf>,
 }
 
 impl OpenAiConfig {
-    /// This address and model, without a key.
+    /// Uses this address and model without a key.
     pub fn new(base_url: &str, model: &str) -> Self {
         Self {
             base_url: base_url.to_owned(),
@@ -47,17 +47,17 @@ impl OpenAiConfig {
     }
 }
 
-/// Compresses with a model behind chat completions: no system prompt, no tools, no streaming, one message a call.
+/// Compresses with a model behind chat completions: no system prompt, no tools, no streaming, one message per call.
 pub struct OpenAi {
     endpoint: Endpoint,
     model: String,
-    /// The strictest format that the endpoint was not seen to refuse, see [`Format`].
+    /// The strictest [`Format`] that the endpoint is not known to reject.
     format: AtomicU8,
-    /// Whether the endpoint was seen to want `max_completion_tokens`.
+    /// Whether the endpoint requires `max_completion_tokens`.
     wants_completion_tokens: AtomicBool,
 }
 
-/// How the endpoint is asked to hold the model to JSON, from strict to not at all.
+/// How requests ask for JSON output, from strict to not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Schema = 0,
@@ -84,11 +84,11 @@ impl Format {
 }
 
 impl OpenAi {
-    /// Checks the configuration; nothing is sent.
+    /// Checks the configuration without sending anything.
     ///
     /// # Errors
     ///
-    /// When the address, the key or the certificates cannot be used.
+    /// Fails if the address, the key or the certificates are invalid.
     pub fn new(config: &OpenAiConfig) -> Result<Self, EndpointError> {
         let base = config.base_url.trim().trim_end_matches('/');
         let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
@@ -128,7 +128,7 @@ impl OpenAi {
         request
     }
 
-    fn read(&self, body: &[u8]) -> Result<Said, CompressError> {
+    fn read(&self, body: &[u8]) -> Result<ModelAnswer, CompressError> {
         let place = self.endpoint.place();
         let body: Value = serde_json::from_slice(body)
             .map_err(|_| unusable(format!("{place}: the answer is not JSON"), TokenUsage::default()))?;
@@ -150,14 +150,14 @@ impl OpenAi {
             _ => {}
         }
         match message["content"].as_str() {
-            Some(text) if !text.trim().is_empty() => Ok(Said { text: text.to_owned(), usage }),
+            Some(text) if !text.trim().is_empty() => Ok(ModelAnswer { text: text.to_owned(), usage }),
             _ => Err(unusable(format!("{place}: the answer holds no text"), usage)),
         }
     }
 }
 
 impl Model for OpenAi {
-    fn ask(&self, question: &Question<'_>) -> Result<Said, CompressError> {
+    fn ask(&self, question: &Question<'_>) -> Result<ModelAnswer, CompressError> {
         let mut format = Format::from_number(self.format.load(Ordering::Relaxed));
         let mut completion_tokens = self.wants_completion_tokens.load(Ordering::Relaxed);
         loop {
@@ -166,7 +166,8 @@ impl Model for OpenAi {
                 answered.status = hidden;
             }
             if answered.status == 200 {
-                // Remembered only now: a request that is refused in every form was not refused for its form.
+                // Stored only after success: a request that is rejected in every format was not rejected because of its
+                // format.
                 self.format.fetch_max(format as u8, Ordering::Relaxed);
                 self.wants_completion_tokens.fetch_or(completion_tokens, Ordering::Relaxed);
                 return self.read(&answered.body);

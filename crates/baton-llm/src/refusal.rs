@@ -1,19 +1,19 @@
-//! What it means when an endpoint answers with anything but 200.
+//! The meaning of error answers of an endpoint.
 //!
-//! The endpoint's own words are repeated sparingly: some echo the request, some a part of the key.
+//! Messages of the endpoint are repeated only in part, because some of them contain the request or part of the key.
 
 use serde_json::Value;
 
 use crate::compressor::{CompressError, TokenUsage};
-use crate::endpoint::Answered;
+use crate::endpoint::HttpAnswer;
 
-/// How much of what an endpoint says about a refusal is repeated.
-const SHOWN_CHARS: usize = 200;
+/// Maximum number of characters of an endpoint's message that are repeated.
+const MAX_SHOWN_CHARS: usize = 200;
 
-/// As much of the request in a row counts as repeating it.
-const ECHO_CHARS: usize = 24;
+/// A common substring of this length counts as a repetition of the request.
+const MIN_ECHO_CHARS: usize = 24;
 
-/// Kinds of refusal that concern the account or the configuration, whatever their status.
+/// Error kinds that concern the account or the configuration, whatever their status.
 const ACCOUNT_KINDS: [&str; 9] = [
     "authentication_error",
     "permission_error",
@@ -26,18 +26,18 @@ const ACCOUNT_KINDS: [&str; 9] = [
     "account_deactivated",
 ];
 
-/// A refusal, as far as it can be read.
+/// A parsed error answer.
 pub(crate) struct Refusal {
     status: u16,
-    /// The machine-readable kind, like `rate_limit_error`.
+    /// Machine-readable kind, for example `rate_limit_error`.
     kind: Option<String>,
-    /// The explanation.
+    /// Message of the endpoint.
     said: String,
 }
 
 impl Refusal {
-    /// Reads the body of a refusal; both wire formats, and what their imitators make of them.
-    pub(crate) fn read(answered: &Answered) -> Self {
+    /// Parses the body of an error answer, in either wire format or a variant of it.
+    pub(crate) fn read(answered: &HttpAnswer) -> Self {
         let body: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
         let error = body.get("error").unwrap_or(&body);
         let kind =
@@ -49,32 +49,32 @@ impl Refusal {
         Self { status: answered.status, kind: kind.map(str::to_owned), said: said.to_owned() }
     }
 
-    /// The status of a refusal that came with 200 around it, as brokers send when the endpoint behind them failed.
+    /// Returns the error status inside a 200 answer, which brokers send if the endpoint behind them failed.
     pub(crate) fn hidden_status(body: &[u8]) -> Option<u16> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let status = body.get("error")?.get("code")?.as_u64()?;
         u16::try_from(status).ok().filter(|status| (400..600).contains(status))
     }
 
-    /// Whether the endpoint may have refused the form of the request rather than its content.
+    /// Returns true if the format of the request, rather than its content, may have been rejected.
     pub(crate) fn is_about_form(&self) -> bool {
         matches!(self.status, 400 | 422) && !self.is_about_the_account()
     }
 
-    /// Whether the explanation names one of these.
+    /// Returns true if the message contains one of these words.
     pub(crate) fn names(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.said.contains(word))
     }
 
-    /// Makes an error of it. `prompt` is what was sent, none of which may be repeated.
-    pub(crate) fn into_error(self, place: &str, answered: &Answered, prompt: &str) -> CompressError {
+    /// Converts to an error. `prompt` is the request, which the message must not repeat.
+    pub(crate) fn into_error(self, place: &str, answered: &HttpAnswer, prompt: &str) -> CompressError {
         let status = self.status;
         let kind = self.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
         let outage = |why: &str, needs_attention: bool| CompressError::Outage {
             message: format!("{place} answered {status}{kind}{why}"),
             retry_after: answered.retry_after,
             needs_attention,
-            // Overloaded, and whoever says when to come back, is so for everybody.
+            // An overload, or an error with a retry delay, affects all items.
             may_be_the_item: matches!(status, 408 | 500..=528 | 530..=599) && answered.retry_after.is_none(),
         };
         match status {
@@ -97,17 +97,17 @@ impl Refusal {
         }
     }
 
-    /// Whether every other item would be refused alike until somebody acts: an account without credit is told so with
-    /// a plain 400.
+    /// Returns true if every item would be rejected until the account or configuration is changed. An account without
+    /// credit gets a plain 400.
     fn is_about_the_account(&self) -> bool {
         let is_client_error = (400..500).contains(&self.status);
         let kind = self.kind.as_deref().is_some_and(|kind| ACCOUNT_KINDS.contains(&kind));
         is_client_error && (kind || self.names(&["credit balance is too low"]))
     }
 
-    /// The explanation, unless it repeats what was sent.
+    /// Returns the message, unless it repeats the request.
     fn shown(&self, prompt: &str) -> Option<String> {
-        let shown: String = self.said.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS).collect();
+        let shown: String = self.said.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect();
         (!shown.is_empty() && !repeats(&shown, prompt)).then_some(shown)
     }
 }
@@ -116,10 +116,10 @@ fn is_word(kind: &str) -> bool {
     !kind.is_empty() && kind.len() <= 64 && kind.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Whether a text has a stretch of another in it.
+/// Returns true if a text contains a long enough substring of another.
 fn repeats(text: &str, other: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
-    characters.windows(ECHO_CHARS).any(|window| other.contains(&window.iter().collect::<String>()))
+    characters.windows(MIN_ECHO_CHARS).any(|window| other.contains(&window.iter().collect::<String>()))
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn error(status: u16, body: &str) -> CompressError {
-        let answered = Answered { status, retry_after: None, body: body.as_bytes().to_vec() };
+        let answered = HttpAnswer { status, retry_after: None, body: body.as_bytes().to_vec() };
         Refusal::read(&answered).into_error(
             "test endpoint x",
             &answered,
@@ -136,18 +136,18 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_is_repeated_unless_it_echoes_the_request() {
+    fn message_is_repeated_unless_it_echoes_the_request() {
         let said = r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#;
         let expected = "test endpoint x answered 400 (invalid_request_error): prompt is too long: 9 > 8";
         assert_eq!(error(400, said).to_string(), expected);
         let echo = r#"{"error":{"message":"bad input 'the password of the user is hunter2'"}}"#;
         assert_eq!(error(400, echo).to_string(), "test endpoint x answered 400");
         let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "é".repeat(300));
-        assert_eq!(error(422, &long).to_string().chars().filter(|c| *c == 'é').count(), SHOWN_CHARS);
+        assert_eq!(error(422, &long).to_string().chars().filter(|c| *c == 'é').count(), MAX_SHOWN_CHARS);
     }
 
     #[test]
-    fn an_account_that_cannot_pay_is_no_fault_of_the_item() {
+    fn account_errors_are_outages_that_need_attention() {
         let credit = r#"{"type":"error","error":{"type":"invalid_request_error",
             "message":"Your credit balance is too low to access the Anthropic API."}}"#;
         let quota = r#"{"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"m"}}"#;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_within_a_good_answer_is_found() {
+    fn error_status_inside_a_200_answer_is_found() {
         let hidden = |body: &str| Refusal::hidden_status(body.as_bytes());
         assert_eq!(hidden(r#"{"error":{"code":502,"message":"m"}}"#), Some(502));
         for body in [
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_are_no_error_objects_are_endured() {
+    fn unexpected_error_bodies_are_handled() {
         for body in
             ["", "<html>", "[]", "null", r#"{"error":"model is loading"}"#, r#"{"error":{"code":400}}"#]
         {

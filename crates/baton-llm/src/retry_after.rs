@@ -1,4 +1,4 @@
-//! When an endpoint asks to be tried again.
+//! The retry delay that an endpoint asks for.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use jiff::fmt::rfc2822;
 use ureq::http::header::{DATE, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderName};
 
-/// The longest wait that is believed: a wrong clock or a strange endpoint must not stop the queue for a day.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// Maximum delay that is accepted: a wrong clock or a faulty endpoint must not stop the queue for a day.
+const MAX_WAIT: Duration = Duration::from_secs(3_600);
 
-/// Reads `Retry-After`, in seconds or as a date. A date is compared with the answer's own `Date`, so that the clock of
-/// this machine does not matter; without that it says nothing.
+/// Parses `Retry-After`, in seconds or as a date. A date is compared with the answer's `Date`, so that the local clock
+/// does not matter; without `Date` it is ignored.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse::<u64>() {
@@ -21,7 +21,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
             Duration::try_from(then.duration_since(&date(headers, DATE)?)).unwrap_or_default()
         }
     };
-    Some(wait.min(LONGEST))
+    Some(wait.min(MAX_WAIT))
 }
 
 fn date(headers: &HeaderMap, name: HeaderName) -> Option<Zoned> {

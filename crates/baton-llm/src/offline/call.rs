@@ -1,24 +1,23 @@
-//! One use of a tool, as the rest of this module looks at it: what kind of tool it was, what it was asked, what it said,
-//! whether it failed, and how many words an observation of it may have.
+//! One tool use: tool name, input, output, failure, and the size limits of its observation.
 
 use baton_core::observation::ToolUse;
 use serde_json::{Map, Value};
 
 use super::text::{clean, relative};
 
-/// Outputs above this size are made ten times smaller.
+/// Observations of outputs above this size are at least ten times smaller than the output.
 const LARGE_BYTES: usize = 5_000;
-/// How much smaller a large output becomes at least, in tenths.
+/// Minimum ratio of output to observation for large outputs, in tenths.
 const LARGE_RATIO_TENTHS: usize = 106;
-/// How long an observation may be in all, however large the output was.
+/// Maximum size of an observation, whatever the size of the output.
 const MAX_OBSERVATION_BYTES: usize = 2_450;
-/// How long the detail of a small output may be.
+/// Maximum size of the detail for small outputs.
 const SMALL_DETAIL_BYTES: usize = 700;
-/// How deep a response is looked into.
+/// Maximum nesting depth that is examined in a response.
 const MAX_DEPTH: usize = 32;
 
-/// Members of a response that repeat what was asked or what was there before.
-const ECHOES: &[&str] = &["originalFile", "oldTodos", "prompt"];
+/// Members of a response that repeat the input or the previous state.
+const ECHOED_MEMBERS: &[&str] = &["originalFile", "oldTodos", "prompt"];
 
 /// One use of a tool.
 pub(super) struct Call<'a> {
@@ -29,11 +28,11 @@ pub(super) struct Call<'a> {
     raw_bytes: usize,
 }
 
-/// Why a tool did not do what it was asked.
+/// Why a tool was not executed or failed.
 pub(super) enum Refusal {
-    /// The user did not let it; with what they said, if anything.
+    /// The user declined; with the reason, if one was given.
     Rejected(Option<String>),
-    /// It failed; with what it said.
+    /// The tool failed; with its error message.
     Failed(String),
 }
 
@@ -48,37 +47,37 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How long the detail may be beside a title and a summary.
+    /// Returns the maximum size of the detail, given title and summary.
     pub(super) fn detail_bytes(&self, title: &str, summary: &str) -> usize {
         self.observation_bytes()
             .map_or(SMALL_DETAIL_BYTES, |all| all.saturating_sub(title.len() + summary.len()))
     }
 
-    /// How long the observation of a large output may be in all.
+    /// Returns the maximum size of the whole observation; `None` for a small output.
     pub(super) fn observation_bytes(&self) -> Option<usize> {
         let all = (self.raw_bytes * 10 / LARGE_RATIO_TENTHS).min(MAX_OBSERVATION_BYTES);
         (self.raw_bytes > LARGE_BYTES).then_some(all)
     }
 
-    /// A text that the tool was asked with, under the first of these names that it has.
-    pub(super) fn asked(&self, names: &[&str]) -> Option<&'a str> {
+    /// Returns the text of the first of these members that the input has.
+    pub(super) fn input_text(&self, names: &[&str]) -> Option<&'a str> {
         text_of(self.input, names)
     }
 
-    /// A text that the tool said, under the first of these names that it has.
-    pub(super) fn said(&self, names: &[&str]) -> Option<&'a str> {
+    /// Returns the text of the first of these members that the response has.
+    pub(super) fn response_text(&self, names: &[&str]) -> Option<&'a str> {
         text_of(self.response, names)
     }
 
-    /// A path as seen from the agent's folder.
+    /// Returns a path relative to the agent's folder.
     pub(super) fn path(&self, path: &str) -> String {
         relative(&clean(path), self.cwd).to_owned()
     }
 
-    /// All the text of the response, cleaned, without what only repeats the question.
+    /// Returns all text of the response, cleaned and without members that repeat the input.
     pub(super) fn output(&self) -> String {
         let mut output = String::new();
-        // A shell's channels come in their order, whatever order the members have.
+        // Standard output comes before standard error, whatever the order of the members.
         match self.response.as_object().filter(|response| response.contains_key("stdout")) {
             Some(response) => {
                 for channel in ["stdout", "stderr"] {
@@ -90,7 +89,7 @@ impl<'a> Call<'a> {
         clean(&output).into_owned()
     }
 
-    /// Whether the response is marked as that of a tool that failed.
+    /// Returns true if the response is marked as an error.
     pub(super) fn is_error(&self) -> bool {
         let failed = |name: &str| self.response.get(name).and_then(Value::as_bool) == Some(true);
         let first = match self.response {
@@ -104,7 +103,7 @@ impl<'a> Call<'a> {
             || first.as_str().is_some_and(|text| text.trim_start().starts_with(ERROR_TAG))
     }
 
-    /// Whether and why the tool failed, as far as the response says so.
+    /// Returns why the tool was not executed or failed, if the response says so.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         let text = match self.response {
             Value::String(text) if text.starts_with("Error") || text.contains(REJECTION) => text.clone(),
@@ -120,13 +119,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// How Claude Code words it when the user declines.
+/// Text that Claude Code sends if the user declines.
 const REJECTION: &str = "doesn't want to proceed with this tool use";
 
-/// How Claude Code marks what a tool said that failed.
+/// Tag that Claude Code puts around the error message of a tool.
 const ERROR_TAG: &str = "<tool_use_error>";
 
-/// Takes those marks off.
+/// Removes those tags.
 pub(super) fn without_error_tags(text: String) -> String {
     if text.contains(ERROR_TAG) { text.replace(ERROR_TAG, "").replace("</tool_use_error>", "") } else { text }
 }
@@ -165,12 +164,12 @@ fn collect_text(value: &Value, output: &mut String, depth: usize) {
 }
 
 fn collect_members(members: &Map<String, Value>, output: &mut String, depth: usize) {
-    // A part of a message: its type and identity say nothing about what the tool said.
+    // A message part: its type and id are not output of the tool.
     if let (Some("text"), Some(text)) = (members.get("type").and_then(Value::as_str), members.get("text")) {
         return collect_text(text, output, depth + 1);
     }
     for (name, member) in members {
-        if !ECHOES.contains(&name.as_str()) {
+        if !ECHOED_MEMBERS.contains(&name.as_str()) {
             collect_text(member, output, depth + 1);
         }
     }

@@ -1,7 +1,7 @@
-//! Source code: which functions and types it defines, and which of them differ between two versions of it.
+//! Source code: the functions and types that a source defines, and the differences between two versions.
 //!
-//! Pieces of a file are parsed as well as whole ones; what cannot be parsed yields nothing. The work is bounded by the
-//! size of the source and by a number of parser steps, never by time: the same source gives the same answer.
+//! Fragments of a file are parsed as well as whole files; unparsable sources yield nothing. The work is limited by the
+//! size of the source and by the number of parser steps, never by time, so the result is deterministic.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -13,45 +13,45 @@ use super::language::{Kind, Language};
 use super::skeleton::Source;
 use super::text::one_line;
 
-/// How large a source may be to be parsed.
+/// Maximum size of a source that is parsed.
 const MAX_SOURCE_BYTES: usize = 512 * 1024;
-/// How often the parser may report back before it is stopped, for each KiB of source and at least.
+/// Number of progress callbacks after which the parser is stopped: per KiB of source, and the minimum.
 const REPORTS_PER_KIB: usize = 64;
 const MIN_REPORTS: usize = 4_000;
-/// How many definitions of one source are kept.
+/// Maximum number of definitions per source.
 const MAX_SYMBOLS: usize = 2_000;
-/// How deep definitions are looked for.
+/// Maximum depth at which definitions are searched.
 const MAX_DEPTH: usize = 40;
 
-/// Something with a name that a source defines.
+/// A named definition in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) kind: Kind,
-    /// The type, module or class it is in.
+    /// Type, module or class that contains the definition.
     pub(super) owner: Option<String>,
     pub(super) name: String,
-    /// Counted from 1.
+    /// Line number, starting at 1.
     pub(super) line: usize,
     range: Range<usize>,
 }
 
-/// What became of something with a name.
+/// A change of a named definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) kind: Kind,
-    /// With its owner before it.
+    /// Qualified name.
     pub(super) name: String,
     pub(super) action: FunctionAction,
 }
 
-/// Lists what a source defines, in its order. Nothing when the language is not known or the source too large.
+/// Lists the definitions of a source in order. Empty if the language is unknown or the source is too large.
 pub(super) fn outline(path: &str, source: &str) -> Vec<Symbol> {
     let Some(language) = Language::of_path(path) else { return Vec::new() };
     let Some(source) = Source::of(language, source) else { return Vec::new() };
     parse(language, &source.text, None).map(|tree| symbols(language, &source, &tree)).unwrap_or_default()
 }
 
-/// Compares two versions of a source: what is new, different or gone, in the order of the newer one.
+/// Compares two versions of a source: new, modified and deleted definitions, in the order of the newer version.
 pub(super) fn compare(path: &str, before: &str, after: &str) -> Vec<Change> {
     let Some(language) = Language::of_path(path) else { return Vec::new() };
     if before == after {
@@ -88,7 +88,7 @@ fn parse(language: Language, source: &str, old: Option<&Tree>) -> Option<Tree> {
     )
 }
 
-/// Walks the tree without recursion, and not into functions.
+/// Walks the tree without recursion. Does not descend into functions.
 fn symbols(language: Language, source: &Source<'_>, tree: &Tree) -> Vec<Symbol> {
     let mut found = Vec::new();
     let mut owners: Vec<(usize, String)> = Vec::new();
@@ -129,13 +129,13 @@ fn symbols(language: Language, source: &Source<'_>, tree: &Tree) -> Vec<Symbol> 
     }
 }
 
-/// A type without its parameters: the `Store` of `Store<T>`.
+/// Returns a type without its parameters: `Store` for `Store<T>`.
 fn bare_type(name: &str) -> String {
     name.split('<').next().unwrap_or(name).trim().trim_start_matches(['&', '*']).to_owned()
 }
 
 impl Symbol {
-    /// The name with its owner before it.
+    /// Returns the name qualified with its owner.
     pub(super) fn qualified(&self, path: &str) -> String {
         let separator = Language::of_path(path).map_or(".", Language::separator);
         match &self.owner {
@@ -179,7 +179,7 @@ fn key(symbol: &Symbol) -> (Option<&str>, &str) {
     (symbol.owner.as_deref(), &symbol.name)
 }
 
-/// The text of everything that bears a name; of a type without its methods, which speak for themselves.
+/// Returns the text of each definition. The text of a type does not include its methods, which are compared separately.
 fn texts<'a>((source, symbols): Version<'a>) -> BTreeMap<(Option<&'a str>, &'a str), Vec<Vec<&'a str>>> {
     let mut texts: BTreeMap<_, Vec<Vec<&str>>> = BTreeMap::new();
     for (index, symbol) in symbols.iter().enumerate() {
@@ -197,7 +197,7 @@ fn texts<'a>((source, symbols): Version<'a>) -> BTreeMap<(Option<&'a str>, &'a s
     texts
 }
 
-/// Where two texts differ, as the parser wants to hear it.
+/// Returns the difference of two texts in the form that the parser requires.
 fn edit_between(before: &str, after: &str) -> InputEdit {
     let (old, new) = (before.as_bytes(), after.as_bytes());
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();

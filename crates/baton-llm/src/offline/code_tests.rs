@@ -1,4 +1,4 @@
-//! What is found in source of every language.
+//! Definitions and changes in sources of every language.
 
 use super::*;
 
@@ -72,14 +72,14 @@ fn java() {
 }
 
 #[test]
-fn pieces_of_a_file_are_understood_where_a_definition_is_whole() {
+fn complete_definitions_in_fragments_are_found() {
     let piece = "\treturn nil\n}\n\nfunc Added(t *testing.T) {\n\tt.Parallel()\n}\n";
     assert_eq!(names("a_test.go", piece), ["Added"]);
     assert_eq!(compared("a_test.go", "\treturn nil\n}\n", piece), ["new Added"]);
 }
 
 #[test]
-fn a_type_is_changed_by_its_fields_and_not_by_its_methods() {
+fn type_changes_with_its_fields_but_not_its_methods() {
     let before = "class A:\n    x = 1\n    def f(self): pass\n";
     let methods = compare("a.py", before, &before.replace("pass", "return 1"));
     assert_eq!(methods.iter().map(|change| change.name.as_str()).collect::<Vec<_>>(), ["A.f"]);
@@ -87,7 +87,7 @@ fn a_type_is_changed_by_its_fields_and_not_by_its_methods() {
     assert_eq!(fields.iter().map(|change| change.name.as_str()).collect::<Vec<_>>(), ["A"]);
 }
 
-/// A source too large to be parsed whole: `function` many times, each with a body and its number.
+/// Creates a source that is too large to be parsed unmodified: many instances of `function`.
 fn large(function: fn(usize, &str) -> String, changed: Option<usize>) -> String {
     (0..950).map(|index| function(index, if changed == Some(index) { "other()" } else { "work()" })).collect()
 }
@@ -131,7 +131,7 @@ fn large_sources_are_compared_too() {
 }
 
 #[test]
-fn what_is_no_source_gives_nothing() {
+fn unparsable_sources_yield_nothing() {
     assert!(outline("notes.md", "# fn main() {}").is_empty());
     assert!(outline("a.rs", &"x".repeat(MAX_SOURCE_BYTES + 1)).is_empty());
     assert!(outline("a.rs", "\0\u{1}\u{fffd}{{{{((((").is_empty());

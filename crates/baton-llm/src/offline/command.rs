@@ -1,19 +1,19 @@
-//! Command lines: which programs they run, which of them matters, and what that means in words.
+//! Command lines: the programs that they run, the most relevant of them, and a description in words.
 //!
-//! Splits as far as a description needs it; quoting is respected, expansion is not attempted.
+//! Splits command lines as far as descriptions need it. Respects quoting; does not expand variables.
 
 use super::text::{head, one_line, shorten};
 
-/// How much of a command is looked at.
+/// Maximum number of bytes of a command that are examined.
 const MAX_COMMAND_BYTES: usize = 16_000;
-/// How many steps of it.
+/// Maximum number of steps that are examined.
 const MAX_STEPS: usize = 40;
 
-/// A command line in parts.
+/// A parsed command line.
 #[derive(Debug, Default)]
 pub(super) struct CommandLine {
     pub(super) steps: Vec<Step>,
-    /// What was given on here-documents.
+    /// Content of here-documents.
     pub(super) documents: Vec<String>,
 }
 
@@ -21,21 +21,21 @@ pub(super) struct CommandLine {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) words: Vec<String>,
-    /// It reads the output of the step before it.
+    /// Whether it reads the output of the previous step.
     pub(super) is_filter: bool,
-    /// Files that its output goes to.
+    /// Files that its output is redirected to.
     pub(super) writes_to: Vec<String>,
 }
 
-/// What a step is for.
+/// Purpose of a step, in increasing order of relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Purpose {
-    /// Changes nothing and says nothing: `cd`, `echo`.
-    Setting,
-    /// Looks at something: `cat`, `ls`, `git status`.
-    Look,
-    /// Moves files about, most often for the sake of another step: `rm`, `mkdir`.
-    Arrange,
+    /// Has no effect of interest: `cd`, `echo`.
+    Setup,
+    /// Reads something: `cat`, `ls`, `git status`.
+    Inspect,
+    /// Creates, moves or deletes files, usually in support of another step: `rm`, `mkdir`.
+    FileOperation,
     /// Anything else.
     Other,
     /// Changes sources or history: `git commit`, `sed -i`.
@@ -52,7 +52,7 @@ impl CommandLine {
         Self { steps: split(&command), documents }
     }
 
-    /// The steps that the command is about: the most important kind, filters and settings left out.
+    /// Returns the most relevant steps, without filters.
     pub(super) fn main_steps(&self) -> Vec<&Step> {
         let steps = || self.steps.iter().filter(|step| !step.is_filter);
         let Some(most) = steps().map(Step::purpose).max() else { return Vec::new() };
@@ -66,7 +66,7 @@ impl Step {
         self.words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word))
     }
 
-    /// The words after the program that are no flags.
+    /// Returns the words after the program that are not flags.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.words
             .iter()
@@ -75,7 +75,7 @@ impl Step {
             .filter(|word| !word.starts_with('-') && !word.is_empty())
     }
 
-    /// The value of a flag: of `-m text`, `--message text` or `--message=text`.
+    /// Returns the value of a flag: of `-m text`, `--message text` or `--message=text`.
     pub(super) fn flag(&self, names: &[&str]) -> Option<&str> {
         self.words.iter().enumerate().find_map(|(index, word)| {
             if names.contains(&word.as_str()) {
@@ -95,7 +95,7 @@ impl Step {
         match self.program() {
             "cd" | "echo" | "export" | "set" | "source" | "." | "sleep" | "true" | "pushd" | "popd"
             | "printf" | "unset" | "wait" | "fi" | "done" | "if" | "then" | "else" | "for" | "do"
-            | "while" | "" => Purpose::Setting,
+            | "while" | "" => Purpose::Setup,
             "pytest" | "jest" | "vitest" | "nextest" | "tox" | "rspec" | "phpunit" | "ctest" | "mocha" => {
                 Purpose::Test
             }
@@ -140,22 +140,22 @@ impl Step {
             "git" => match first {
                 "status" | "diff" | "log" | "show" | "branch" | "blame" | "rev-parse" | "remote"
                 | "ls-files" | "merge-base" | "rev-list" | "grep" | "describe" | "config" | "reflog"
-                | "cat-file" | "ls-tree" | "worktree" => Purpose::Look,
-                "-C" => Purpose::Look,
+                | "cat-file" | "ls-tree" | "worktree" => Purpose::Inspect,
+                "-C" => Purpose::Inspect,
                 _ => Purpose::Change,
             },
             "rm" | "mv" | "cp" | "mkdir" | "touch" | "ln" | "chmod" | "chown" | "tee" | "patch" => {
-                Purpose::Arrange
+                Purpose::FileOperation
             }
             "sed" if all().any(|word| word.starts_with("-i")) => Purpose::Change,
             "cat" | "head" | "tail" | "sed" | "less" | "nl" | "bat" | "ls" | "tree" | "find" | "fd"
             | "grep" | "rg" | "ag" | "wc" | "jq" | "awk" | "which" | "file" | "stat" | "du" | "df" | "ps"
-            | "env" | "pwd" | "sort" | "diff" => Purpose::Look,
+            | "env" | "pwd" | "sort" | "diff" => Purpose::Inspect,
             _ => Purpose::Other,
         }
     }
 
-    /// What the step does, as somebody would say it.
+    /// Describes the step in words.
     pub(super) fn phrase(&self) -> String {
         let arguments: Vec<&str> = self.arguments().collect();
         let first = arguments.first().copied().unwrap_or_default();
@@ -165,7 +165,7 @@ impl Step {
             "head" | "tail" | "wc" | "stat" | "file" => {
                 format!("Show {} of {}", self.program(), one_line(last, 60))
             }
-            "sed" if self.purpose() == Purpose::Look => format!("Show part of {}", one_line(last, 60)),
+            "sed" if self.purpose() == Purpose::Inspect => format!("Show part of {}", one_line(last, 60)),
             "sed" => format!("Replace text in {}", some(arguments.get(1..).unwrap_or_default())),
             "ls" | "tree" if first.is_empty() => "List current folder".into(),
             "ls" | "tree" => format!("List folder {}", some(&arguments)),
@@ -210,7 +210,7 @@ impl Step {
         }
     }
 
-    /// The program with the words that tell it apart: not its flags, except those that choose what runs.
+    /// Returns the program and its distinguishing words: no flags, except those that select what runs.
     pub(super) fn short(&self) -> String {
         const CHOOSE: &[&str] =
             &["-run", "--run", "-k", "-p", "--package", "--test", "-t", "--bench", "--bin", "-m", "--filter"];
@@ -229,7 +229,7 @@ impl Step {
         words.join(" ")
     }
 
-    /// The files that the step changes, as far as its words tell. Patterns and variables are left out.
+    /// Returns the files that the step changes, as far as its words show. Patterns and variables are omitted.
     pub(super) fn changes(&self) -> Vec<&str> {
         let arguments: Vec<&str> = self.arguments().collect();
         let first = arguments.first().copied().unwrap_or_default();
@@ -247,7 +247,7 @@ impl Step {
     }
 }
 
-/// A few arguments, and how many more there are.
+/// Formats a few arguments and the number of the others.
 fn some(arguments: &[&str]) -> String {
     match arguments {
         [] => "files".into(),
@@ -257,7 +257,7 @@ fn some(arguments: &[&str]) -> String {
     }
 }
 
-/// Takes here-documents out of a command.
+/// Removes here-documents from a command.
 fn without_documents(command: &str) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(command.len());
     let mut documents = Vec::new();
@@ -305,7 +305,7 @@ fn split(command: &str) -> Vec<Step> {
             }
             (None, '>') => {
                 letters.next_if_eq(&'>');
-                // What stands right before is the number of a channel.
+                // The digits directly before `>` are a file descriptor.
                 if !word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'&') {
                     step.words.push(std::mem::take(&mut word));
                 }
@@ -363,7 +363,7 @@ fn finish_word(step: &mut Step, word: &mut String, has_word: &mut bool) {
     *has_word = false;
 }
 
-/// Ends a step, without variables, `sudo` and the like before its program.
+/// Ends a step. Removes variable assignments, `sudo` and similar words before its program.
 fn finish_step(steps: &mut Vec<Step>, step: &mut Step) {
     let mut finished = std::mem::take(step);
     let is_before = |word: &String| {
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_that_matters_is_found() {
+    fn most_relevant_step_is_described() {
         assert_eq!(
             phrases("cd /x && RUST_LOG=1 cargo test -p app 2>&1 | tail -5"),
             ["Run cargo test -p app"]
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn here_documents_are_set_aside() {
+    fn here_documents_are_separated() {
         let line =
             CommandLine::read("git commit -m \"$(cat <<'EOF'\nSubject's line\n\nBody\nEOF\n)\" && git push");
         assert_eq!(line.documents, ["Subject's line\n\nBody"]);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_files_are_told_from_the_words() {
+    fn changed_files_are_read_from_the_words() {
         let line = CommandLine::read(
             "cat <<EOF > out/a.txt\nx\nEOF\nsed -i 's/a/b/' src/a.rs; rm -f old.rs *.tmp; ls > /dev/null 2>&1",
         );

@@ -1,4 +1,4 @@
-//! The compressor itself: which reader a tool gets, and the limits that hold for all of them.
+//! The offline compressor: chooses the reader for a tool, and enforces the limits of all observations.
 
 use baton_core::observation::{
     CompressedObservation, FunctionChange, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse,
@@ -11,13 +11,13 @@ use super::title::{complete, title};
 use super::{delegate, edit, mcp, other, plan, read, search, shell, summary, web};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 
-/// Which rules made an observation.
+/// Version of the rules.
 const VERSION: &str = "offline-v1";
-/// How many files and functions an observation names.
+/// Maximum number of files and functions in an observation.
 const MAX_FILES: usize = 50;
 const MAX_FUNCTIONS: usize = 50;
 
-/// Compresses without a model: the same input always gives the same observation.
+/// Compresses without a model. The same input always yields the same observation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offline;
 
@@ -41,7 +41,7 @@ impl Compressor for Offline {
     }
 }
 
-/// What a reader makes of a use of its tool.
+/// Output of a reader.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) title: String,
@@ -52,7 +52,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft whose detail is still to be filled, and the detail with the room there is for it.
+    /// Creates a draft, and an empty detail with its size limit.
     pub(super) fn begin(call: &Call<'_>, title: String, summary: String) -> (Self, Detail) {
         let detail = Detail::new(call.detail_bytes(&title, &summary), &title, &summary);
         (Self { title, summary, ..Self::default() }, detail)
@@ -73,11 +73,11 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
         Some(refusal) if !shell::is_shell(&call) || matches!(refusal, Refusal::Rejected(_)) => {
             refused(&call, &refusal)
         }
-        _ => read_by_its_reader(&call),
+        _ => apply_readers(&call),
     };
-    // Whatever a reader took over from an input or an output, no terminal escape leaves here.
+    // Removes terminal escapes that a reader took over from input or output.
     let title = clean(&draft.title).into_owned();
-    // A character can be up to four bytes, but hardly any here is.
+    // A character may have up to four bytes, but most have one.
     let room = call.observation_bytes().map_or(MAX_SUMMARY_CHARS, |all| all.saturating_sub(title.len() + 8));
     let summary = match one_line(&clean(&draft.summary), room.min(MAX_SUMMARY_CHARS)) {
         summary if summary.is_empty() => format!("{}.", complete(&title, call.tool)),
@@ -98,13 +98,13 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
     }
 }
 
-fn read_by_its_reader(call: &Call<'_>) -> Draft {
+fn apply_readers(call: &Call<'_>) -> Draft {
     let readers: [fn(&Call<'_>) -> Option<Draft>; 8] =
         [mcp::read, edit::read, shell::read, read::read, search::read, web::read, delegate::read, plan::read];
     readers.iter().find_map(|read| read(call)).unwrap_or_else(|| other::read(call))
 }
 
-/// What a tool would have done, and why it did not.
+/// Describes a tool use that was declined or failed.
 fn refused(call: &Call<'_>, refusal: &Refusal) -> Draft {
     let wanted = intention(call);
     match refusal {
@@ -131,21 +131,21 @@ fn failed(call: &Call<'_>, wanted: &str, message: &str) -> Draft {
     draft.with_detail(detail)
 }
 
-/// What a tool was asked to do, in few words.
+/// Describes what a tool was asked to do.
 fn intention(call: &Call<'_>) -> String {
-    if let Some(command) = call.asked(&["command", "cmd"]) {
+    if let Some(command) = call.input_text(&["command", "cmd"]) {
         return call
-            .asked(&["description"])
+            .input_text(&["description"])
             .map_or_else(|| format!("Run `{}`", one_line(command, 60)), str::to_owned);
     }
-    if let Some(path) = call.asked(&["file_path", "path", "notebook_path", "filePath"]) {
+    if let Some(path) = call.input_text(&["file_path", "path", "notebook_path", "filePath"]) {
         return format!("{} {}", call.tool, call.path(path));
     }
-    if let Some(plan) = call.asked(&["plan"]) {
+    if let Some(plan) = call.input_text(&["plan"]) {
         return format!("Propose {}", one_line(first_line(plan).trim_start_matches(['#', ' ']), 80));
     }
     let subject =
-        call.asked(&["description", "query", "pattern", "url", "subject", "task_id", "id", "prompt"]);
+        call.input_text(&["description", "query", "pattern", "url", "subject", "task_id", "id", "prompt"]);
     subject.map_or_else(
         || format!("Use {} tool", call.tool),
         |subject| format!("{} {}", call.tool, one_line(subject, 70)),

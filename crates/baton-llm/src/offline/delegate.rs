@@ -1,15 +1,15 @@
-//! Sub-agents: what was handed to one, and what it reported.
+//! Sub-agents: their task and their report.
 
 use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
 use super::facts::{names, paths};
-use super::lines::telling_lines;
+use super::lines::informative_lines;
 use super::text::{clean, counted, first_line, first_sentence, one_line};
 use super::title::title;
 
-/// Reads the use of a sub-agent.
+/// Describes the use of a sub-agent.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     if !matches!(
         call.tool.to_ascii_lowercase().as_str(),
@@ -17,8 +17,8 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     ) {
         return None;
     }
-    let asked = call.asked(&["description", "task", "message", "prompt"]).unwrap_or("a task");
-    let agent = call.asked(&["subagent_type", "agent_type", "agent"]).unwrap_or("sub-agent");
+    let asked = call.input_text(&["description", "task", "message", "prompt"]).unwrap_or("a task");
+    let agent = call.input_text(&["subagent_type", "agent_type", "agent"]).unwrap_or("sub-agent");
     let report = match call.response.get("content") {
         Some(content) => text_of(content),
         None => call.output(),
@@ -46,7 +46,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     detail.list("Files", paths(&report, call.cwd));
     detail.restore(whole);
     let whole = detail.reserve(detail.left() / 2);
-    detail.lines(telling_lines(&report, detail.left()));
+    detail.lines(informative_lines(&report, detail.left()));
     detail.restore(whole);
     detail.names("Names", &names(&report));
     Some(draft.with_detail(detail))
@@ -66,7 +66,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The first line that is more than a greeting, a heading, code or an announcement.
+/// Returns the first line that is not a greeting, a heading, code or an announcement.
 fn opening(report: &str) -> &str {
     const GREETINGS: &[&str] = &[
         "Perfect",

@@ -1,4 +1,4 @@
-//! Tools that change files: what changed, in which functions, and with which names.
+//! Tools that change files: the changes, the affected functions and the names used.
 
 use baton_core::observation::{FunctionAction, FunctionChange};
 use serde_json::Value;
@@ -8,19 +8,19 @@ use super::code::{self, Change};
 use super::compressor::Draft;
 use super::facts::{Detail, names};
 use super::language::Kind;
-use super::patch::{self, Fate, FilePatch};
+use super::patch::{self, FileAction, FilePatch};
 use super::run::Run;
 use super::text::{counted, file_name, join_within, one_line, shorten};
 use super::title::title;
 
-/// How long the detail of a change may be; most changes are smaller than the files they are in.
+/// Maximum size of the detail of a change.
 const MAX_DETAIL_BYTES: usize = 1_100;
-/// Up to this many bytes of changed lines are shown as they are.
+/// Changed lines up to this total size are shown unmodified.
 const SHOWN_BYTES: usize = 700;
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "filename", "target_file"];
 
-/// Reads the use of a tool that changes files.
+/// Describes the use of a tool that changes files.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let name = call.tool.to_ascii_lowercase();
     let command = call.input.get("command").and_then(Value::as_str).unwrap_or_default();
@@ -32,10 +32,10 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     }
 }
 
-/// The patch that a tool was asked to apply, as Codex words it.
+/// Returns the patch in Codex format that a tool was asked to apply.
 fn patch_of<'a>(call: &Call<'a>) -> Option<&'a str> {
     match call.tool.to_ascii_lowercase().as_str() {
-        "apply_patch" => call.asked(&["patch", "input", "command"]).or(call.input.as_str()),
+        "apply_patch" => call.input_text(&["patch", "input", "command"]).or(call.input.as_str()),
         "shell" | "local_shell" | "exec_command" | "bash" => {
             patch_in_command(call.input.get("command").or_else(|| call.input.get("cmd"))?)
         }
@@ -43,7 +43,7 @@ fn patch_of<'a>(call: &Call<'a>) -> Option<&'a str> {
     }
 }
 
-/// The files of a patch that was not applied, and what was said instead.
+/// Returns the files of a patch that was not applied, and the error message.
 pub(super) fn failed_patch(call: &Call<'_>) -> Option<(String, String)> {
     let patch = patch_of(call)?;
     let run = Run::of(call);
@@ -53,7 +53,7 @@ pub(super) fn failed_patch(call: &Call<'_>) -> Option<(String, String)> {
     (failed && !paths.is_empty()).then(|| (format!("Patch {}", join_within(&paths, 70)), run.output))
 }
 
-/// The patch of `apply_patch`, given to a shell.
+/// Returns the patch of an `apply_patch` that was passed to a shell.
 fn patch_in_command(command: &Value) -> Option<&str> {
     let is_patch = |text: &&str| text.contains("*** Begin Patch");
     match command {
@@ -69,7 +69,7 @@ fn patch_in_command(command: &Value) -> Option<&str> {
     }
 }
 
-/// A changed file and what is known of it before and after.
+/// A changed file with its patch and the changed definitions.
 struct Changed<'a> {
     path: String,
     patch: FilePatch<'a>,
@@ -78,7 +78,7 @@ struct Changed<'a> {
 }
 
 fn one_file(call: &Call<'_>) -> Option<Draft> {
-    let path = call.asked(PATHS).or_else(|| call.said(PATHS))?;
+    let path = call.input_text(PATHS).or_else(|| call.response_text(PATHS))?;
     let shown = call.path(path);
     let input = |names: &[&str]| names.iter().find_map(|name| call.input.get(name).and_then(Value::as_str));
     let said = |name: &str| call.response.get(name).and_then(Value::as_str);
@@ -96,7 +96,7 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
         if file.added.is_empty() && file.removed.is_empty() {
             file = patch::between(path, original.unwrap_or_default(), after);
         }
-        file.fate = if created && whole.is_some() { Fate::Created } else { Fate::Updated };
+        file.file_action = if created && whole.is_some() { FileAction::Created } else { FileAction::Updated };
         code::compare(path, original.unwrap_or_default(), after)
     } else {
         if file.added.is_empty() && file.removed.is_empty() {
@@ -119,7 +119,7 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
 
 type Input<'a, 'b> = &'b dyn Fn(&[&str]) -> Option<&'a str>;
 
-/// What was replaced by what.
+/// Returns pairs of replaced text and replacement.
 fn replacements<'a>(call: &Call<'a>, input: Input<'a, '_>) -> Vec<(&'a str, &'a str)> {
     if let Some(edits) = call.input.get("edits").and_then(Value::as_array) {
         let text = |edit: &'a Value, name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -137,7 +137,7 @@ fn replacements<'a>(call: &Call<'a>, input: Input<'a, '_>) -> Vec<(&'a str, &'a 
     }
 }
 
-/// Compares the whole file where it is known, else the pieces that were replaced.
+/// Compares the whole file if it is known, otherwise the replaced fragments.
 fn compare_replaced(path: &str, original: Option<&str>, pairs: &[(&str, &str)], all: bool) -> Vec<Change> {
     if let Some(original) = original {
         let mut after = original.to_owned();
@@ -224,13 +224,13 @@ fn title_of(file: &Changed<'_>) -> String {
         [one, rest @ ..] => format!("{} and {} more", shorten(one, 50), rest.len()),
         [] => String::new(),
     };
-    if file.patch.fate == Fate::Created {
+    if file.patch.file_action == FileAction::Created {
         return match new.as_slice() {
             [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),
             _ => title(&format!("Create {path} with {}", some(&new)), None),
         };
     }
-    if file.patch.fate == Fate::Deleted {
+    if file.patch.file_action == FileAction::Deleted {
         return title(&format!("Delete file {path}"), None);
     }
     match (new.is_empty(), modified.is_empty(), deleted.is_empty()) {
@@ -253,7 +253,7 @@ fn title_of(file: &Changed<'_>) -> String {
     }
 }
 
-/// What a change outside functions is about: imports, a comment, a heading.
+/// Returns the subject of a change outside functions: imports, comments, a heading.
 fn subject_of(file: &Changed<'_>) -> Option<String> {
     let lines: Vec<&str> = file
         .patch
@@ -302,11 +302,13 @@ fn sentence(file: &Changed<'_>) -> String {
             parts.push(format!("{verb} {}", join_within(&names, 160)));
         }
     }
-    let place = match (file.patch.fate, file.line) {
-        (Fate::Created, _) => format!("{} (new, {})", file.path, counted(file.patch.added.len(), "line")),
-        (Fate::Deleted, _) => format!("{} (deleted)", file.path),
-        (Fate::Updated, Some(line)) => format!("{} ({} at line {line})", file.path, line_counts(file)),
-        (Fate::Updated, None) => format!("{} ({})", file.path, line_counts(file)),
+    let place = match (file.patch.file_action, file.line) {
+        (FileAction::Created, _) => {
+            format!("{} (new, {})", file.path, counted(file.patch.added.len(), "line"))
+        }
+        (FileAction::Deleted, _) => format!("{} (deleted)", file.path),
+        (FileAction::Updated, Some(line)) => format!("{} ({} at line {line})", file.path, line_counts(file)),
+        (FileAction::Updated, None) => format!("{} ({})", file.path, line_counts(file)),
     };
     let moved = file.patch.moved_to.map(|_| format!(", moved from {}", file.patch.path)).unwrap_or_default();
     let mut sentence = match parts.as_slice() {
@@ -319,7 +321,7 @@ fn sentence(file: &Changed<'_>) -> String {
     sentence
 }
 
-/// The longest comment among the new lines: it often tells why.
+/// Returns the longest comment among the added lines, which often states the reason.
 fn reason(file: &Changed<'_>) -> Option<String> {
     let mut best = "";
     for line in file.patch.added.iter().take(400) {
@@ -342,7 +344,7 @@ fn reason(file: &Changed<'_>) -> Option<String> {
     (!best.is_empty()).then(|| one_line(best.trim_end_matches('.'), 130))
 }
 
-/// The lines themselves when they are few, else those that define something, and the names in the others.
+/// Shows the changed lines if they are few, otherwise the defining lines and the names used in the others.
 fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
     let says = |line: &&&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= 2;
     let (removed, added): (Vec<&str>, Vec<&str>) = (
@@ -357,8 +359,8 @@ fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
     }
     let whole = detail.reserve(detail.left() / 2);
     for (mark, lines) in [('-', &removed), ('+', &added)] {
-        let telling = lines.iter().filter(|line| is_telling(line));
-        detail.lines(telling.take(6).map(|line| format!("{mark} {}", one_line(line, 110))));
+        let informative = lines.iter().filter(|line| is_informative(line));
+        detail.lines(informative.take(6).map(|line| format!("{mark} {}", one_line(line, 110))));
     }
     detail.restore(whole);
     let (old, new) = (removed.join("\n"), added.join("\n"));
@@ -374,8 +376,8 @@ fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
     detail.names("Uses", &names(&new));
 }
 
-/// Tells whether a line is worth showing by itself: it defines something or says why.
-fn is_telling(line: &str) -> bool {
+/// Returns true if a line is worth showing: it defines something or is a heading or comment.
+fn is_informative(line: &str) -> bool {
     const STARTS: &[&str] = &[
         "func ",
         "fn ",

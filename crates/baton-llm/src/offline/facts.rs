@@ -1,18 +1,18 @@
-//! Facts worth keeping: the names and paths in a text, the most telling first, and the detail they are put in.
+//! Extraction of names and paths from a text, ranked by relevance, and the detail text that they are written to.
 //!
-//! A name tells more the more often it occurs, and costs what it is long: so the detail of a large output is filled
-//! with those that give the most for their length.
+//! A name is more relevant the more often it occurs, and less the longer it is: the detail of a large output is filled
+//! with the names of the highest value for their length.
 
 use std::collections::{HashMap, HashSet};
 
 use super::text::{relative, shorten};
 
-/// How many names are ranked at most.
+/// Maximum number of ranked names.
 const MAX_NAMES: usize = 4_000;
-/// How long one line of a detail may be, in characters.
+/// Maximum length of a line of the detail, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
 
-/// The detail of an observation, filled up to its budget. What was said already is not said again.
+/// The detail of an observation, filled up to its size limit. Text that was already written is not repeated.
 pub(super) struct Detail {
     text: String,
     said: String,
@@ -20,29 +20,29 @@ pub(super) struct Detail {
 }
 
 impl Detail {
-    /// An empty detail of at most `budget` bytes, beside a title and a summary.
+    /// Creates an empty detail of at most `budget` bytes for a title and a summary.
     pub(super) fn new(budget: usize, title: &str, summary: &str) -> Self {
         Self { text: String::new(), said: format!("{title}\n{summary}\n"), budget }
     }
 
-    /// How many bytes are left.
+    /// Returns the number of bytes left.
     pub(super) fn left(&self) -> usize {
         self.budget.saturating_sub(self.text.len() + usize::from(!self.text.is_empty()))
     }
 
-    /// Leaves room for something that comes later: answers the budget to restore.
+    /// Reserves bytes for later text. Returns the previous budget, to be passed to `restore`.
     pub(super) fn reserve(&mut self, bytes: usize) -> usize {
         let whole = self.budget;
         self.budget = self.budget.saturating_sub(bytes);
         whole
     }
 
-    /// Gives back the room that was left.
+    /// Restores the budget.
     pub(super) fn restore(&mut self, budget: usize) {
         self.budget = budget;
     }
 
-    /// Adds a line, cut when it is long. Answers whether there was room for it.
+    /// Adds a line, truncated if it is long. Returns false if there was no room.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let line = shorten(line, MAX_DETAIL_LINE);
         if line.is_empty() || self.has_said(&line) {
@@ -55,7 +55,7 @@ impl Detail {
         true
     }
 
-    /// Adds as many lines as there is room for.
+    /// Adds lines until there is no room.
     pub(super) fn lines<T: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = T>) {
         for line in lines {
             if !self.line(line.as_ref()) {
@@ -64,14 +64,14 @@ impl Detail {
         }
     }
 
-    /// Adds a list on one line: `Names: a, b, c`. Items that were said are left out, and those without room.
+    /// Adds a list on one line: `Names: a, b, c`. Omits items that were already written or do not fit.
     pub(super) fn list<T: AsRef<str>>(&mut self, label: &str, items: impl IntoIterator<Item = T>) {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let mut left_out = 0;
         for item in items {
             let item = shorten(item.as_ref(), MAX_DETAIL_LINE);
-            // Room for the items and for saying how many are not there.
+            // Leaves room for the number of omitted items.
             if left_out > 0 || line.len() + item.len() + 12 > self.left() {
                 left_out += 1;
                 continue;
@@ -93,7 +93,7 @@ impl Detail {
         self.push(&line);
     }
 
-    /// Adds the names of a text that tell the most for their length.
+    /// Adds names in ranked order as far as there is room.
     pub(super) fn names(&mut self, label: &str, names: &[&str]) {
         let mut line = format!("{label}: ");
         let empty = line.len();
@@ -116,12 +116,12 @@ impl Detail {
         }
     }
 
-    /// Tells whether nothing was added yet.
+    /// Returns true if nothing was added yet.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Tells whether something stands in the title, the summary or the detail already.
+    /// Returns true if the title, the summary or the detail already contains the words.
     pub(super) fn has_said(&self, words: &str) -> bool {
         holds_word(&self.said, words) || holds_word(&self.text, words)
     }
@@ -138,7 +138,7 @@ impl Detail {
     }
 }
 
-/// Tells whether a text holds a word that is not only a part of a longer one.
+/// Returns true if a text contains a word that is not part of a longer word.
 fn holds_word(text: &str, word: &str) -> bool {
     let is_inside =
         |letter: Option<u8>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
@@ -148,7 +148,7 @@ fn holds_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The names in a text that somebody made up (`parse_header`, `SessionState`), the most telling for their length first.
+/// Returns the compound names in a text (`parse_header`, `SessionState`), highest value for their length first.
 pub(super) fn names(text: &str) -> Vec<&str> {
     let mut counts: HashMap<&str, (u32, usize)> = HashMap::new();
     for (position, word) in words(text).enumerate().filter(|(_, word)| is_name(word)) {
@@ -163,13 +163,13 @@ pub(super) fn names(text: &str) -> Vec<&str> {
     }
     let mut ranked: Vec<(&str, u32, usize)> =
         counts.into_iter().map(|(word, (count, position))| (word, count, position)).collect();
-    // By the square of count ÷ length², in whole numbers.
+    // The value of a name is its count divided by the square of its length plus two, in integer arithmetic.
     let value = |word: &str, count: u32| u64::from(count) * 1_000_000 / (word.len() as u64 + 2).pow(2);
     ranked.sort_by(|a, b| value(b.0, b.1).cmp(&value(a.0, a.1)).then(a.2.cmp(&b.2)));
     ranked.into_iter().map(|(word, ..)| word).collect()
 }
 
-/// The words of a text. The letter of an escape (`\n`, `\t`) belongs to none.
+/// Splits a text into words. The letter of an escape sequence (`\n`, `\t`) is not part of a word.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut after_backslash = false;
     text.split(move |letter: char| {
@@ -180,7 +180,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     .filter(|word| !word.is_empty())
 }
 
-/// Tells whether a word was made up of several: `snake_case`, `camelCase`, `HTTPServer`.
+/// Returns true for a compound word: `snake_case`, `camelCase`, `HTTPServer`.
 pub(super) fn is_name(word: &str) -> bool {
     if !(4..=60).contains(&word.len()) || word.starts_with(|letter: char| letter.is_ascii_digit()) {
         return false;
@@ -199,7 +199,7 @@ pub(super) fn is_name(word: &str) -> bool {
         })
 }
 
-/// The paths of files in a text, as seen from the agent's folder, the most frequent first.
+/// Returns the file paths in a text, relative to the agent's folder, most frequent first.
 pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
     let mut counts: HashMap<&str, (u32, usize)> = HashMap::new();
     let separates = |letter: char| {
@@ -218,7 +218,7 @@ pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
             counts.entry(relative(word, cwd)).or_insert((0, position)).0 += 1;
         }
     }
-    // A name without its folder is the file that was named with it.
+    // A file name without a folder counts for the path with the same name.
     let mut by_name: HashMap<&str, (u32, usize)> = counts.clone();
     by_name.retain(|path, _| !path.contains('/'));
     let mut ranked: Vec<(&str, u32, usize)> = Vec::with_capacity(counts.len());
@@ -235,7 +235,7 @@ pub(super) fn paths<'a>(text: &'a str, cwd: Option<&str>) -> Vec<&'a str> {
     ranked.into_iter().map(|(path, ..)| path).collect()
 }
 
-/// Tells whether a word is the path of a file: it has an ending, and a folder or an ending that is known.
+/// Returns true if a word is a file path: it has an extension, and either a folder or a known extension.
 pub(super) fn is_path(word: &str) -> bool {
     if !(3..=200).contains(&word.len()) {
         return false;
@@ -255,7 +255,7 @@ pub(super) fn is_path(word: &str) -> bool {
     word.contains('/') || is_known && !stem.is_empty()
 }
 
-/// Endings that no member of an object has in source code.
+/// Extensions that are not used as member names in source code.
 const KNOWN_ENDINGS: &[&str] = &[
     "rs", "py", "pyi", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "java", "kt", "cc", "cpp", "hpp", "cs",
     "rb", "php", "swift", "scala", "sh", "bash", "zsh", "sql", "md", "rst", "txt", "json", "jsonl", "yml",
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_tell_more_come_first() {
+    fn names_are_ranked_by_value() {
         let text = "err := parseHeader(ctx); parseHeader; aVeryLongNameThatOccursOnlyOnce HTTPServer snake_case x1 ABC the";
         assert_eq!(
             names(text),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detail_keeps_its_budget_and_does_not_repeat() {
+    fn detail_keeps_its_budget_and_does_not_repeat() {
         let mut detail = Detail::new(40, "Run parse_header", "");
         detail.list("Names", ["parse_header", "alpha_one", "beta_two", "gamma_three"]);
         let text = detail.finish().unwrap();

@@ -1,34 +1,34 @@
-//! `git` and what it prints: commits, branches, status and diffs.
+//! `git` commands and their output: commits, branches, status and diffs.
 
 use super::command::{CommandLine, Step};
 use super::patch::{self, FilePatch};
 use super::text::{counted, first_line, join_within, one_line};
 
-/// What a git command did, and what came of it.
+/// Description of a git command and its result.
 #[derive(Default)]
-pub(super) struct GitStory {
+pub(super) struct GitResult {
     pub(super) done: String,
     pub(super) outcome: Option<String>,
     pub(super) sentence: Option<String>,
-    /// Nothing of the output is left to tell.
-    pub(super) is_told: bool,
+    /// Whether the other fields already describe the whole output.
+    pub(super) covers_output: bool,
 }
 
-/// Tells whether a step makes a commit.
+/// Returns true if a step creates a commit.
 pub(super) fn is_commit(step: &Step) -> bool {
     step.program() == "git" && without_folder(step).first() == Some(&"commit")
 }
 
-/// Tells the story of a git step.
-pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<GitStory> {
+/// Describes a git step.
+pub(super) fn git_result(step: &Step, line: &CommandLine, output: &str) -> Option<GitResult> {
     if step.program() != "git" {
         return None;
     }
     let arguments: Vec<&str> = without_folder(step);
     let (verb, rest) = arguments.split_first()?;
     let last = rest.last().copied();
-    let story =
-        |done: String, outcome: Option<String>| Some(GitStory { done, outcome, ..GitStory::default() });
+    let git_result =
+        |done: String, outcome: Option<String>| Some(GitResult { done, outcome, ..GitResult::default() });
     match *verb {
         "commit" => {
             let hash = commit_hash(output);
@@ -38,18 +38,18 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
                 |message| format!("Commit '{}'", one_line(message, 80)),
             );
             let sentence = hash.map(|(branch, hash)| format!("Commit {hash} on {branch}."));
-            Some(GitStory { done, sentence, ..GitStory::default() })
+            Some(GitResult { done, sentence, ..GitResult::default() })
         }
         "status" => {
             let (branch, changed) = status(output);
             let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
             let outcome =
                 if changed.is_empty() { "clean".to_owned() } else { counted(changed.len(), "changed file") };
-            Some(GitStory {
+            Some(GitResult {
                 done: format!("Check git status{branch}"),
                 outcome: Some(outcome),
                 sentence: (!changed.is_empty()).then(|| format!("Changed: {}.", join_within(&changed, 400))),
-                is_told: changed.iter().map(|file| file.len() + 2).sum::<usize>() < 400,
+                covers_output: changed.iter().map(|file| file.len() + 2).sum::<usize>() < 400,
             })
         }
         "diff" | "show" => {
@@ -57,39 +57,41 @@ pub(super) fn story(step: &Step, line: &CommandLine, output: &str) -> Option<Git
             let what = if *verb == "diff" { "Review git diff" } else { "Show commit" };
             let target = last.map(|last| format!(" {}", one_line(last, 50))).unwrap_or_default();
             let subject = (*verb == "show").then(|| subject(output)).flatten();
-            Some(GitStory {
+            Some(GitResult {
                 done: format!("{what}{target}"),
                 outcome: if files.is_empty() { stat_line(output) } else { Some(totals(&files)) },
                 sentence: subject.map(|subject| format!("Commit says: \"{}\".", one_line(subject, 160))),
-                ..GitStory::default()
+                ..GitResult::default()
             })
         }
         "log" => {
             let commits = output.lines().filter(|line| is_log_line(line)).count();
             let outcome = if commits > 0 { Some(counted(commits, "commit")) } else { None };
-            story(format!("List git log {}", last.unwrap_or_default()), outcome)
+            git_result(format!("List git log {}", last.unwrap_or_default()), outcome)
         }
-        "push" if rest.is_empty() => story("Push current branch".to_owned(), pushed(output)),
-        "push" => story(
+        "push" if rest.is_empty() => git_result("Push current branch".to_owned(), pushed(output)),
+        "push" => git_result(
             format!("Push {}", join_within(rest, 50)).replace("Push origin,", "Push to origin"),
             pushed(output),
         ),
-        "add" if rest.is_empty() || *rest == ["."] => story("Stage all changes".to_owned(), None),
-        "add" => story(format!("Stage {}", join_within(rest, 70)), None),
-        "checkout" | "switch" => story(format!("Switch git to {}", last.unwrap_or("another branch")), None),
+        "add" if rest.is_empty() || *rest == ["."] => git_result("Stage all changes".to_owned(), None),
+        "add" => git_result(format!("Stage {}", join_within(rest, 70)), None),
+        "checkout" | "switch" => {
+            git_result(format!("Switch git to {}", last.unwrap_or("another branch")), None)
+        }
         "merge" | "rebase" | "cherry-pick" | "revert" => {
             let conflicts = output.lines().filter(|line| line.starts_with("CONFLICT")).count();
             let outcome = (conflicts > 0).then(|| counted(conflicts, "conflict"));
-            story(format!("Run git {verb} {}", last.unwrap_or_default()), outcome)
+            git_result(format!("Run git {verb} {}", last.unwrap_or_default()), outcome)
         }
         "restore" | "reset" | "stash" | "branch" | "fetch" | "pull" | "tag" | "clone" => {
-            story(format!("Run git {verb} {}", join_within(rest, 60)), None)
+            git_result(format!("Run git {verb} {}", join_within(rest, 60)), None)
         }
         _ => None,
     }
 }
 
-/// The arguments after `-C folder`.
+/// Returns the arguments without `-C folder`.
 fn without_folder(step: &Step) -> Vec<&str> {
     let mut skip = step.flag(&["-C"]);
     step.arguments()
@@ -112,7 +114,7 @@ fn commit_message(step: &Step, line: &CommandLine) -> Option<String> {
     (!message.is_empty() && !message.starts_with("$(")).then(|| message.to_owned())
 }
 
-/// `[main 1a2b3c4] Subject` gives branch and hash.
+/// Returns branch and hash of `[main 1a2b3c4] Subject`.
 fn commit_hash(output: &str) -> Option<(&str, &str)> {
     output.lines().find_map(|line| {
         let (place, _) = line.strip_prefix('[')?.split_once(']')?;
@@ -122,7 +124,7 @@ fn commit_hash(output: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// The branch and the changed files of `git status`, long or short.
+/// Returns the branch and the changed files of `git status`, in long or short format.
 fn status(output: &str) -> (Option<&str>, Vec<&str>) {
     let branch =
         output.lines().find_map(|line| line.strip_prefix("On branch ").or_else(|| line.strip_prefix("## ")));
@@ -151,7 +153,7 @@ fn status(output: &str) -> (Option<&str>, Vec<&str>) {
     (branch.map(|branch| branch.split("...").next().unwrap_or(branch)), files)
 }
 
-/// The subject of the commit that `git show` prints.
+/// Returns the subject of the commit that `git show` prints.
 fn subject(output: &str) -> Option<&str> {
     output
         .starts_with("commit ")
@@ -159,7 +161,7 @@ fn subject(output: &str) -> Option<&str> {
         .flatten()
 }
 
-/// ` 4 files changed, 17 insertions(+), 14 deletions(-)`
+/// Parses ` 4 files changed, 17 insertions(+), 14 deletions(-)`.
 fn stat_line(output: &str) -> Option<String> {
     let line = output.lines().find(|line| line.contains(" changed, ") && line.contains("file"))?;
     Some(
@@ -186,7 +188,7 @@ fn pushed(output: &str) -> Option<String> {
         .map(|line| if line.contains("[new branch]") { "new branch" } else { "done" }.to_owned())
 }
 
-/// The function that a hunk says it is in: the `Save` of `func (s *Store) Save(ctx`.
+/// Returns the function named in a hunk header: `Save` for `func (s *Store) Save(ctx`.
 pub(super) fn place_name(place: &str) -> Option<&str> {
     let place = place.trim();
     let rest =
@@ -197,7 +199,7 @@ pub(super) fn place_name(place: &str) -> Option<&str> {
     (is_word && !matches!(name, "import" | "struct" | "const" | "var")).then_some(name)
 }
 
-/// How many files a diff changes and how much.
+/// Returns the number of files and changed lines of a diff.
 pub(super) fn totals(files: &[FilePatch<'_>]) -> String {
     let (added, removed) = files
         .iter()

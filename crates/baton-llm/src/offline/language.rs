@@ -1,4 +1,4 @@
-//! The programming languages that can be parsed, and which of their syntax defines something with a name.
+//! The programming languages that can be parsed, and their syntax nodes that define names.
 
 use tree_sitter::{Language as Grammar, Node};
 
@@ -14,7 +14,7 @@ pub(super) enum Language {
     Java,
 }
 
-/// What a piece of syntax defines.
+/// Kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A function or a method.
@@ -23,12 +23,12 @@ pub(super) enum Kind {
     Type,
     /// A constant or a variable outside functions.
     Constant,
-    /// Only a scope: an `impl` block, a namespace.
+    /// A scope without a definition of its own: an `impl` block, a namespace.
     Scope,
 }
 
 impl Language {
-    /// The language of a file, by its name.
+    /// Returns the language of a file by its extension.
     pub(super) fn of_path(path: &str) -> Option<Self> {
         let ending = path.rsplit(['/', '\\']).next()?.rsplit_once('.')?.1;
         Some(match ending {
@@ -56,7 +56,7 @@ impl Language {
         .into()
     }
 
-    /// What stands between a type and its method in a name.
+    /// Returns the separator between a type and its method in a qualified name.
     pub(super) fn separator(self) -> &'static str {
         match self {
             Self::Rust => "::",
@@ -64,7 +64,7 @@ impl Language {
         }
     }
 
-    /// Tells what a node defines, and which node holds its name.
+    /// Returns the kind of a definition and the node with its name.
     pub(super) fn definition(self, node: Node<'_>) -> Option<(Kind, Node<'_>)> {
         let named = |kind| node.child_by_field_name("name").map(|name| (kind, name));
         match self {
@@ -120,7 +120,7 @@ impl Language {
         }
     }
 
-    /// The type that a Go method belongs to: the `Store` of `func (s *Store) Save()`.
+    /// Returns the receiver type of a Go method: `Store` for `func (s *Store) Save()`.
     pub(super) fn receiver<'a>(self, node: Node<'_>, source: &'a str) -> Option<&'a str> {
         if self != Self::Go || node.kind() != "method_declaration" {
             return None;
@@ -131,7 +131,7 @@ impl Language {
     }
 }
 
-/// Tells whether a variable or field is a function: `const save = async () => {…}`.
+/// Returns true if a variable or field holds a function: `const save = async () => {…}`.
 fn holds_function(node: Node<'_>) -> bool {
     node.child_by_field_name("value").is_some_and(|value| {
         matches!(value.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")

@@ -1,4 +1,4 @@
-//! Lines of an output that are worth keeping as they are: those that tell of errors, and those with the most facts.
+//! Selection of output lines to keep: lines that mention errors, and lines with the most facts.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,18 +9,18 @@ use regex::Regex;
 use super::facts::{MAX_DETAIL_LINE, is_name, is_path};
 use super::text::{MAX_LINE_BYTES, head, shorten};
 
-/// How many different lines of an output are ranked.
+/// Maximum number of different lines that are ranked.
 const MAX_LINES: usize = 4_000;
-/// How many lines that tell of errors are found.
+/// Maximum number of error lines.
 const MAX_ERRORS: usize = 400;
 
-/// Lines of a text that tell of an error, in their order, without repetitions.
+/// Returns the lines of a text that mention an error, in order and without repetitions.
 pub(super) fn error_lines(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for line in text.lines() {
         let line = head(line.trim(), MAX_LINE_BYTES);
-        if !tells_of_an_error(line) {
+        if !mentions_error(line) {
             continue;
         }
         if seen.insert(shape(line)) {
@@ -33,28 +33,28 @@ pub(super) fn error_lines(text: &str) -> Vec<&str> {
     found
 }
 
-/// Tells whether a line speaks of something that went wrong.
-fn tells_of_an_error(line: &str) -> bool {
-    static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+/// Returns true if a line mentions an error.
+fn mentions_error(line: &str) -> bool {
+    static ERROR_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             "(?i-u)error|fail|panic|fatal|exception|traceback|can(?:no|')t |undefined|not found|denied|no such file|unable to\
              |conflict|refused|timed out|not used|missing|invalid|unexpected",
         )
         .ok()
     });
-    static CALM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    static NO_ERROR_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             "(?i-u)\\b(?:0|no) (?:error|fail|problem)|(?:failed|failures|errors)[:=] ?0|error\"?[:=] ?null",
         )
         .ok()
     });
     let is_in = |marks: &Option<Regex>| marks.as_ref().is_some_and(|marks| marks.is_match(line));
-    line.len() > 3 && is_in(&MARKS) && !is_in(&CALM)
+    line.len() > 3 && is_in(&ERROR_WORDS) && !is_in(&NO_ERROR_WORDS)
 }
 
-/// The lines of a text that hold the most facts for their length, in their order, together at most `bytes` long. A line
-/// that has only facts of lines before it in rank is left out, and so is code between fences.
-pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
+/// Returns the lines of a text with the most facts for their length, in their order and at most `bytes` long in total.
+/// Omits code between fences, and lines that contain only facts of lines with a higher rank.
+pub(super) fn informative_lines(text: &str, bytes: usize) -> Vec<String> {
     let mut lines: Vec<(u64, &str)> = Vec::new();
     let mut seen = HashSet::new();
     let mut is_fenced = false;
@@ -64,7 +64,7 @@ pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
         } else if !is_fenced && !line.is_empty() && !is_cut_mark(line) && lines.len() < MAX_LINES {
             let line = head(line, MAX_LINE_BYTES);
             if seen.insert(shape(line)) {
-                lines.push((telling(line), line));
+                lines.push((score(line), line));
             }
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
     ranked.sort_by_key(|index| std::cmp::Reverse(lines.get(*index).map_or(0, |line| line.0)));
     let mut room = bytes;
     let mut chosen = Vec::new();
-    let mut told: HashSet<&str> = HashSet::new();
+    let mut known_facts: HashSet<&str> = HashSet::new();
     for index in ranked.into_iter().take(MAX_LINES / 10) {
         let Some((value, line)) = lines.get(index).copied() else { continue };
         let short = shorten(line, MAX_DETAIL_LINE.min(bytes.max(60)));
@@ -80,10 +80,10 @@ pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
             continue;
         }
         let facts: Vec<&str> = facts_of(line).map(|(fact, _)| fact).collect();
-        if !facts.is_empty() && facts.iter().all(|fact| told.contains(fact)) {
+        if !facts.is_empty() && facts.iter().all(|fact| known_facts.contains(fact)) {
             continue;
         }
-        told.extend(facts);
+        known_facts.extend(facts);
         room -= short.len() + 1;
         chosen.push((index, short));
     }
@@ -91,12 +91,12 @@ pub(super) fn telling_lines(text: &str, bytes: usize) -> Vec<String> {
     chosen.into_iter().map(|(_, line)| line).collect()
 }
 
-/// A line without its numbers: the same message about another number has the same shape.
+/// Returns a line without its digits, so that messages that differ only in numbers are equal.
 fn shape(line: &str) -> String {
     head(line, 160).chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
-/// The paths, names and numbers of a line, and what each is worth.
+/// Returns the paths, names and numbers of a line with their weights.
 fn facts_of(line: &str) -> impl Iterator<Item = (&str, u64)> {
     let separates = |letter: char| {
         letter.is_whitespace() || matches!(letter, '`' | '"' | '\'' | '(' | ')' | ',' | '[' | ']')
@@ -113,13 +113,13 @@ fn facts_of(line: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// How much a line tells for its length. Prose tells more than a line of code with the same names.
-fn telling(line: &str) -> u64 {
+/// Returns the value of a line for its length. Prose scores higher than a line of code with the same names.
+fn score(line: &str) -> u64 {
     let mut facts: u64 = facts_of(line).map(|(_, worth)| worth).sum();
     if line.starts_with('#') || line.starts_with("**") {
         facts += 2;
     }
-    if tells_of_an_error(head(line, 300)) {
+    if mentions_error(head(line, 300)) {
         facts += 2;
     }
     if line.split_whitespace().take(4).count() < 4 || line.ends_with(['{', ';']) {
@@ -143,22 +143,22 @@ mod tests {
     }
 
     #[test]
-    fn calm_lines_are_no_errors() {
+    fn lines_that_deny_errors_are_not_errors() {
         for line in ["0 errors", "no failures today", "2 passed, failed: 0", "\"error\": null"] {
-            assert!(!tells_of_an_error(line), "{line}");
+            assert!(!mentions_error(line), "{line}");
         }
         for line in
             ["TypeError: x", "cannot open a.txt", "can't open", "10 errors", "fatal: not a repository"]
         {
-            assert!(tells_of_an_error(line), "{line}");
+            assert!(mentions_error(line), "{line}");
         }
     }
 
     #[test]
-    fn the_lines_with_the_most_facts_stay_in_their_order() {
+    fn lines_with_the_most_facts_keep_their_order() {
         let text = "Nothing to see here at all\nSaved by `save_session` in src/session.rs\n```\nlet save_session = 1;\n```\nRead by `load_session` after 250 ms\n";
         assert_eq!(
-            telling_lines(text, 100),
+            informative_lines(text, 100),
             ["Saved by `save_session` in src/session.rs", "Read by `load_session` after 250 ms"]
         );
     }

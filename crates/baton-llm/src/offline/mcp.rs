@@ -1,4 +1,4 @@
-//! Tools of MCP servers: `mcp__server__tool` says who was asked to do what.
+//! Tools of MCP servers: `mcp__server__tool` names the server and the tool.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::text::{clean, one_line};
 use super::title::title;
 use super::web::fill_prose;
 
-/// Members of an input that say what it is about.
+/// Input members that identify the subject of a call.
 const SUBJECTS: &[&str] = &[
     "id",
     "issueId",
@@ -36,14 +36,14 @@ const SUBJECTS: &[&str] = &[
     "task_id",
 ];
 
-/// Reads the use of a tool of an MCP server.
+/// Describes the use of an MCP tool.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let (server, tool) = call.tool.strip_prefix("mcp__")?.split_once("__")?;
     let action = sentence_case(&tool.replace(['_', '-'], " "));
     Some(describe(call, &action, Some(server)))
 }
 
-/// Describes the use of a tool of which only its name, input and answer are known.
+/// Describes a tool use from its name, input and answer alone.
 pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> Draft {
     let subject = subject(call);
     let text = call.output();
@@ -81,7 +81,7 @@ fn fill(text: &str, values: &[Value], detail: &mut Detail) {
     }
 }
 
-/// What the input is about.
+/// Returns the subject of the input.
 fn subject(call: &Call<'_>) -> Option<String> {
     SUBJECTS.iter().find_map(|name| {
         let value = call.input.get(name)?;
@@ -92,7 +92,7 @@ fn subject(call: &Call<'_>) -> Option<String> {
     })
 }
 
-/// The input in words: its short members.
+/// Formats the short members of the input.
 fn inputs(call: &Call<'_>) -> String {
     let Some(members) = call.input.as_object() else { return String::new() };
     let parts: Vec<String> = members
@@ -108,7 +108,7 @@ fn inputs(call: &Call<'_>) -> String {
     one_line(&parts.join(", "), 400)
 }
 
-/// `get issue` as `Get issue`.
+/// Returns `Get issue` for `get issue`.
 fn sentence_case(words: &str) -> String {
     let mut letters = words.trim().chars();
     letters

@@ -1,8 +1,8 @@
-//! The compressor that needs no model: it knows the tools of coding agents and what their output looks like.
+//! The compressor without a model. It knows the tools of coding agents and the format of their output.
 //!
-//! Each kind of tool has a reader that turns one use of it into a title, a summary, a detail, and the files and functions
-//! that were changed. Readers answer nothing for tools that are not theirs; what no reader knows goes to `other`.
-//! Everything is deterministic and linear in the size of the input, and never trusts its shape.
+//! Each kind of tool has a reader that turns one use into a title, a summary, a detail, and the changed files and
+//! functions. A reader returns `None` for tools of another kind; unknown tools are handled by `other`. All code is
+//! deterministic, linear in the size of the input, and makes no assumptions about its structure.
 
 mod call;
 mod code;

@@ -1,18 +1,18 @@
-//! Tools that nobody here knows: told by their name, their input and the shape of their answer.
+//! Unknown tools, described by their name, their input and the structure of their answer.
 
 use super::call::Call;
 use super::compressor::Draft;
 use super::mcp::describe;
 use super::text::{clean, one_line};
 
-/// Reads the use of any tool.
+/// Describes the use of any tool.
 pub(super) fn read(call: &Call<'_>) -> Draft {
     let name = one_line(&clean(call.tool), 60);
     let name = if name.is_empty() { "unnamed tool".to_owned() } else { name };
     describe(call, &format!("Use {}", words_of(&name)), None)
 }
 
-/// The words of a name: `EnterPlanMode` as `EnterPlanMode tool`.
+/// Appends `tool` to a single word: `EnterPlanMode tool`.
 fn words_of(name: &str) -> String {
     if name.contains(' ') { name.to_owned() } else { format!("{name} tool") }
 }

@@ -1,13 +1,13 @@
-//! Changes to files as text: Claude Code's structured patches, Codex' `*** Begin Patch`, and unified diffs.
+//! File changes as text: Claude Code's structured patches, Codex's `*** Begin Patch`, and unified diffs.
 
 use serde_json::Value;
 
-/// How many lines of one file's change are looked at.
+/// Maximum number of changed lines per file that are examined.
 const MAX_LINES: usize = 20_000;
 
 /// What happened to a file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Fate {
+pub(super) enum FileAction {
     #[default]
     Updated,
     Created,
@@ -18,24 +18,24 @@ pub(super) enum Fate {
 #[derive(Debug, Default)]
 pub(super) struct FilePatch<'a> {
     pub(super) path: &'a str,
-    /// Where it was moved.
+    /// New path of a moved file.
     pub(super) moved_to: Option<&'a str>,
-    pub(super) fate: Fate,
+    pub(super) file_action: FileAction,
     pub(super) removed: Vec<&'a str>,
     pub(super) added: Vec<&'a str>,
-    /// What the change shows of the file, before and after.
+    /// The part of the file that the patch shows, before and after.
     pub(super) before: String,
     pub(super) after: String,
-    /// Where hunks say they are: `@@ … @@ func (s *Store) Save()`.
+    /// Context of the hunks: `@@ … @@ func (s *Store) Save()`.
     pub(super) places: Vec<&'a str>,
 }
 
 impl<'a> FilePatch<'a> {
-    fn of(path: &'a str, fate: Fate) -> Self {
-        Self { path: path.trim(), fate, ..Self::default() }
+    fn of(path: &'a str, file_action: FileAction) -> Self {
+        Self { path: path.trim(), file_action, ..Self::default() }
     }
 
-    /// Takes a line of a hunk: `+new`, `-old` or ` same`.
+    /// Adds a line of a hunk: `+new`, `-old` or ` same`.
     fn take(&mut self, line: &'a str) {
         if self.added.len() + self.removed.len() >= MAX_LINES {
             return;
@@ -63,10 +63,10 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Reads the `structuredPatch` of Claude Code; answers the first changed line as well.
+/// Parses the `structuredPatch` of Claude Code. Also returns the number of the first changed line.
 pub(super) fn read_structured<'a>(path: &'a str, patch: &'a Value) -> Option<(FilePatch<'a>, Option<u64>)> {
     let hunks = patch.as_array().filter(|hunks| !hunks.is_empty())?;
-    let mut file = FilePatch::of(path, Fate::Updated);
+    let mut file = FilePatch::of(path, FileAction::Updated);
     let mut first = None;
     for hunk in hunks {
         let lines = hunk.get("lines").and_then(Value::as_array);
@@ -83,20 +83,21 @@ pub(super) fn read_structured<'a>(path: &'a str, patch: &'a Value) -> Option<(Fi
     Some((file, first))
 }
 
-/// Reads the patch of Codex' `apply_patch`.
+/// Parses the patch of Codex's `apply_patch`.
 pub(super) fn read_codex(text: &str) -> Vec<FilePatch<'_>> {
     let mut files: Vec<FilePatch<'_>> = Vec::new();
     let Some(at) = text.find("*** Begin Patch") else { return files };
     for line in text.get(at..).unwrap_or_default().lines().skip(1) {
         let header = [
-            ("*** Add File: ", Fate::Created),
-            ("*** Update File: ", Fate::Updated),
-            ("*** Delete File: ", Fate::Deleted),
+            ("*** Add File: ", FileAction::Created),
+            ("*** Update File: ", FileAction::Updated),
+            ("*** Delete File: ", FileAction::Deleted),
         ];
-        if let Some((path, fate)) =
-            header.iter().find_map(|(mark, fate)| line.strip_prefix(mark).map(|path| (path, *fate)))
+        if let Some((path, file_action)) = header
+            .iter()
+            .find_map(|(mark, file_action)| line.strip_prefix(mark).map(|path| (path, *file_action)))
         {
-            files.push(FilePatch::of(path, fate));
+            files.push(FilePatch::of(path, file_action));
         } else if line.starts_with("*** End Patch") {
             break;
         } else if let Some(file) = files.last_mut() {
@@ -112,14 +113,14 @@ pub(super) fn read_codex(text: &str) -> Vec<FilePatch<'_>> {
     files
 }
 
-/// Reads unified diffs, as `git diff` and `git show` print them. What stands before the first is skipped.
+/// Parses unified diffs of `git diff` and `git show`. Text before the first diff is skipped.
 pub(super) fn read_unified(text: &str) -> Vec<FilePatch<'_>> {
     let mut files: Vec<FilePatch<'_>> = Vec::new();
     let mut in_hunk = false;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
             let path = rest.rsplit_once(" b/").map_or(rest, |(_, path)| path);
-            files.push(FilePatch::of(path, Fate::Updated));
+            files.push(FilePatch::of(path, FileAction::Updated));
             in_hunk = false;
             continue;
         }
@@ -133,9 +134,9 @@ pub(super) fn read_unified(text: &str) -> Vec<FilePatch<'_>> {
         } else if in_hunk {
             file.take(line);
         } else if line.starts_with("new file mode") {
-            file.fate = Fate::Created;
+            file.file_action = FileAction::Created;
         } else if line.starts_with("deleted file mode") {
-            file.fate = Fate::Deleted;
+            file.file_action = FileAction::Deleted;
         } else if let Some(path) = line.strip_prefix("rename to ") {
             file.moved_to = Some(path);
         }
@@ -143,7 +144,7 @@ pub(super) fn read_unified(text: &str) -> Vec<FilePatch<'_>> {
     files
 }
 
-/// Makes a change of two versions of a piece of text, without the lines that both begin and end with.
+/// Creates the change between two versions of a text, without the lines that both start and end with.
 pub(super) fn between<'a>(path: &'a str, before: &'a str, after: &'a str) -> FilePatch<'a> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -167,20 +168,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_patch_of_codex_is_read() {
+    fn codex_patch_is_parsed() {
         let text = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@ fn one()\n let x;\n-old\n+new\n+more\n*** Add File: c.txt\n+hello\n*** Delete File: d.txt\n*** End Patch\nnoise";
         let files = read_codex(text);
         assert_eq!(files.len(), 3);
         assert_eq!((files[0].path, files[0].moved_to), ("src/a.rs", Some("src/b.rs")));
         assert_eq!((files[0].removed.len(), files[0].added.len()), (1, 2));
         assert_eq!(files[0].before, "let x;\nold\n");
-        assert_eq!(files[1].fate, Fate::Created);
-        assert_eq!(files[2].fate, Fate::Deleted);
+        assert_eq!(files[1].file_action, FileAction::Created);
+        assert_eq!(files[2].file_action, FileAction::Deleted);
         assert!(read_codex("no patch").is_empty());
     }
 
     #[test]
-    fn a_unified_diff_is_read() {
+    fn unified_diff_is_parsed() {
         let text = "commit 1\n\ndiff --git a/x.go b/x.go\nindex 1..2 100644\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,3 @@ func main() {\n same\n-old\n+new\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
         let files = read_unified(text);
         assert_eq!((files[0].path, files[0].places.as_slice()), ("x.go", ["func main() {"].as_slice()));
@@ -188,11 +189,11 @@ mod tests {
             (files[0].added.as_slice(), files[0].removed.as_slice()),
             (["new"].as_slice(), ["old"].as_slice())
         );
-        assert_eq!((files[1].path, files[1].fate), ("n", Fate::Created));
+        assert_eq!((files[1].path, files[1].file_action), ("n", FileAction::Created));
     }
 
     #[test]
-    fn a_structured_patch_is_read_and_its_line_known() {
+    fn structured_patch_is_parsed_with_its_first_line() {
         let patch = json!([{ "oldStart": 10, "newStart": 10, "lines": [" a", " b", "-c", "+d"] }]);
         let (file, line) = read_structured("x", &patch).unwrap();
         assert_eq!(
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_texts_share_is_no_change() {
+    fn common_start_and_end_are_not_part_of_the_change() {
         let file = between("x", "a\nb\nc\n", "a\nB\nB2\nc\n");
         assert_eq!(
             (file.removed.as_slice(), file.added.as_slice()),

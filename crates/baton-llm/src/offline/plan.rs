@@ -1,15 +1,15 @@
-//! Tools that keep an agent's plan or ask its user: to-do lists, tasks, plans, questions and skills.
+//! Tools for planning and user interaction: to-do lists, tasks, plans, questions and skills.
 
 use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
 use super::facts::names;
-use super::lines::telling_lines;
+use super::lines::informative_lines;
 use super::text::{clean, counted, first_line, join_within, one_line};
 use super::title::title;
 
-/// Reads the use of such a tool.
+/// Describes the use of such a tool.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "todowrite" | "update_plan" | "write_todos" => todo_list(call),
@@ -54,14 +54,14 @@ fn todo_list(call: &Call<'_>) -> Option<Draft> {
 }
 
 fn task_created(call: &Call<'_>) -> Draft {
-    let subject = call.asked(&["subject", "title"]).unwrap_or("a task");
+    let subject = call.input_text(&["subject", "title"]).unwrap_or("a task");
     let number = call
         .response
         .pointer("/task/id")
         .and_then(|id| id.as_str().map(str::to_owned).or_else(|| id.as_u64().map(|id| id.to_string())));
     let number = number.map(|number| format!(" {number}")).unwrap_or_default();
     let about = call
-        .asked(&["description"])
+        .input_text(&["description"])
         .map(|about| format!(" {}", one_line(&clean(about), 400)))
         .unwrap_or_default();
     Draft {
@@ -72,8 +72,8 @@ fn task_created(call: &Call<'_>) -> Draft {
 }
 
 fn task_updated(call: &Call<'_>) -> Draft {
-    let task = call.asked(&["taskId", "task_id", "id"]).unwrap_or("?");
-    let status = call.asked(&["status"]).unwrap_or("updated").replace('_', " ");
+    let task = call.input_text(&["taskId", "task_id", "id"]).unwrap_or("?");
+    let status = call.input_text(&["status"]).unwrap_or("updated").replace('_', " ");
     let before = call.response.pointer("/statusChange/from").and_then(Value::as_str);
     let before = before.map(|before| format!(" (was {})", before.replace('_', " "))).unwrap_or_default();
     Draft {
@@ -84,7 +84,7 @@ fn task_updated(call: &Call<'_>) -> Draft {
 }
 
 fn proposed(call: &Call<'_>) -> Draft {
-    let plan = call.asked(&["plan"]).or_else(|| call.said(&["plan"])).unwrap_or_default();
+    let plan = call.input_text(&["plan"]).or_else(|| call.response_text(&["plan"])).unwrap_or_default();
     let heading = one_line(first_line(plan).trim_start_matches(['#', ' ']), 90);
     let heading = heading.strip_prefix("Plan: ").unwrap_or(&heading);
     let (draft, mut detail) = Draft::begin(
@@ -96,13 +96,13 @@ fn proposed(call: &Call<'_>) -> Draft {
         format!("The user approved the plan \"{heading}\". {}", purpose(plan)),
     );
     let whole = detail.reserve(detail.left() / 4);
-    detail.lines(telling_lines(plan, detail.left()));
+    detail.lines(informative_lines(plan, detail.left()));
     detail.restore(whole);
     detail.names("Names", &names(plan));
     draft.with_detail(detail)
 }
 
-/// The first paragraph of a plan.
+/// Returns the first paragraph of a plan.
 fn purpose(plan: &str) -> String {
     let line = plan
         .lines()
@@ -154,11 +154,11 @@ fn questions(call: &Call<'_>) -> Option<Draft> {
 
 fn skill(call: &Call<'_>) -> Draft {
     let skill = call
-        .asked(&["skill", "command", "name"])
-        .or_else(|| call.said(&["commandName"]))
+        .input_text(&["skill", "command", "name"])
+        .or_else(|| call.response_text(&["commandName"]))
         .unwrap_or("unnamed");
     let arguments = call
-        .asked(&["args", "arguments"])
+        .input_text(&["args", "arguments"])
         .map(|arguments| format!(" with {}", one_line(arguments, 100)))
         .unwrap_or_default();
     Draft {

@@ -1,4 +1,4 @@
-//! Tools that show a file: what was examined, what it defines, and which names it turns on.
+//! Tools that show a file: the part that was shown, its definitions, and the names used in it.
 
 use baton_core::observation::count_lines;
 use serde_json::Value;
@@ -8,17 +8,17 @@ use super::code::{self, Symbol};
 use super::compressor::Draft;
 use super::facts::{Detail, names, paths};
 use super::language::{Kind, Language};
-use super::lines::telling_lines;
+use super::lines::informative_lines;
 use super::structure;
 use super::text::{clean, counted, file_name, join_within, one_line};
 use super::title::title;
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
 
-/// Reads the use of a tool that shows a file.
+/// Describes the use of a tool that shows a file.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let name = call.tool.to_ascii_lowercase();
-    let is_view = name.starts_with("str_replace") && call.asked(&["command"]) == Some("view");
+    let is_view = name.starts_with("str_replace") && call.input_text(&["command"]) == Some("view");
     if !is_view
         && !matches!(
             name.as_str(),
@@ -28,7 +28,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         return None;
     }
     let file = call.response.get("file").unwrap_or(call.response);
-    let path = call.asked(PATHS).or_else(|| file.get("filePath").and_then(Value::as_str))?;
+    let path = call.input_text(PATHS).or_else(|| file.get("filePath").and_then(Value::as_str))?;
     let number =
         |name: &str| file.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
     let content = match file.get("content").or_else(|| file.get("text")).and_then(Value::as_str) {
@@ -50,7 +50,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     Some(describe(call, &view))
 }
 
-/// What was seen of a file.
+/// The visible part of a file.
 pub(super) struct View<'a> {
     pub(super) path: String,
     pub(super) start: usize,
@@ -63,7 +63,7 @@ impl View<'_> {
         count_lines(self.content)
     }
 
-    /// Which lines were seen, unless it was all of them.
+    /// Returns the range of visible lines; `None` if the whole file is visible.
     fn range(&self) -> Option<String> {
         let lines = self.lines();
         let end = self.start + lines.saturating_sub(1);
@@ -81,7 +81,7 @@ fn not_text(call: &Call<'_>, path: &str) -> Draft {
     }
 }
 
-/// Describes what was seen of a file.
+/// Describes the visible part of a file.
 pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     let symbols = code::outline(&view.path, view.content);
     let range = view.range();
@@ -125,7 +125,7 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }
 }
 
-/// Types with their methods, functions, then the names that the source turns on.
+/// Adds types with their methods, functions, then the names used in the source.
 fn code_detail(view: &View<'_>, symbols: &[Symbol], cwd: Option<&str>, detail: &mut Detail) {
     let whole = detail.reserve(detail.left() * 11 / 20);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
@@ -142,7 +142,7 @@ fn code_detail(view: &View<'_>, symbols: &[Symbol], cwd: Option<&str>, detail: &
         let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
         detail.list(&format!("{owner} methods"), methods.map(place));
     }
-    // In a part of a file, what is inside a function can look as if it were outside.
+    // In a part of a file, definitions inside a function can look as if they were outside.
     if view.range().is_none() {
         detail.list("Constants", of(Kind::Constant).map(|symbol| symbol.name.as_str()));
     }
@@ -153,7 +153,7 @@ fn code_detail(view: &View<'_>, symbols: &[Symbol], cwd: Option<&str>, detail: &
     detail.names("Uses", &names(view.content));
 }
 
-/// Headings, then the lines that tell the most.
+/// Adds headings, files and names, then the lines with the most facts.
 fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut Detail) {
     if view.path.ends_with(".json") && structure::fill(view.content, detail) {
         return;
@@ -171,10 +171,10 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     let whole = detail.reserve(detail.left() / 3);
     detail.names("Names", &names(view.content));
     detail.restore(whole);
-    detail.lines(telling_lines(view.content, detail.left()));
+    detail.lines(informative_lines(view.content, detail.left()));
 }
 
-/// The headings of Markdown and the tables of TOML and INI.
+/// Returns the headings of Markdown, the tables of TOML and INI, and the top-level keys of YAML.
 fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
     let ending = view.path.rsplit('.').next().unwrap_or_default();
     let is_heading: fn(&str) -> bool = match ending {
@@ -193,7 +193,7 @@ fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
         .collect()
 }
 
-/// Takes away the line numbers that a tool put before each line (`  12→code`, `12\tcode`); answers the first of them.
+/// Removes the line numbers that a tool put before each line (`  12→code`, `12\tcode`). Also returns the first number.
 fn without_line_numbers(content: &str) -> (String, Option<usize>) {
     let split = |line: &str| -> Option<(usize, usize)> {
         let bare = line.trim_start();
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_numbers_are_taken_away() {
+    fn line_numbers_are_removed() {
         assert_eq!(without_line_numbers("     7→fn a() {\n     8→}\n"), ("fn a() {\n}\n".into(), Some(7)));
         assert_eq!(without_line_numbers("1\ta\nno number\n").1, None);
         assert_eq!(without_line_numbers("").1, None);

@@ -1,18 +1,18 @@
-//! A command that a shell ran: its words, what it printed and how it ended, whichever agent's shell it was.
+//! A shell command: its words, output and exit status, in the formats of all supported agents.
 
 use serde_json::Value;
 
 use super::call::{Call, without_error_tags};
 use super::text::{clean, one_line};
 
-/// A command and how it ended.
+/// A command and its result.
 pub(super) struct Run {
     pub(super) command: String,
-    /// What the agent said it was for.
+    /// Description given by the agent.
     pub(super) purpose: Option<String>,
     pub(super) output: String,
     pub(super) status: Option<i64>,
-    /// Whether it is said to have failed; how, is told by the status, if anything.
+    /// Whether the response is marked as an error. The exit status, if known, takes precedence.
     refused: bool,
     pub(super) interrupted: bool,
     pub(super) background: bool,
@@ -41,7 +41,7 @@ impl Run {
             || refused && is_interruption(&output);
         let (output, status) = exit_status(&output, call, wrapper.as_ref());
         let task = wrapper.as_ref().and_then(|wrapper| wrapper.get("description")).and_then(Value::as_str);
-        let purpose = call.asked(&["description", "justification"]).or(task);
+        let purpose = call.input_text(&["description", "justification"]).or(task);
         Self {
             command: clean(&command).into_owned(),
             purpose: purpose.map(|purpose| one_line(&clean(purpose), 160)),
@@ -62,7 +62,7 @@ impl Run {
     }
 }
 
-/// The output, out of the object that Codex or a background task wraps it in.
+/// Returns the output, unwrapped from the object of Codex or of a background task.
 fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
     let wrapped = match call.response {
         Value::String(text) if text.trim_start().starts_with("{\"output\"") => {
@@ -78,15 +78,16 @@ fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
     }
 }
 
-/// Whether a tool that failed was stopped by its user.
+/// Returns true if a failed tool was stopped by the user.
 fn is_interruption(output: &str) -> bool {
     output.lines().next().is_some_and(|line| line.to_ascii_lowercase().contains("interrupted by user"))
 }
 
-/// The status a command ended with, and its output without the lines that say so.
+/// Returns the exit status, and the output without the lines that state it.
 fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (String, Option<i64>) {
     const MARKS: [&str; 3] = ["Exit code ", "Exit code: ", "Process exited with code "];
-    // What an agent says of a command that failed; a command may print that too.
+    // Messages of an agent about a failed command. They count only in an error response, because a command may print
+    // them too.
     const ERRORS: [&str; 2] = ["Command exited with non-zero status code ", "Command failed with exit code "];
     let known = ["exit_code", "exitCode", "returnCode", "return_code", "code"].iter().find_map(|name| {
         let inside = wrapper.and_then(|wrapper| wrapper.get("metadata")).and_then(|data| data.get(name));
@@ -98,7 +99,7 @@ fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (Strin
     let said = MARKS.iter().chain(errors).find_map(|mark| first.strip_prefix(mark));
     let said = said.and_then(|code| code.trim().trim_end_matches(['.', ':']).parse().ok());
     let Some(status) = said else { return (output.to_owned(), known) };
-    // Codex: `Wall time: 0.1 seconds` and `Output:` before the output itself.
+    // Codex prints `Wall time: 0.1 seconds` and `Output:` before the output.
     let rest = match rest.split_once("Output:\n") {
         Some((head, output)) if head.starts_with("Wall time") => output,
         _ => rest,
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_is_found_wherever_it_is() {
+    fn exit_status_is_found_in_every_format() {
         let command = json!({ "command": ["bash", "-lc", "make all"] });
         let wrapped = json!("{\"output\":\"boom\\n\",\"metadata\":{\"exit_code\":2}}");
         let codex = run("shell", command.clone(), wrapped);

@@ -1,4 +1,4 @@
-//! Tools that search for text or list files: how many hits, and where they are.
+//! Tools that search for text or list files: number and location of hits.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use super::facts::{Detail, names};
 use super::text::{counted, join_within, one_line, relative};
 use super::title::title;
 
-/// How many hits are looked at.
+/// Maximum number of hits that are examined.
 const MAX_HITS: usize = 20_000;
 
-/// Reads the use of a tool that searches.
+/// Describes the use of a search tool.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "grep" | "search_file_content" | "ripgrep" | "codebase_search" | "grep_search" | "search_files" => {
@@ -33,14 +33,14 @@ struct FileHits<'a> {
 }
 
 fn grep(call: &Call<'_>) -> Draft {
-    let pattern = call.asked(&["pattern", "query", "regex", "search"]).unwrap_or("text");
-    let place = call.asked(&["path", "directory", "dir_path", "include"]).map(|path| call.path(path));
+    let pattern = call.input_text(&["pattern", "query", "regex", "search"]).unwrap_or("text");
+    let place = call.input_text(&["path", "directory", "dir_path", "include"]).map(|path| call.path(path));
     let place = place.filter(|place| place != ".");
     let output = match call.response.get("content").and_then(Value::as_str) {
         Some(content) => super::text::clean(content).into_owned(),
         None => call.output(),
     };
-    let places = match (&place, call.asked(&["glob", "type"])) {
+    let places = match (&place, call.input_text(&["glob", "type"])) {
         (Some(place), Some(filter)) => format!(" in {place} ({filter})"),
         (Some(place), None) => format!(" in {place}"),
         (None, Some(filter)) => format!(" in {filter} files"),
@@ -67,17 +67,17 @@ fn grep(call: &Call<'_>) -> Draft {
     )
 }
 
-/// What was searched for and where.
+/// The pattern and scope of a search.
 pub(super) struct Search<'a> {
     pub(super) pattern: &'a str,
-    /// In words, with a space before them.
+    /// Scope in words, with a leading space.
     pub(super) places: &'a str,
-    /// The only file that was searched.
+    /// The file that was searched, if it was a single one.
     pub(super) file: Option<&'a str>,
     pub(super) purpose: Option<&'a str>,
 }
 
-/// Tells whether a path looks like a file's.
+/// Returns true if a path looks like the path of a file.
 pub(super) fn is_file(path: &str) -> bool {
     super::text::file_name(path).trim_start_matches('.').contains('.') && !path.contains('*')
 }
@@ -104,7 +104,7 @@ pub(super) fn describe(call: &Call<'_>, search: &Search<'_>, output: &str) -> Dr
     draft.with_detail(detail)
 }
 
-/// Where the hits are and, when there are few, what they say; then the names in all of them.
+/// Adds the locations of the hits and, if they are few, their text; then the names in all of them.
 fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
     let count: usize = files.iter().map(|file| file.hits.len()).sum();
     let size: usize = files
@@ -122,7 +122,7 @@ fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
         let (of_file, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
         let next =
             files.get(index + 1).and_then(|next| next.path.rsplit_once('/')).map_or("", |(next, _)| next);
-        // A folder with several files is said once, before them.
+        // A folder with several files is written once, before them.
         if of_file != folder && of_file == next && !of_file.is_empty() {
             detail.line(&format!("{of_file}/:"));
             folder = of_file;
@@ -160,7 +160,7 @@ fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
     detail.names("Names", &names(&texts));
 }
 
-/// Splits the output of a search into files and lines.
+/// Groups the output of a search by file.
 fn hits<'a>(output: &'a str, cwd: Option<&str>, single: Option<&'a str>) -> Vec<FileHits<'a>> {
     let mut files: Vec<FileHits<'a>> = Vec::new();
     let mut index: std::collections::HashMap<&'a str, usize> = std::collections::HashMap::new();
@@ -192,7 +192,8 @@ struct Hit<'a> {
     is_context: bool,
 }
 
-/// `path:12:text`, `path-12-text` around it, `12:text` in a single file, `path:text` without numbers.
+/// Parses `path:12:text`, context lines `path-12-text`, `12:text` for a single file, and `path:text` without line
+/// numbers.
 fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
     for (mark, is_context) in [(':', false), ('-', true)] {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -227,7 +228,7 @@ fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
     }
 }
 
-/// The files that a tool listed.
+/// Returns the files that a tool listed.
 fn listed_files(call: &Call<'_>) -> Vec<String> {
     let names = ["filenames", "files", "matches", "entries"]
         .iter()
@@ -239,9 +240,9 @@ fn listed_files(call: &Call<'_>) -> Vec<String> {
 }
 
 fn list(call: &Call<'_>) -> Draft {
-    let pattern = call.asked(&["pattern", "query", "glob"]);
+    let pattern = call.input_text(&["pattern", "query", "glob"]);
     let place =
-        call.asked(&["path", "directory", "dir_path", "target_directory"]).map(|path| call.path(path));
+        call.input_text(&["path", "directory", "dir_path", "target_directory"]).map(|path| call.path(path));
     let mut files = listed_files(call);
     if files.is_empty() {
         let output = call.output();
@@ -268,7 +269,7 @@ fn list(call: &Call<'_>) -> Draft {
     draft.with_detail(detail)
 }
 
-/// Files by folder, so that the folder is said once.
+/// Adds files grouped by folder, so that each folder is written once.
 fn fill_files(files: &[String], detail: &mut Detail) {
     let mut folders: Vec<(&str, Vec<&str>)> = Vec::new();
     for file in files {

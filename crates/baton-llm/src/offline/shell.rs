@@ -1,12 +1,12 @@
-//! Shells: which command ran, how it ended, what failed and what it said first and last.
+//! Shell commands: the command, its exit status, failures and output.
 
 use super::call::Call;
 use super::code;
 use super::command::{CommandLine, Purpose, Step};
 use super::compressor::Draft;
 use super::facts::{Detail, names, paths};
-use super::git::{self, GitStory};
-use super::lines::telling_lines;
+use super::git::{self, GitResult};
+use super::lines::informative_lines;
 use super::patch::{self, FilePatch};
 use super::read::{self, View};
 use super::run::Run;
@@ -16,13 +16,13 @@ use super::text::{first_sentence, join_within, one_line};
 use super::title::title;
 use super::verdict::Verdict;
 
-/// An output up to this size is kept as it is.
+/// An output up to this size is kept unmodified.
 const SHOWN_BYTES: usize = 420;
 
-/// Beside a larger output there is less room for the command.
+/// For outputs above this size, the command is truncated more.
 const LARGE_BYTES: usize = 5_000;
 
-/// Tells whether a tool is a shell.
+/// Returns true if a tool is a shell.
 pub(super) fn is_shell(call: &Call<'_>) -> bool {
     const SHELLS: &[&str] = &[
         "bash",
@@ -41,7 +41,7 @@ pub(super) fn is_shell(call: &Call<'_>) -> bool {
     SHELLS.contains(&call.tool.to_ascii_lowercase().as_str())
 }
 
-/// Reads the use of a shell.
+/// Describes the use of a shell.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     if !is_shell(call) {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let run = Run::of(call);
     let line = CommandLine::read(&run.command);
     let steps = line.main_steps();
-    if let Some(draft) = looked(call, &run, &steps) {
+    if let Some(draft) = describe_inspection(call, &run, &steps) {
         return Some(draft);
     }
     let checks = steps.iter().any(|step| step.purpose() >= Purpose::Check) || steps.is_empty();
@@ -57,8 +57,8 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     Some(describe(call, &run, &line, &verdict))
 }
 
-/// A search or a file that was shown with a shell is a search or a file all the same.
-fn looked(call: &Call<'_>, run: &Run, steps: &[&Step]) -> Option<Draft> {
+/// Describes a search or a shown file in a shell like that of the specialized tools.
+fn describe_inspection(call: &Call<'_>, run: &Run, steps: &[&Step]) -> Option<Draft> {
     let [step] = steps else { return None };
     if run.failed() || run.is_silent() {
         return None;
@@ -76,7 +76,7 @@ fn looked(call: &Call<'_>, run: &Run, steps: &[&Step]) -> Option<Draft> {
             let view = View { path: call.path(path), start: 1, total: None, content: &run.output };
             Some(read::describe(call, &view))
         }
-        ("sed", [range, path]) if step.purpose() == Purpose::Look && search::is_file(path) => {
+        ("sed", [range, path]) if step.purpose() == Purpose::Inspect && search::is_file(path) => {
             let start = range.split(',').next().and_then(|start| start.parse().ok())?;
             let view = View { path: call.path(path), start, total: Some(usize::MAX), content: &run.output };
             Some(read::describe(call, &view))
@@ -87,32 +87,32 @@ fn looked(call: &Call<'_>, run: &Run, steps: &[&Step]) -> Option<Draft> {
 
 fn describe(call: &Call<'_>, run: &Run, line: &CommandLine, verdict: &Verdict) -> Draft {
     let steps = line.main_steps();
-    // A commit tells more than the staging before it and the look after it.
+    // A commit is more relevant than the staging before it and the log after it.
     let commits = steps.iter().filter(|step| git::is_commit(step));
-    let story = commits.chain(&steps).find_map(|step| git::story(step, line, &run.output));
+    let git_result = commits.chain(&steps).find_map(|step| git::git_result(step, line, &run.output));
     let diff = patch::read_unified(&run.output);
     let known = steps.first().is_some_and(|step| step.purpose() != Purpose::Other);
-    let done = match (&story, &run.purpose) {
-        (Some(story), _) => story.done.clone(),
+    let done = match (&git_result, &run.purpose) {
+        (Some(git_result), _) => git_result.done.clone(),
         (None, Some(purpose)) if !known => purpose.clone(),
         _ => phrase(&steps, run),
     };
-    let outcome = outcome(run, verdict, story.as_ref(), &steps)
+    let outcome = outcome(run, verdict, git_result.as_ref(), &steps)
         .or_else(|| (!diff.is_empty()).then(|| git::totals(&diff)));
     let purpose = run.purpose.as_deref().filter(|purpose| !done.starts_with(purpose));
-    let summary = summary(run, verdict, story.as_ref(), purpose);
+    let summary = summary(run, verdict, git_result.as_ref(), purpose);
     let (mut draft, mut detail) = Draft::begin(call, title(&done, outcome.as_deref()), summary);
     if !diff.is_empty() {
         fill_diff(call, &diff, &mut detail);
-    } else if steps.len() > 1 || story.as_ref().is_none_or(|story| !story.is_told) {
-        if story.is_some() && !run.failed() {
-            // What git lists is best in its order: commits, branches.
+    } else if steps.len() > 1 || git_result.as_ref().is_none_or(|git_result| !git_result.covers_output) {
+        if git_result.is_some() && !run.failed() {
+            // The lists that git prints, such as commits and branches, are best in their order.
             detail.lines(run.output.lines().map(str::trim_end));
         } else {
             fill(call, run, verdict, &mut detail);
         }
     }
-    // Whoever goes elsewhere changes files elsewhere.
+    // After `cd`, relative paths refer to another folder.
     let stays = !line.steps.iter().any(|step| matches!(step.program(), "cd" | "pushd" | "mktemp"));
     if !run.failed() && stays {
         let inside = |path: &String| !path.starts_with(['/', '~']) && !path.starts_with("..");
@@ -122,16 +122,17 @@ fn describe(call: &Call<'_>, run: &Run, line: &CommandLine, verdict: &Verdict) -
     draft.with_detail(detail)
 }
 
-/// How it went, for the title.
-fn outcome(run: &Run, verdict: &Verdict, story: Option<&GitStory>, steps: &[&Step]) -> Option<String> {
+/// Returns the outcome for the title.
+fn outcome(run: &Run, verdict: &Verdict, git_result: Option<&GitResult>, steps: &[&Step]) -> Option<String> {
     if run.interrupted {
         return Some("interrupted".to_owned());
     }
     if run.background {
         return Some("in background".to_owned());
     }
-    let told = verdict.outcome.clone().or_else(|| story.and_then(|story| story.outcome.clone()));
-    told.or_else(|| match run.status {
+    let known_outcome =
+        verdict.outcome.clone().or_else(|| git_result.and_then(|git_result| git_result.outcome.clone()));
+    known_outcome.or_else(|| match run.status {
         Some(status) if status != 0 => Some(format!("exit {status}")),
         _ if run.failed() => Some("failed".to_owned()),
         _ => steps.iter().any(|step| step.purpose() >= Purpose::Check).then(|| "ok".to_owned()),
@@ -160,14 +161,14 @@ fn lower_first(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_lowercase(), letters.as_str()))
 }
 
-fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>, purpose: Option<&str>) -> String {
+fn summary(run: &Run, verdict: &Verdict, git_result: Option<&GitResult>, purpose: Option<&str>) -> String {
     let ended = match run.status {
         _ if run.interrupted => "was interrupted".to_owned(),
         Some(status) if status != 0 => format!("ended with exit code {status}"),
         _ if run.failed() => "failed".to_owned(),
         _ if run.background => "was started in the background".to_owned(),
         _ if run.is_silent() => "succeeded without output".to_owned(),
-        // Behind a pipe the status is that of the last program.
+        // Behind a pipe the exit status is that of the last program.
         _ if !verdict.failures.is_empty() => "ran".to_owned(),
         _ => "succeeded".to_owned(),
     };
@@ -180,13 +181,13 @@ fn summary(run: &Run, verdict: &Verdict, story: Option<&GitStory>, purpose: Opti
         Some(purpose) => format!("{}: {command} {ended}.", purpose.trim_end_matches('.')),
         None => format!("{command} {ended}."),
     };
-    let story = story.and_then(|story| story.sentence.as_deref());
-    for sentence in [story, verdict.sentence.as_deref()].into_iter().flatten() {
+    let git_result = git_result.and_then(|git_result| git_result.sentence.as_deref());
+    for sentence in [git_result, verdict.sentence.as_deref()].into_iter().flatten() {
         summary.push(' ');
         summary.push_str(sentence);
     }
     let errors = verdict.errors.first().map(String::as_str);
-    // An agent's word for why a command did not end is all there is.
+    // Without an exit status, the first line is the agent's explanation of the failure.
     let said = run.output.lines().next().filter(|_| run.status.is_none());
     if let Some(first) = errors.or(said).filter(|_| verdict.failures.is_empty() && run.failed()) {
         summary.push_str(&format!(" First error: {}", first_sentence(first, 160)));
@@ -216,7 +217,7 @@ fn fill(call: &Call<'_>, run: &Run, verdict: &Verdict, detail: &mut Detail) {
         return;
     }
     let whole = detail.reserve(detail.left() / 2);
-    detail.lines(telling_lines(output, detail.left()));
+    detail.lines(informative_lines(output, detail.left()));
     detail.restore(whole);
     let whole = detail.reserve(detail.left() / 2);
     detail.list("Files", paths(output, call.cwd));
@@ -227,7 +228,7 @@ fn fill(call: &Call<'_>, run: &Run, verdict: &Verdict, detail: &mut Detail) {
     }
 }
 
-/// The files of a diff, with the functions that differ, then the names in its lines.
+/// Adds the files of a diff with their changed functions, then the names in the changed lines.
 fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
     let whole = detail.reserve(detail.left() * 2 / 5);
     for file in files {

@@ -1,26 +1,25 @@
-//! What is left of a large source when the bodies of its functions are taken out: enough to see what it defines, and a
-//! fraction of the time to parse.
+//! Removes function bodies from a large source. The rest is enough to find the definitions and is parsed in a fraction
+//! of the time.
 //!
-//! Bodies are told by their indentation, which holds for any source that a formatter has seen. Where it does not, fewer
-//! definitions are found.
+//! Bodies are recognized by indentation, which works for formatted sources. In other sources fewer definitions are
+//! found.
 
 use std::borrow::Cow;
 
 use super::language::Language;
 
-/// Sources up to this size are parsed whole.
+/// Sources up to this size are parsed unmodified.
 const WHOLE_BYTES: usize = 32 * 1024;
-/// A line longer than this was written by a machine.
+/// A source with a longer line is assumed to be generated and is not parsed.
 const MAX_LINE_BYTES: usize = 4_000;
 
-/// A source as it is parsed.
+/// A source and the reduced text that is parsed.
 pub(super) struct Source<'a> {
-    /// What is parsed.
+    /// The text to parse.
     pub(super) text: Cow<'a, str>,
-    /// The whole.
+    /// The unmodified source.
     pub(super) whole: &'a str,
-    /// For every line of `text`, where that line starts and ends in `whole`, and its number there. Nothing when both are
-    /// the same.
+    /// For every line of `text`, its start, end and number in `whole`. `None` if both are equal.
     lines: Option<Vec<Line>>,
 }
 
@@ -32,7 +31,7 @@ struct Line {
 }
 
 impl<'a> Source<'a> {
-    /// Takes a source; nothing when no person wrote it.
+    /// Reduces a source if it is large. Returns `None` for generated sources.
     pub(super) fn of(language: Language, whole: &'a str) -> Option<Self> {
         if whole.len() <= WHOLE_BYTES && whole.lines().all(|line| line.len() <= MAX_LINE_BYTES) {
             return Some(Self { text: Cow::Borrowed(whole), whole, lines: None });
@@ -55,7 +54,7 @@ impl<'a> Source<'a> {
             let indent = indent_of(line);
             let same = pop_deeper(&mut headers, indent);
             if headers.last().is_none_or(|header| header.is_open) {
-                // A line that only goes on with a header is of its kind.
+                // A line that continues a header belongs to that header.
                 let continues = bare.starts_with(['{', ')', '}', ']']) || bare.starts_with("where");
                 let is_open = if continues { same.unwrap_or(false) } else { is_container(language, bare) };
                 headers.push(Header { indent, is_open, has_body: false });
@@ -66,7 +65,7 @@ impl<'a> Source<'a> {
                 && let Some(header) = headers.last_mut()
                 && !std::mem::replace(&mut header.has_body, true)
             {
-                // A function of Python needs something in it.
+                // A Python function needs a body.
                 text.push_str(line.get(..line.len() - bare.len()).unwrap_or_default());
                 text.push_str("pass\n");
                 lines.push(place);
@@ -75,7 +74,7 @@ impl<'a> Source<'a> {
         Some(Self { text: Cow::Owned(text), whole, lines: Some(lines) })
     }
 
-    /// The number of a line of `text` in the whole, and where what spans from it to another begins and ends there.
+    /// Returns the line number of a node and its byte range in the unmodified source.
     pub(super) fn place(
         &self,
         node: &tree_sitter::Node<'_>,
@@ -84,7 +83,7 @@ impl<'a> Source<'a> {
         let (first, last) = (node.start_position().row, node.end_position().row);
         let Some(lines) = &self.lines else { return (first, node.byte_range()) };
         let (Some(start), Some(end)) = (lines.get(first), lines.get(last)) else { return (first, 0..0) };
-        // The last line of Python's text is a stand-in: its body goes on to the next line that was kept.
+        // In Python the body is replaced by `pass`, so the node extends to the next line that was kept.
         let end = match lines.get(last + 1) {
             Some(next) if language == Language::Python => next.start,
             None if language == Language::Python => self.whole.len(),
@@ -96,12 +95,13 @@ impl<'a> Source<'a> {
 
 struct Header {
     indent: usize,
-    /// What is inside is kept.
+    /// Whether the lines inside are kept.
     is_open: bool,
     has_body: bool,
 }
 
-/// Leaves the headers around a line of this indentation; answers whether one of the same indentation was open.
+/// Removes headers that do not contain a line of this indentation. Returns whether one of the same indentation was
+/// open.
 fn pop_deeper(headers: &mut Vec<Header>, indent: usize) -> Option<bool> {
     let mut same = None;
     while let Some(last) = headers.last().filter(|header| header.indent >= indent) {
@@ -118,7 +118,7 @@ fn indent_of(line: &str) -> usize {
         .sum()
 }
 
-/// Tells whether a line begins something that has functions in it.
+/// Returns true if a line starts a definition that contains functions.
 fn is_container(language: Language, line: &str) -> bool {
     let mut words = line
         .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
@@ -144,13 +144,13 @@ mod tests {
     use super::*;
 
     fn skeleton(language: Language, start: &str) -> String {
-        // What follows makes it large and leaves nothing behind.
+        // The filler makes the source large and is removed completely.
         let whole = format!("{start}\n{}", "    // filler filler filler filler\n".repeat(2_000));
         Source::of(language, &whole).unwrap().text.into_owned()
     }
 
     #[test]
-    fn bodies_go_and_definitions_stay() {
+    fn bodies_are_removed_and_definitions_kept() {
         let rust = "impl A\nwhere\n    A: B,\n{\n    fn one(&self) {\n        work();\n    }\n}\nfn two(\n    x: u8,\n) -> u8 {\n    x\n}";
         assert_eq!(
             skeleton(Language::Rust, rust),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_wrote_is_no_source() {
+    fn generated_sources_are_skipped() {
         assert!(Source::of(Language::JavaScript, &"a".repeat(5_000)).is_none());
     }
 }

@@ -1,20 +1,20 @@
-//! JSON that a tool printed: what it holds, told by its members instead of its braces.
+//! JSON output, described by its members.
 
 use serde_json::{Map, Value};
 
 use super::facts::{Detail, names, paths};
 use super::text::{counted, one_line};
 
-/// How large JSON may be to be read.
+/// Maximum size of JSON that is parsed.
 const MAX_BYTES: usize = 1_000_000;
-/// How deep it is looked into.
+/// Maximum nesting depth that is examined.
 const MAX_DEPTH: usize = 32;
-/// How many names of members are listed.
+/// Maximum number of member names that are listed.
 const MAX_KEYS: usize = 24;
-/// How much of a member is worth showing.
+/// Minimum number of characters of a member that are shown.
 const MIN_PART: usize = 24;
-/// Members that say what a thing is, the most telling first.
-const TELLING: &[&str] = &[
+/// Members that identify a value, most relevant first.
+const IDENTIFYING_MEMBERS: &[&str] = &[
     "identifier",
     "number",
     "title",
@@ -43,7 +43,7 @@ const TELLING: &[&str] = &[
     "id",
 ];
 
-/// Adds what JSON text holds. Answers whether it was JSON.
+/// Adds the content of JSON text. Returns false if the text is not JSON.
 pub(super) fn fill(text: &str, detail: &mut Detail) -> bool {
     let values = read(text);
     if values.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn fill(text: &str, detail: &mut Detail) -> bool {
     true
 }
 
-/// Reads JSON, or JSON on every line.
+/// Parses JSON, or one JSON value per line.
 pub(super) fn read(text: &str) -> Vec<Value> {
     let trimmed = text.trim();
     if !trimmed.starts_with(['{', '[']) || trimmed.len() > MAX_BYTES {
@@ -67,11 +67,11 @@ pub(super) fn read(text: &str) -> Vec<Value> {
     }
     let lines: Vec<&str> = trimmed.lines().filter(|line| !line.trim().is_empty()).collect();
     let values: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    // The last line may be cut.
+    // The last line may be truncated.
     if values.is_empty() || values.len() + 2 < lines.len() { Vec::new() } else { values }
 }
 
-/// Adds what values hold: each in a line by its most telling members, then the names in all of them.
+/// Adds one line per value with its most relevant members, then the names in all values.
 pub(super) fn fill_values(values: &[Value], detail: &mut Detail) {
     let whole = detail.reserve(detail.left() * 11 / 20);
     if let [Value::Object(only)] = values {
@@ -100,7 +100,7 @@ pub(super) fn fill_values(values: &[Value], detail: &mut Detail) {
     detail.names("Names", &names(&text));
 }
 
-/// All text of a value that is no address, without the names of its members.
+/// Collects all text of a value except URLs and member names.
 fn collect(value: &Value, text: &mut String, depth: usize) {
     match value {
         Value::String(words) if !words.starts_with("http") || words.contains(' ') => {
@@ -118,7 +118,7 @@ fn collect(value: &Value, text: &mut String, depth: usize) {
 }
 
 fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
-    for name in TELLING {
+    for name in IDENTIFYING_MEMBERS {
         if let Some(text) = object.get(*name).and_then(scalar) {
             detail.line(&format!("{name}: {}", one_line(&text, 200)));
         }
@@ -135,7 +135,7 @@ fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
                     detail.line(&format!("{name}: {line}"));
                 }
             }
-            _ if TELLING.contains(&name.as_str()) || name.ends_with("url") => {}
+            _ if IDENTIFYING_MEMBERS.contains(&name.as_str()) || name.ends_with("url") => {}
             _ => {
                 if let Some(text) = scalar(value) {
                     detail.line(&format!("{name}: {}", one_line(&text, 100)));
@@ -145,12 +145,12 @@ fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
     }
 }
 
-/// One value on one line, by its most telling members.
+/// Formats a value on one line by its most relevant members.
 fn line_of(value: &Value, characters: usize) -> String {
     let Value::Object(object) = value else {
         return scalar(value).map(|text| one_line(&text, characters)).unwrap_or_default();
     };
-    let mut parts: Vec<String> = TELLING
+    let mut parts: Vec<String> = IDENTIFYING_MEMBERS
         .iter()
         .filter_map(|name| {
             object.get(*name).and_then(scalar).map(|text| format!("{name} {}", one_line(&text, 120)))
@@ -165,7 +165,7 @@ fn line_of(value: &Value, characters: usize) -> String {
     let mut line = String::new();
     for part in parts {
         let room = characters.saturating_sub(line.chars().count() + 2);
-        // A part that would be hardly there is better not there.
+        // A part is omitted if too little of it would be visible.
         if !line.is_empty() && room < part.chars().count().min(MIN_PART) {
             continue;
         }

@@ -1,31 +1,30 @@
-//! The summary of a session without a model: what was asked, what was changed, how it was checked and how it ended.
+//! Session summaries without a model: the request, the changes, the checks and the last step.
 //!
-//! Built from the observations alone, on top of the summary of what came before them; bounded whatever the session's
-//! length.
+//! Built from the observations and the previous summary. The size does not depend on the length of the session.
 
 use baton_core::observation::{Digest, FunctionAction, MAX_SUMMARY_CHARS, SessionMaterial, SessionSummary};
 
 use super::text::{counted, join_within, one_line, shorten};
 
-/// How many files and decisions are kept.
+/// Maximum number of files and decisions.
 const MAX_FILES: usize = 10;
 const MAX_DECISIONS: usize = 10;
-/// What a session without anything says.
-const EMPTY: &str = "No observations captured.";
-/// How a summary begins that continues another.
-const EARLIER: &str = "Earlier: ";
+/// Summary of a session without observations.
+const NO_OBSERVATIONS: &str = "No observations captured.";
+/// Prefix of the part that repeats the previous summary.
+const EARLIER_PREFIX: &str = "Earlier: ";
 
-/// Makes the summary of a session.
+/// Creates the summary of a session.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     if material.digests.is_empty() {
-        let nothing = SessionSummary { summary: EMPTY.to_owned(), ..SessionSummary::default() };
+        let nothing = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
         return material.previous.clone().unwrap_or(nothing);
     }
-    let previous = material.previous.as_ref().filter(|previous| previous.summary != EMPTY);
+    let previous = material.previous.as_ref().filter(|previous| previous.summary != NO_OBSERVATIONS);
     let files = key_files(material);
     let mut sentences: Vec<String> = Vec::new();
     if let Some(previous) = previous {
-        sentences.push(format!("{EARLIER}{}", gist(&previous.summary)));
+        sentences.push(format!("{EARLIER_PREFIX}{}", gist(&previous.summary)));
     } else if let Some(request) = request(&material.prompts) {
         sentences.push(request);
     }
@@ -40,7 +39,7 @@ pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
     }
 }
 
-/// What was asked first.
+/// Describes the first request of the user.
 fn request(prompts: &[String]) -> Option<String> {
     let asks = |prompt: &&String| {
         prompt.split_whitespace().count() >= 6 && !prompt.trim_start().starts_with(['<', '/'])
@@ -52,9 +51,9 @@ fn request(prompts: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| format!("Asked to: \"{}\"{more}.", words.trim_end_matches('.')))
 }
 
-/// The heart of an earlier summary, so that it does not grow with every continuation.
+/// Shortens the previous summary, so that it does not grow with every continuation.
 fn gist(summary: &str) -> String {
-    let text = summary.strip_prefix(EARLIER).unwrap_or(summary);
+    let text = summary.strip_prefix(EARLIER_PREFIX).unwrap_or(summary);
     let text = one_line(text, 360);
     if text.ends_with(['.', '…', '!', '?']) { text } else { format!("{text}.") }
 }
@@ -94,7 +93,7 @@ fn changes(digests: &[Digest]) -> String {
     sentence + "."
 }
 
-/// Commits, and the last run of each kind of check.
+/// Describes commits and the last check.
 fn checks(digests: &[Digest]) -> Option<String> {
     let commits: Vec<String> =
         digests.iter().filter_map(commit).map(|message| format!("'{message}'")).collect();
@@ -111,7 +110,7 @@ fn checks(digests: &[Digest]) -> Option<String> {
     letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-/// What was done last, unless it was said.
+/// Describes the last step that is neither a check nor a commit.
 fn ending(digests: &[Digest]) -> Option<String> {
     let last = digests.iter().rev().find(|digest| !is_check(digest) && commit(digest).is_none())?;
     Some(format!("Ended with \"{}\".", one_line(&last.title, 140)))
@@ -132,7 +131,7 @@ fn last_titles(digests: &[Digest], count: usize) -> Vec<&str> {
     digests.iter().rev().map(|digest| digest.title.as_str()).take(count).collect()
 }
 
-/// Files by how often they were changed, the latest first among equals.
+/// Ranks files by the number of changes, latest first among equals.
 fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
     let mut ranked: Vec<(&str, usize)> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -150,14 +149,14 @@ fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize
     ranked
 }
 
-/// The files of this part, most changed first, then those of before.
+/// Ranks the files of the previous summary and of this part together.
 fn key_files(material: &SessionMaterial) -> Vec<String> {
     let earlier = material.previous.iter().flat_map(|previous| previous.key_files.iter().map(String::as_str));
     let now = material.digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str));
     ranked_files(earlier.chain(now)).into_iter().take(MAX_FILES).map(|(file, _)| file.to_owned()).collect()
 }
 
-/// What was decided: what the user chose, approved or declined, and what was committed. The latest are kept.
+/// Returns the latest decisions: what the user chose, approved or declined, and what was committed.
 fn key_decisions(material: &SessionMaterial) -> Vec<String> {
     let mut decisions: Vec<String> =
         material.previous.iter().flat_map(|previous| previous.key_decisions.clone()).collect();

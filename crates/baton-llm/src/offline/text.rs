@@ -1,13 +1,12 @@
-//! Text that a tool printed, made fit to be read again: no terminal escapes, one line where one is wanted, cut where it
-//! is long, and paths as seen from the agent's folder.
+//! Text helpers: remove terminal escapes, join lines, truncate, and make paths relative.
 
 use std::borrow::Cow;
 
-/// How many bytes of one line are ever looked at; what follows on it is noise (minified code, binary data).
+/// Maximum number of bytes of a line that are examined; longer lines are usually minified code or binary data.
 pub(super) const MAX_LINE_BYTES: usize = 2_000;
 
-/// Takes out terminal escapes and control characters. Of a line that was drawn over with carriage returns, what it
-/// showed last stays.
+/// Removes terminal escapes and control characters. Of a line that was overwritten with carriage returns, the last
+/// version is kept.
 pub(super) fn clean(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte < 0x20 && byte != b'\n' && byte != b'\t' || byte == 0x7f) {
         return Cow::Borrowed(text);
@@ -24,7 +23,7 @@ pub(super) fn clean(text: &str) -> Cow<'_, str> {
             }
             '\t' => kept.push('\t'),
             '\r' => {
-                // Nothing is drawn over by a carriage return that ends the line.
+                // A carriage return at the end of a line overwrites nothing.
                 if !matches!(letters.peek(), Some('\n' | '\r') | None) {
                     kept.truncate(line_start);
                 }
@@ -36,7 +35,7 @@ pub(super) fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Skips what follows an escape: `[31m`, `]0;title` up to its bell, or one letter.
+/// Skips an escape sequence: `[31m`, `]0;title` up to its terminator, or one letter.
 fn skip_escape(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match letters.next() {
         Some('[') => while letters.next().is_some_and(|letter| !('@'..='~').contains(&letter)) {},
@@ -56,12 +55,12 @@ fn skip_escape(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// The start of a text, at most `bytes` long, cut between characters.
+/// Returns the start of a text, at most `bytes` long, without splitting a character.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
-/// Cuts a text to `characters`, with an ellipsis where something went.
+/// Truncates a text to `characters` and marks the truncation with an ellipsis.
 pub(super) fn shorten(text: &str, characters: usize) -> String {
     let text = text.trim();
     // A text cannot have more characters than bytes.
@@ -70,7 +69,7 @@ pub(super) fn shorten(text: &str, characters: usize) -> String {
     }
     let room = characters.saturating_sub(1);
     let cut: String = text.chars().take(room).collect();
-    // Half a word at the end helps nobody, unless it is all there is.
+    // Avoids half a word at the end, unless most of the text would be lost.
     let whole = match cut.rfind(char::is_whitespace) {
         Some(at) if at * 3 > cut.len() * 2 => cut.get(..at).unwrap_or(&cut),
         _ => &cut,
@@ -78,7 +77,7 @@ pub(super) fn shorten(text: &str, characters: usize) -> String {
     format!("{}…", whole.trim_end_matches([' ', ',', ';', ':', '.']))
 }
 
-/// Puts a text on one line, with single spaces, cut to `characters`.
+/// Joins a text to one line with single spaces, truncated to `characters`.
 pub(super) fn one_line(text: &str, characters: usize) -> String {
     let mut line = String::new();
     for word in head(text, characters.saturating_mul(4).saturating_add(256)).split_whitespace() {
@@ -90,19 +89,19 @@ pub(super) fn one_line(text: &str, characters: usize) -> String {
     shorten(&line, characters)
 }
 
-/// The first line that says something.
+/// Returns the first line with a letter or digit.
 pub(super) fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default()
 }
 
-/// The first sentence of a text.
+/// Returns the first sentence of a text.
 pub(super) fn first_sentence(text: &str, characters: usize) -> String {
     let line = one_line(text, characters.saturating_mul(3));
     let end = line.find(". ").map_or(line.len(), |at| at + 1);
     shorten(line.get(..end).unwrap_or(&line), characters)
 }
 
-/// A path as seen from the agent's folder, where it lies inside it.
+/// Returns a path relative to the agent's folder if it is inside that folder.
 pub(super) fn relative<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let path = path.trim();
     let Some(cwd) = cwd.map(|cwd| cwd.trim_end_matches(['/', '\\'])).filter(|cwd| !cwd.is_empty()) else {
@@ -115,12 +114,12 @@ pub(super) fn relative<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub(super) fn file_name(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// A number and its noun: `1 file`, `3 files`.
+/// Formats a number and its noun: `1 file`, `3 files`.
 pub(super) fn counted(number: usize, noun: &str) -> String {
     match (number, noun) {
         (1, _) => format!("1 {noun}"),
@@ -131,7 +130,7 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
     }
 }
 
-/// Joins as many items as fit into `characters`, and says how many did not.
+/// Joins as many items as fit into `characters`, and appends the number of the others.
 pub(super) fn join_within<T: AsRef<str>>(items: &[T], characters: usize) -> String {
     let mut joined = String::new();
     for (index, item) in items.iter().enumerate() {
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_and_overdrawn_lines_go() {
+    fn escapes_and_overwritten_lines_are_removed() {
         assert_eq!(clean("\u{1b}[0;32mok\u{1b}[0m\n"), "ok\n");
         assert_eq!(clean("\u{1b}]0;title\u{7}done"), "done");
         assert_eq!(clean("Rebasing (1/3)\rRebasing (3/3)\rDone.\r\n"), "Done.\n");

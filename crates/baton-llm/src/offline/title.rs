@@ -1,15 +1,15 @@
-//! Titles: what was done and what came of it, in few words.
+//! Titles: an action and its outcome in a few words.
 
 use super::text::{clean, one_line, shorten};
 
-/// How many words a title has at most and at least.
+/// Maximum and minimum number of words of a title.
 const MAX_WORDS: usize = 12;
 const MIN_WORDS: usize = 3;
-/// How long one word may be, and the whole title.
+/// Maximum length of a word, and of the whole title.
 const MAX_WORD_CHARACTERS: usize = 64;
 const MAX_CHARACTERS: usize = 140;
 
-/// Puts together what was done and, when it is worth saying, what came of it: `Run go test: 2 failed`.
+/// Combines an action and an optional outcome: `Run go test: 2 failed`.
 pub(super) fn title(done: &str, outcome: Option<&str>) -> String {
     let outcome = outcome
         .map(|outcome| one_line(&clean(outcome), 60).trim_end_matches('.').to_owned())
@@ -30,7 +30,7 @@ pub(super) fn title(done: &str, outcome: Option<&str>) -> String {
         }
         title.push_str(&word);
     }
-    // `./...` is a name, a sentence's end is not.
+    // Keeps `./...`, which is an argument, but removes punctuation at the end.
     if !title.ends_with("...") {
         title.truncate(title.trim_end_matches(['.', ',', ';', ':', ' ', '|', '&']).len());
     }
@@ -41,7 +41,7 @@ pub(super) fn title(done: &str, outcome: Option<&str>) -> String {
     }
 }
 
-/// Closes what was opened in the part that is left.
+/// Adds an ellipsis and closes open quotes after truncation.
 fn close(mut title: String) -> String {
     title.push('…');
     for quote in ['\'', '`', '"'] {
@@ -52,7 +52,7 @@ fn close(mut title: String) -> String {
     title
 }
 
-/// Makes sure that there are enough words, whatever the tool and its input were.
+/// Ensures the minimum and maximum number of words for any tool and input.
 pub(super) fn complete(title: &str, tool: &str) -> String {
     let words = title.split_whitespace().count();
     if (MIN_WORDS..=MAX_WORDS).contains(&words) {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_outcome_stays_when_the_rest_is_cut() {
+    fn outcome_is_kept_when_the_title_is_truncated() {
         assert_eq!(title("Run go test ./...", Some("2 failed")), "Run go test ./...: 2 failed");
         let long = "Search for 'a b c d e f g h i j k l m n' in src";
         assert_eq!(title(long, Some("12 hits in 4 files")), "Search for 'a b c d e…': 12 hits in 4 files");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_always_enough_words() {
+    fn titles_always_have_enough_words() {
         assert_eq!(complete("", "X"), "Use X tool");
         assert_eq!(complete("List", "LS"), "Use LS: List");
         assert_eq!(complete("", " "), "Use unnamed tool");

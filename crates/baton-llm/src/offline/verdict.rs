@@ -1,4 +1,4 @@
-//! What a run of tests, a linter or a compiler came to: counts, what failed, and its errors.
+//! Results of tests, linters and compilers: counts, failures and errors.
 
 use baton_core::task::qa::{QaFailure, QaRun, read_log};
 
@@ -6,26 +6,26 @@ use super::lines::error_lines;
 use super::run::Run;
 use super::text::{counted, one_line};
 
-/// How much of an output is read for verdicts: its end, where the counts are.
+/// Maximum number of bytes at the end of an output that are examined; the counts are at the end.
 const MAX_LOG_BYTES: usize = 400_000;
-/// How many errors are kept of the first and of the last.
+/// Number of errors kept from the start and from the end.
 const FIRST_ERRORS: usize = 4;
 const LAST_ERRORS: usize = 2;
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// For a title: `2 of 14 failed`.
+    /// Outcome for a title: `2 of 14 failed`.
     pub(super) outcome: Option<String>,
-    /// For a summary: `pytest: 12 passed, 2 failed.`
+    /// Sentence for a summary: `pytest: 12 passed, 2 failed.`
     pub(super) sentence: Option<String>,
-    /// What failed: test, place, message.
+    /// Failures with test, location and message.
     pub(super) failures: Vec<String>,
-    /// Lines that tell of errors, beyond those of failures.
+    /// Lines that mention errors, except those of failures.
     pub(super) errors: Vec<String>,
-    /// Tests that passed by name.
+    /// Names of passed tests.
     pub(super) passed: Vec<String>,
-    /// Nothing failed, and something said so.
+    /// Whether nothing failed and the output confirms it.
     pub(super) is_clean: bool,
 }
 
@@ -57,11 +57,11 @@ impl Verdict {
         } else {
             runs.first().map(|_| "clean".to_owned())
         };
-        let failures: Vec<String> = runs.iter().flat_map(|run| &run.failures).map(tell_failure).collect();
+        let failures: Vec<String> = runs.iter().flat_map(|run| &run.failures).map(format_failure).collect();
         let errors = if is_clean { Vec::new() } else { own_errors(log, &runs) };
         Self {
             sentence: (passed > 0 || failing.is_some())
-                .then(|| runs.iter().map(tell).collect::<Vec<_>>().join(" ")),
+                .then(|| runs.iter().map(format_run).collect::<Vec<_>>().join(" ")),
             is_clean: is_clean && outcome.is_some(),
             passed: if passed > 0 { passed_tests(log) } else { Vec::new() },
             outcome,
@@ -70,7 +70,7 @@ impl Verdict {
         }
     }
 
-    /// The first errors and the last: causes, and what it came to.
+    /// Returns the first errors, which are usually the causes, and the last, which are usually the result.
     pub(super) fn first_and_last_errors(&self) -> Vec<&str> {
         let lines = &self.errors;
         let last = lines.len().saturating_sub(LAST_ERRORS).max(FIRST_ERRORS);
@@ -87,7 +87,7 @@ fn count_failures(run: &QaRun) -> String {
     }
 }
 
-fn tell(run: &QaRun) -> String {
+fn format_run(run: &QaRun) -> String {
     let counts: Vec<String> = [
         (run.passed, "passed"),
         (run.failed, "failed"),
@@ -106,7 +106,7 @@ fn tell(run: &QaRun) -> String {
     }
 }
 
-fn tell_failure(failure: &QaFailure) -> String {
+fn format_failure(failure: &QaFailure) -> String {
     let place = match (&failure.file, failure.line) {
         (Some(file), Some(line)) => format!(" ({file}:{line})"),
         (Some(file), None) if !failure.name.contains(file.as_str()) => format!(" ({file})"),
@@ -117,7 +117,7 @@ fn tell_failure(failure: &QaFailure) -> String {
     format!("{}{place}{message}", failure.name)
 }
 
-/// Lines that tell of errors and are not the failures over again; what a test asserted comes first.
+/// Returns the lines that mention errors and do not repeat failures. Assertions come first.
 fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
     let known = |line: &str| {
         let is_verdict =
@@ -142,7 +142,7 @@ fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
     errors
 }
 
-/// `sum_test.go:12: got 3, want 4`, and what pytest and Rust's assertions print.
+/// Matches `sum_test.go:12: got 3, want 4`, and the assertions of pytest and Rust.
 fn is_assertion(line: &str) -> bool {
     let place = line.split(": ").next().unwrap_or_default();
     let go = place
@@ -154,7 +154,7 @@ fn is_assertion(line: &str) -> bool {
         || line.starts_with("right: ")
 }
 
-/// How many packages `go test` named, and how many of them failed.
+/// Returns the number of packages that `go test` named, and how many of them failed.
 fn go_packages(log: &str) -> (usize, usize) {
     let (mut passed, mut failed) = (0, 0);
     for (verdict, rest) in log.lines().filter_map(|line| line.split_once('\t')) {
@@ -167,7 +167,7 @@ fn go_packages(log: &str) -> (usize, usize) {
     (passed + failed, failed)
 }
 
-/// `0 issues.`, `12 issues:`, as golangci-lint ends.
+/// Parses `0 issues.` and `12 issues:` of golangci-lint.
 fn lint_issues(log: &str) -> Option<usize> {
     log.lines().rev().take(60).find_map(|line| {
         let bare = line.trim();
@@ -178,7 +178,7 @@ fn lint_issues(log: &str) -> Option<usize> {
     })
 }
 
-/// The tests that passed, where the runner names them.
+/// Returns the names of passed tests, if the test runner prints them.
 fn passed_tests(log: &str) -> Vec<String> {
     let name = |line: &str| -> Option<String> {
         let line = line.trim_end();

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::call::Call;
 use super::compressor::Draft;
 use super::facts::{Detail, names};
-use super::lines::telling_lines;
+use super::lines::informative_lines;
 use super::text::{counted, first_line, first_sentence, one_line};
 use super::title::title;
 
-/// Reads the use of a tool that looks at the web.
+/// Describes the use of a web tool.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "webfetch" | "web_fetch" | "fetch" | "browser_navigate" | "read_url" => Some(fetch(call)),
@@ -19,9 +19,9 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
 }
 
 fn fetch(call: &Call<'_>) -> Draft {
-    let url = call.asked(&["url", "uri"]).or_else(|| call.said(&["url"])).unwrap_or("a page");
+    let url = call.input_text(&["url", "uri"]).or_else(|| call.response_text(&["url"])).unwrap_or("a page");
     let page = url.split_once("://").map_or(url, |(_, page)| page).trim_end_matches('/');
-    let text = match call.said(&["result", "content", "text"]) {
+    let text = match call.response_text(&["result", "content", "text"]) {
         Some(text) => super::text::clean(text).into_owned(),
         None => call.output(),
     };
@@ -29,7 +29,7 @@ fn fetch(call: &Call<'_>) -> Draft {
     let outcome = status.map_or_else(|| heading(&text), |status| Some(format!("status {status}")));
     let title = title(&format!("Fetch {}", one_line(page, 64)), outcome.as_deref());
     let asked = call
-        .asked(&["prompt"])
+        .input_text(&["prompt"])
         .map(|prompt| format!(" to learn: {}", first_sentence(prompt, 160)))
         .unwrap_or_default();
     let answer = first_sentence(body(&text), 260);
@@ -40,7 +40,8 @@ fn fetch(call: &Call<'_>) -> Draft {
 }
 
 fn search(call: &Call<'_>) -> Draft {
-    let query = call.asked(&["query", "q"]).or_else(|| call.said(&["query"])).unwrap_or("something");
+    let query =
+        call.input_text(&["query", "q"]).or_else(|| call.response_text(&["query"])).unwrap_or("something");
     let mut links = Vec::new();
     let mut texts = Vec::new();
     collect(call.response.get("results").unwrap_or(call.response), &mut links, &mut texts, 0);
@@ -57,7 +58,7 @@ fn search(call: &Call<'_>) -> Draft {
     draft.with_detail(detail)
 }
 
-/// Finds links and texts, wherever they are.
+/// Collects links and texts at any depth.
 fn collect<'a>(
     value: &'a Value,
     links: &mut Vec<(&'a str, &'a str)>,
@@ -85,13 +86,13 @@ fn collect<'a>(
     }
 }
 
-/// The first heading of a text.
+/// Returns the first heading of a text.
 fn heading(text: &str) -> Option<String> {
     let line = text.lines().take(40).find(|line| line.starts_with('#'))?;
     Some(one_line(line.trim_matches(['#', ' ', '*']), 48)).filter(|line| !line.is_empty())
 }
 
-/// The text after its headings.
+/// Returns the text after its headings.
 fn body(text: &str) -> &str {
     let line = first_line(text);
     if !line.starts_with('#') {
@@ -106,14 +107,14 @@ fn body_after(text: &str) -> &str {
     text.splitn(start + 1, '\n').last().unwrap_or(text)
 }
 
-/// The lines of prose that tell the most, then the names in it.
+/// Adds the lines of prose with the most facts, then the names in the text.
 pub(super) fn fill_prose(text: &str, detail: &mut Detail) {
     if text.len() <= detail.left().min(500) {
         detail.lines(text.lines().map(str::trim_end));
         return;
     }
     let whole = detail.reserve(detail.left() / 4);
-    detail.lines(telling_lines(text, detail.left()));
+    detail.lines(informative_lines(text, detail.left()));
     detail.restore(whole);
     detail.names("Names", &names(text));
 }

@@ -1,4 +1,4 @@
-//! Answers: good ones, and every way in which one can be unusable.
+//! Valid answers, and every kind of unusable answer.
 
 use baton_core::observation::{FunctionAction, FunctionChange};
 use baton_testkit::model_server::Behaviour;
@@ -8,7 +8,7 @@ use baton_llm::{Compressor, OpenAi, OpenAiConfig, TokenUsage};
 use baton_testkit::model_server::ModelServer;
 
 #[test]
-fn a_good_answer_becomes_an_observation_and_its_tokens_are_counted() {
+fn valid_answer_becomes_an_observation_with_token_counts() {
     with_both(|server, compressor| {
         let compression = compressor.compress(&bash("running item-7\nok\n")).unwrap();
         let observation = compression.observation;
@@ -30,7 +30,7 @@ fn a_good_answer_becomes_an_observation_and_its_tokens_are_counted() {
 }
 
 #[test]
-fn a_fenced_answer_is_as_good() {
+fn answer_in_a_code_fence_is_accepted() {
     with_both(|server, compressor| {
         server.behave(Behaviour::Fenced);
         assert_eq!(compressor.compress(&bash("item-8")).unwrap().observation.title, "Compressed item-8");
@@ -82,7 +82,7 @@ fn a_chat_completions_request_is_as_specified() {
 }
 
 #[test]
-fn an_endpoint_without_a_key_is_sent_none() {
+fn no_key_is_sent_if_none_is_configured() {
     let server = ModelServer::start();
     let config = OpenAiConfig { api_key: None, ..openai_config(&format!("{}/v1/", server.url())) };
     OpenAi::new(&config).unwrap().compress(&bash("x")).unwrap();
@@ -92,7 +92,7 @@ fn an_endpoint_without_a_key_is_sent_none() {
 }
 
 #[test]
-fn an_endpoint_that_counts_no_tokens_counts_none() {
+fn missing_token_counts_are_zero() {
     let server = ModelServer::start();
     let content = r#"{\"title\":\"t\",\"summary\":\"s\"}"#;
     server.behave(Behaviour::Body(format!(r#"{{"choices":[{{"message":{{"content":"{content}"}}}}]}}"#)));
@@ -102,7 +102,7 @@ fn an_endpoint_that_counts_no_tokens_counts_none() {
 }
 
 #[test]
-fn an_answer_that_is_no_observation_is_unusable_and_paid_for() {
+fn invalid_observation_is_unusable_and_its_tokens_are_counted() {
     for (behaviour, expected) in [
         (Behaviour::MissingTitle, "`title` is missing"),
         (Behaviour::WrongTypes, "`files_touched` is not a list but a string"),
@@ -116,13 +116,13 @@ fn an_answer_that_is_no_observation_is_unusable_and_paid_for() {
             let (message, usage) = unusable(compressor);
             assert!(message.contains(expected), "{behaviour:?}: {message}");
             assert!(usage.tokens_in > 0, "{behaviour:?}");
-            assert_eq!(server.received(), 1, "{behaviour:?} was tried again");
+            assert_eq!(server.received(), 1, "{behaviour:?} was retried");
         });
     }
 }
 
 #[test]
-fn a_body_that_is_no_answer_is_unusable() {
+fn invalid_response_body_is_unusable() {
     for (behaviour, expected) in [
         (Behaviour::Garbage, "the answer is not JSON"),
         (Behaviour::Body(String::new()), "the answer is not JSON"),
@@ -141,7 +141,7 @@ fn a_body_that_is_no_answer_is_unusable() {
 }
 
 #[test]
-fn a_message_shows_little_of_an_answer() {
+fn error_message_truncates_the_answer() {
     with_both(|server, compressor| {
         server.behave(Behaviour::Says(format!("{}TOO FAR", "a".repeat(200))));
         let (message, _) = unusable(compressor);

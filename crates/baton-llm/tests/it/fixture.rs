@@ -1,4 +1,4 @@
-//! Both compressors, each with a fake model of its own.
+//! Both compressors, each with its own fake model server.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use baton_llm::{Anthropic, AnthropicConfig, ApiKey, CompressError, Compressor, O
 use baton_testkit::model_server::ModelServer;
 use serde_json::json;
 
-/// The key of every compressor here.
+/// Key of all compressors in these tests.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 pub(crate) fn anthropic_config(url: &str) -> AnthropicConfig {
@@ -26,12 +26,12 @@ pub(crate) fn openai(server: &ModelServer) -> OpenAi {
     OpenAi::new(&openai_config(&server.url())).unwrap()
 }
 
-/// Runs a test with each compressor and a fresh server.
+/// Runs a test with each compressor and a new server.
 pub(crate) fn with_both(test: impl Fn(&ModelServer, &dyn Compressor)) {
     with_both_within(baton_llm::DEFAULT_TIMEOUT, test);
 }
 
-/// Runs a test with each compressor, whose calls may take this long, and a fresh server.
+/// Runs a test with each compressor, with this call timeout, and a new server.
 pub(crate) fn with_both_within(timeout: Duration, test: impl Fn(&ModelServer, &dyn Compressor)) {
     let server = ModelServer::start();
     test(&server, &Anthropic::new(&AnthropicConfig { timeout, ..anthropic_config(&server.url()) }).unwrap());
@@ -39,7 +39,7 @@ pub(crate) fn with_both_within(timeout: Duration, test: impl Fn(&ModelServer, &d
     test(&server, &OpenAi::new(&OpenAiConfig { timeout, ..openai_config(&server.url()) }).unwrap());
 }
 
-/// A command and what it printed.
+/// Creates a tool use of a command with this output.
 pub(crate) fn bash(output: &str) -> ToolUse {
     ToolUse {
         tool_name: "Bash".to_owned(),
@@ -49,7 +49,7 @@ pub(crate) fn bash(output: &str) -> ToolUse {
     }
 }
 
-/// What an outage says, and when to try again.
+/// Fields of an outage error.
 pub(crate) struct Outage {
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
@@ -57,7 +57,7 @@ pub(crate) struct Outage {
     pub(crate) may_be_the_item: bool,
 }
 
-/// Compresses something that must end in an outage.
+/// Compresses an item and expects an outage.
 pub(crate) fn outage(compressor: &dyn Compressor) -> Outage {
     match compressor.compress(&bash("item-1")) {
         Err(CompressError::Outage { message, retry_after, needs_attention, may_be_the_item }) => {
@@ -67,7 +67,7 @@ pub(crate) fn outage(compressor: &dyn Compressor) -> Outage {
     }
 }
 
-/// Compresses something whose answer must be unusable, and gives the message and the tokens that were counted.
+/// Compresses an item and expects an unusable error. Returns its message and token counts.
 pub(crate) fn unusable(compressor: &dyn Compressor) -> (String, baton_llm::TokenUsage) {
     match compressor.compress(&bash("item-1")) {
         Err(CompressError::Unusable { message, usage }) => (message, usage),

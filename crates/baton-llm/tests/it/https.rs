@@ -1,7 +1,7 @@
-//! TLS: a server with a certificate of a private authority, which is trusted when its file is configured.
+//! TLS: a server with a certificate of a private authority, which is trusted if its file is configured.
 //!
-//! The files in `tls/` are made for this test and good for nothing else: an authority whose key was thrown away, and a
-//! server on 127.0.0.1.
+//! The files in `tls/` are for this test only: an authority whose private key was discarded, and a server certificate
+//! for 127.0.0.1.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/tls").join(name)
 }
 
-/// Answers one request over TLS, well if it comes to that.
+/// Answers one request over TLS with a valid answer.
 fn serve_once() -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
@@ -54,7 +54,7 @@ fn serve_once() -> (String, JoinHandle<()>) {
 }
 
 #[test]
-fn a_private_authority_is_trusted_when_it_is_configured() {
+fn configured_private_authority_is_trusted() {
     let (url, server) = serve_once();
     let config = AnthropicConfig { ca_file: Some(file("ca.pem")), ..anthropic_config(&url) };
     let compression = Anthropic::new(&config).unwrap().compress(&bash("x")).unwrap();

@@ -1,4 +1,4 @@
-//! What pauses the queue, and what condemns an item: one test for each row of the table of errors.
+//! Which errors pause the queue, and which fail an item: one test for each row of the error table.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -24,20 +24,20 @@ fn no_connection_is_an_outage() {
 }
 
 #[test]
-fn a_server_that_hangs_is_an_outage_when_the_time_is_over() {
+fn hanging_server_is_an_outage_after_the_timeout() {
     with_both_within(Duration::from_millis(200), |server, compressor| {
         server.behave(Behaviour::Hang);
         let start = Instant::now();
         let outage = outage(compressor);
         assert!(outage.message.contains("no answer in time"), "{}", outage.message);
         assert!(start.elapsed() >= Duration::from_millis(200));
-        // On a busy machine the time may be over before the request is sent.
+        // On a busy machine the timeout may expire before the request is sent.
         assert!(server.received() <= 1, "the request was retried");
     });
 }
 
 #[test]
-fn a_slow_server_is_waited_for() {
+fn slow_answer_within_the_timeout_succeeds() {
     with_both(|server, compressor| {
         server.behave(Behaviour::Slow(Duration::from_millis(50)));
         assert_eq!(compressor.compress(&bash("item-3")).unwrap().observation.title, "Compressed item-3");
@@ -45,7 +45,7 @@ fn a_slow_server_is_waited_for() {
 }
 
 #[test]
-fn a_connection_that_is_closed_is_an_outage_and_the_next_call_makes_a_new_one() {
+fn closed_connection_is_an_outage_and_the_next_call_reconnects() {
     with_both(|server, compressor| {
         server.script([Behaviour::CloseConnection]);
         assert!(!outage(compressor).needs_attention);
@@ -55,7 +55,7 @@ fn a_connection_that_is_closed_is_an_outage_and_the_next_call_makes_a_new_one() 
 }
 
 #[test]
-fn something_that_is_not_http_is_an_outage() {
+fn non_http_answer_is_an_outage() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
@@ -78,7 +78,7 @@ fn tls_to_a_server_without_it_is_an_outage() {
 }
 
 #[test]
-fn a_rate_limit_is_an_outage_that_says_when_it_is_over() {
+fn rate_limit_is_an_outage_with_a_retry_delay() {
     let date = Behaviour::RateLimited { retry_after: Some("Sun, 06 Nov 1994 08:50:07 GMT".to_owned()) };
     for (behaviour, expected) in [
         (Behaviour::rate_limited(17), Some(17)),
@@ -99,7 +99,7 @@ fn a_rate_limit_is_an_outage_that_says_when_it_is_over() {
 }
 
 #[test]
-fn a_server_in_trouble_is_an_outage() {
+fn server_error_is_an_outage() {
     let statuses = [408, 500, 502, 503, 504, 520, 529].map(Behaviour::Status);
     for behaviour in statuses.into_iter().chain([Behaviour::ServerError, Behaviour::Overloaded]) {
         with_both(|server, compressor| {
@@ -111,7 +111,7 @@ fn a_server_in_trouble_is_an_outage() {
 }
 
 #[test]
-fn a_broker_that_hides_an_outage_in_a_good_answer_is_seen_through() {
+fn error_status_inside_a_200_answer_is_an_outage() {
     let server = ModelServer::start();
     server.behave(Behaviour::Body(r#"{"error":{"code":502,"message":"upstream"}}"#.to_owned()));
     let compressor = OpenAi::new(&openai_config(&server.url())).unwrap();
@@ -119,7 +119,7 @@ fn a_broker_that_hides_an_outage_in_a_good_answer_is_seen_through() {
 }
 
 #[test]
-fn a_refused_key_or_a_wrong_address_is_an_outage_until_somebody_acts() {
+fn rejected_key_or_wrong_address_is_an_outage_that_needs_attention() {
     for behaviour in [
         Behaviour::Unauthorized,
         Behaviour::Forbidden,
@@ -139,7 +139,7 @@ fn a_refused_key_or_a_wrong_address_is_an_outage_until_somebody_acts() {
 }
 
 #[test]
-fn a_redirect_is_not_followed() {
+fn redirects_are_not_followed() {
     with_both(|server, compressor| {
         let other = ModelServer::start();
         server.behave(Behaviour::Redirect(format!("{}/v1/messages", other.url())));
@@ -150,7 +150,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn another_refusal_condemns_the_item() {
+fn other_client_errors_make_the_item_unusable() {
     for status in [405, 409, 410, 413, 415, 418, 431] {
         with_both(|server, compressor| {
             server.behave(Behaviour::Status(status));
@@ -168,7 +168,7 @@ fn another_refusal_condemns_the_item() {
 }
 
 #[test]
-fn only_what_breaks_in_the_middle_may_be_the_fault_of_the_item() {
+fn only_some_outages_may_be_caused_by_the_item() {
     let innocent = [401, 403, 404, 429, 529].map(Behaviour::Status);
     for behaviour in innocent.into_iter().chain([Behaviour::rate_limited(1)]) {
         with_both(|server, compressor| {
@@ -186,7 +186,7 @@ fn only_what_breaks_in_the_middle_may_be_the_fault_of_the_item() {
 }
 
 #[test]
-fn an_outage_passes() {
+fn calls_succeed_after_an_outage() {
     with_both(|server, compressor| {
         server.script([Behaviour::ServerError, Behaviour::Overloaded]);
         outage(compressor);
@@ -197,7 +197,7 @@ fn an_outage_passes() {
 }
 
 #[test]
-fn many_threads_may_compress_at_a_time() {
+fn many_threads_can_compress_concurrently() {
     with_both(|server, compressor| {
         std::thread::scope(|scope| {
             for thread in 0..8 {

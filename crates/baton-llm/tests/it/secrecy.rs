@@ -1,4 +1,4 @@
-//! Keys and payload: in the request, and nowhere else.
+//! Keys and payload appear in the request and nowhere else.
 
 use baton_llm::{Anthropic, AnthropicConfig, ApiKey, EndpointError, OpenAi};
 use baton_testkit::model_server::Behaviour;
@@ -6,7 +6,7 @@ use baton_testkit::model_server::Behaviour;
 use crate::fixture::{KEY, anthropic_config, bash, openai_config, with_both};
 
 #[test]
-fn no_error_shows_the_key_or_the_payload() {
+fn errors_contain_neither_key_nor_payload() {
     // Words, not digits: an error may show the port of the server, which can be any number.
     let payload = "the customer's name is Ada Lovelace and her password is marigold";
     for behaviour in [
@@ -36,15 +36,15 @@ fn no_error_shows_the_key_or_the_payload() {
 }
 
 #[test]
-fn no_configuration_shows_the_key() {
+fn debug_output_of_the_configuration_hides_the_key() {
     let shown = format!("{:?} {:?}", anthropic_config("http://x"), openai_config("http://x"));
     assert!(!shown.contains(KEY) && shown.contains("ApiKey(***)"), "{shown}");
 }
 
 #[test]
-fn a_key_that_cannot_be_sent_is_refused_unseen() {
+fn invalid_key_is_rejected_without_printing_it() {
     let config = AnthropicConfig { api_key: ApiKey::new("sk-\nbad"), ..anthropic_config("http://x") };
-    let Err(error) = Anthropic::new(&config) else { panic!("it was taken") };
+    let Err(error) = Anthropic::new(&config) else { panic!("the key was accepted") };
     assert!(matches!(error, EndpointError::Key { compressor: "anthropic" }));
     assert!(!format!("{error} {error:?}").contains("bad"));
     let padded = ApiKey::new(" sk-padded\n");
@@ -52,9 +52,9 @@ fn a_key_that_cannot_be_sent_is_refused_unseen() {
 }
 
 #[test]
-fn an_address_that_is_none_or_holds_a_password_is_refused() {
+fn invalid_address_or_address_with_password_is_rejected() {
     for url in ["", "api.anthropic.com", "ftp://x", "http://", "https://user:hunter2@host", "http://a b"] {
-        let Err(error) = OpenAi::new(&openai_config(url)) else { panic!("{url} was taken") };
+        let Err(error) = OpenAi::new(&openai_config(url)) else { panic!("{url} was accepted") };
         assert!(matches!(error, EndpointError::BaseUrl { compressor: "openai" }), "{url}");
         assert!(!error.to_string().contains("hunter2"));
         assert!(Anthropic::new(&anthropic_config(url)).is_err(), "{url}");
@@ -62,7 +62,7 @@ fn an_address_that_is_none_or_holds_a_password_is_refused() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used_are_refused() {
+fn invalid_certificates_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.pem");
     let mut config = anthropic_config("https://x");

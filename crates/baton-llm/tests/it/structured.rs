@@ -1,11 +1,11 @@
-//! Structured output: used where the endpoint has it, given up for good where it has not.
+//! Structured output: used if the endpoint supports it, disabled permanently if not.
 
 use baton_llm::Compressor;
 use baton_testkit::model_server::{Behaviour, ModelServer};
 
 use crate::fixture::{anthropic, bash, openai, unusable};
 
-/// The formats that the requests so far asked for.
+/// Returns the formats that the requests so far asked for.
 fn formats(server: &ModelServer) -> Vec<String> {
     let format = |request: &baton_testkit::model_server::Request| {
         let body = request.json();
@@ -16,7 +16,7 @@ fn formats(server: &ModelServer) -> Vec<String> {
 }
 
 #[test]
-fn messages_go_on_without_it_and_remember() {
+fn messages_fall_back_to_plain_text_and_remember() {
     let server = ModelServer::start();
     server.behave(Behaviour::RefuseStructuredOutput);
     let compressor = anthropic(&server);
@@ -27,7 +27,7 @@ fn messages_go_on_without_it_and_remember() {
 }
 
 #[test]
-fn messages_keep_it_when_something_else_was_refused() {
+fn messages_keep_structured_output_after_other_errors() {
     let server = ModelServer::start();
     server.script([Behaviour::BadRequest]);
     let compressor = anthropic(&server);
@@ -37,7 +37,7 @@ fn messages_keep_it_when_something_else_was_refused() {
 }
 
 #[test]
-fn messages_keep_it_when_the_request_without_it_came_to_nothing() {
+fn messages_keep_structured_output_if_the_fallback_fails() {
     let server = ModelServer::start();
     server.script([Behaviour::RefuseStructuredOutput, Behaviour::BadRequest]);
     let compressor = anthropic(&server);
@@ -69,7 +69,7 @@ fn chat_completions_fall_back_to_nothing_and_remember() {
 }
 
 #[test]
-fn chat_completions_keep_it_when_every_form_was_refused() {
+fn chat_completions_keep_the_schema_if_every_format_is_rejected() {
     let server = ModelServer::start();
     server.script([Behaviour::BadRequest, Behaviour::BadRequest, Behaviour::BadRequest]);
     let compressor = openai(&server);
@@ -79,7 +79,7 @@ fn chat_completions_keep_it_when_every_form_was_refused() {
 }
 
 #[test]
-fn chat_completions_learn_the_newer_name_of_the_limit() {
+fn chat_completions_learn_max_completion_tokens() {
     let server = ModelServer::start();
     server.behave(Behaviour::RefuseMaxTokens);
     let compressor = openai(&server);

@@ -18,7 +18,7 @@ fn material(titles: &[&str]) -> SessionMaterial {
 }
 
 #[test]
-fn a_session_is_summarized_from_its_observations() {
+fn session_is_summarized_from_its_observations() {
     with_both(|server, compressor| {
         let previous = SessionSummary { summary: "Began.".to_owned(), ..SessionSummary::default() };
         let material = SessionMaterial { previous: Some(previous), ..material(&["Add item-4", "Fix it"]) };
@@ -37,7 +37,7 @@ fn a_session_is_summarized_from_its_observations() {
 }
 
 #[test]
-fn a_session_without_observations_is_summarized_without_a_call() {
+fn session_without_observations_is_summarized_without_a_call() {
     with_both(|server, compressor| {
         let summarization = compressor.summarize(&SessionMaterial::default()).unwrap();
         assert_eq!(summarization.summary.summary, "No observations captured.");
@@ -50,7 +50,7 @@ fn a_session_without_observations_is_summarized_without_a_call() {
 }
 
 #[test]
-fn a_summary_fails_like_an_observation() {
+fn summaries_fail_like_observations() {
     with_both(|server, compressor| {
         server.behave(Behaviour::WrongTypes);
         let error = compressor.summarize(&material(&["a"])).unwrap_err();

@@ -7,7 +7,7 @@ use super::{detail, functions, observe};
 const GO: &str = "package http\n\nimport \"net\"\n\n// Serve serves.\nfunc Serve(l net.Listener) error {\n\treturn serve(l)\n}\n\nfunc serve(l net.Listener) error {\n\treturn nil\n}\n";
 
 #[test]
-fn an_edit_names_what_it_changes() {
+fn edit_names_the_changed_function() {
     let seen = observe(
         "Edit",
         json!({ "file_path": "/home/dev/app/src/http.go", "old_string": "\treturn nil\n", "new_string": "\t// The listener is closed by whoever opened it.\n\treturn acceptLoop(l)\n", "replace_all": false }),
@@ -30,7 +30,7 @@ fn an_edit_names_what_it_changes() {
 }
 
 #[test]
-fn functions_come_and_go() {
+fn edits_report_added_and_removed_functions() {
     let edit = |old: &str, new: &str| {
         observe(
             "Edit",
@@ -54,7 +54,7 @@ fn functions_come_and_go() {
 }
 
 #[test]
-fn pieces_without_the_file_are_compared_as_pieces() {
+fn fragments_are_compared_if_the_file_is_unknown() {
     let seen = observe(
         "MultiEdit",
         json!({ "file_path": "/home/dev/app/a.py", "edits": [
@@ -68,7 +68,7 @@ fn pieces_without_the_file_are_compared_as_pieces() {
 }
 
 #[test]
-fn a_write_creates_or_replaces() {
+fn write_creates_or_replaces_a_file() {
     let content = "export class Store {\n  save(): void {}\n}\nexport const load = () => 1;\n";
     let created = observe(
         "Write",
@@ -104,7 +104,7 @@ fn a_patch_of_codex_changes_several_files() {
 }
 
 #[test]
-fn an_edit_that_failed_touched_nothing() {
+fn failed_edit_touches_no_files() {
     let seen = observe(
         "Edit",
         json!({ "file_path": "/home/dev/app/a.rs", "old_string": "x", "new_string": "y" }),
@@ -115,7 +115,7 @@ fn an_edit_that_failed_touched_nothing() {
 }
 
 #[test]
-fn what_is_marked_as_an_error_did_nothing() {
+fn tool_use_marked_as_error_touches_no_files() {
     let edit =
         json!({ "file_path": "/home/dev/app/a.rs", "old_string": "fn a() {}", "new_string": "fn b() {}" });
     let write = json!({ "file_path": "/home/dev/app/b.rs", "content": "fn b() {}" });
@@ -135,7 +135,7 @@ fn what_is_marked_as_an_error_did_nothing() {
 }
 
 #[test]
-fn a_patch_that_was_not_applied_changed_nothing() {
+fn unapplied_patch_touches_no_files() {
     let patch =
         "*** Begin Patch\n*** Update File: src/lib.rs\n@@\n-fn old() {}\n+fn new() {}\n*** End Patch\n";
     let said = "Exit code: 1\nWall time: 0.1 seconds\nOutput:\nFailed to find expected lines in src/lib.rs";
@@ -153,7 +153,7 @@ fn a_patch_that_was_not_applied_changed_nothing() {
 }
 
 #[test]
-fn a_file_that_was_read_is_outlined() {
+fn read_file_is_outlined() {
     let source: String = (1..60).map(|i| format!("impl Store {{\n    pub fn save_{i}(&self, input_value: &InputValue) -> SavedRow {{ self.write_row(input_value) }}\n}}\n\n")).collect();
     let content = format!("pub struct Store;\n\nfn free_function() {{}}\n\n{source}");
     let seen = observe(
@@ -175,7 +175,7 @@ fn a_file_that_was_read_is_outlined() {
 }
 
 #[test]
-fn a_part_of_a_text_is_told_by_its_headings() {
+fn text_file_is_described_by_its_headings() {
     let content = format!(
         "     1→# Guide\n     2→\n     3→## Install\n     4→Run `make_install` in scripts/setup.sh.\n{}",
         (5..80).map(|line| format!("    {line}→Some words that fill the page.\n")).collect::<String>()
@@ -192,7 +192,7 @@ fn a_part_of_a_text_is_told_by_its_headings() {
 }
 
 #[test]
-fn a_search_says_where_the_hits_are() {
+fn search_lists_files_and_lines() {
     let content = "/home/dev/app/src/a.rs:12:    handle_request(x);\n/home/dev/app/src/a.rs-13-    next();\n/home/dev/app/src/b.rs:3:fn handle_request() {\n";
     let seen = observe(
         "Grep",
@@ -216,7 +216,7 @@ fn a_search_says_where_the_hits_are() {
 }
 
 #[test]
-fn many_hits_are_told_by_their_lines() {
+fn many_hits_are_listed_by_line_number() {
     let content: String = (1..300)
         .map(|line| {
             format!(

@@ -1,4 +1,4 @@
-//! What observations look like, tool by tool, and what always holds.
+//! Observations of each tool, and properties of all observations.
 
 mod files;
 mod properties;
@@ -12,19 +12,19 @@ use serde_json::Value;
 use super::Offline;
 use crate::compressor::Compressor;
 
-/// Observes the use of a tool in `/home/dev/app`.
+/// Observes a tool use in `/home/dev/app`.
 fn observe(tool: &str, tool_input: Value, tool_response: Value) -> CompressedObservation {
     let cwd = Some("/home/dev/app".into());
     let tool_use = ToolUse { tool_name: tool.into(), tool_input, tool_response, cwd };
     Offline.compress(&tool_use).unwrap().observation
 }
 
-/// The detail, or nothing.
+/// Returns the detail, or an empty text.
 fn detail(observation: &CompressedObservation) -> &str {
     observation.detail.as_deref().unwrap_or_default()
 }
 
-/// The changed functions as `new parse_header`.
+/// Formats the changed functions as `new parse_header`.
 fn functions(observation: &CompressedObservation) -> Vec<String> {
     let word = |action| match action {
         FunctionAction::New => "new",

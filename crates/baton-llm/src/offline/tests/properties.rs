@@ -1,4 +1,4 @@
-//! What holds for any input whatever.
+//! Properties that hold for any input.
 
 use baton_core::observation::{Digest, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse};
 use proptest::prelude::*;
@@ -83,7 +83,7 @@ const KEYS: &[&str] = &[
     "title",
 ];
 
-/// Text as tools print it, and as they should not.
+/// Creates text that resembles tool output, valid or malformed.
 fn texts() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "\u{1b}[31m",
@@ -247,7 +247,7 @@ proptest! {
 }
 
 #[test]
-fn huge_and_hostile_outputs_are_survived() {
+fn huge_and_malformed_outputs_are_handled() {
     let long_line = "a_b ".repeat(30_000);
     let noise: String = (0..50_000_u32)
         .map(|index| char::from_u32(index.wrapping_mul(2_654_435_761) % 0xd7ff).unwrap_or(' '))

@@ -1,4 +1,4 @@
-//! The web, sub-agents, plans, questions, MCP servers and what nobody knows.
+//! The web, sub-agents, plans, questions, MCP servers and unknown tools.
 
 use serde_json::json;
 
@@ -116,7 +116,7 @@ fn plans_and_questions_are_decisions() {
 }
 
 #[test]
-fn what_the_user_declines_is_remembered() {
+fn declined_tool_use_keeps_the_reason() {
     let seen = observe(
         "Bash",
         json!({ "command": "gh pr create", "description": "Create pull request" }),
@@ -155,7 +155,7 @@ fn servers_of_mcp() {
 }
 
 #[test]
-fn tools_that_nobody_knows() {
+fn unknown_tools() {
     let seen = observe(
         "FrobnicateThings",
         json!({ "name": "left widget", "count": 3 }),

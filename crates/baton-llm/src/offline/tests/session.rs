@@ -25,7 +25,7 @@ fn summarize(material: &SessionMaterial) -> SessionSummary {
 }
 
 #[test]
-fn an_empty_session_says_so() {
+fn session_without_observations_has_a_fixed_summary() {
     let empty =
         summarize(&SessionMaterial { prompts: vec!["hello there you".into()], ..SessionMaterial::default() });
     assert_eq!(
@@ -35,7 +35,7 @@ fn an_empty_session_says_so() {
 }
 
 #[test]
-fn outcomes_are_told() {
+fn summary_contains_outcomes() {
     let material = SessionMaterial {
         previous: None,
         prompts: vec!["Add retries to our HTTP client.".into(), "commit it".into()],

@@ -1,4 +1,4 @@
-//! Commands: runners of tests, linters, git, and anything else.
+//! Commands: test runners, linters, git and others.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn failing(command: &str, output: &str) -> CompressedObservation {
 }
 
 #[test]
-fn a_command_that_is_said_to_have_failed_did_not_succeed() {
+fn command_reported_as_failed_is_not_ok() {
     for (error, ending) in [
         ("Command exited with non-zero status code 1", "ended with exit code 1."),
         ("Command timed out after 2m 0s", "failed. First error: Command timed out after 2m 0s"),
@@ -95,7 +95,7 @@ fn go_test() {
 }
 
 #[test]
-fn a_test_that_fails_behind_a_pipe_did_not_succeed() {
+fn failing_test_behind_a_pipe_is_reported_as_failed() {
     let seen = bash("go test ./... | tail -3", "--- FAIL: TestHooks (0.00s)\nFAIL\texample.com/app\t0.3s\n");
     assert_eq!(seen.title, "Run go test ./...: 1 failed");
     assert!(seen.summary.contains("` ran. go-test: 1 failed."), "{}", seen.summary);
@@ -212,7 +212,7 @@ fn codex_shell() {
 }
 
 #[test]
-fn json_is_told_by_its_members() {
+fn json_output_is_described_by_its_members() {
     let output = "[{\"number\":169,\"title\":\"Consolidate state\",\"url\":\"https://x/169\",\"body\":\"Renames `stepCount`.\\nThe rest stays.\"},{\"number\":170,\"title\":\"Next\"}]";
     let long = output.replace("The rest stays.", &"The rest stays. ".repeat(40));
     let seen = observe(
@@ -230,7 +230,7 @@ fn json_is_told_by_its_members() {
 }
 
 #[test]
-fn a_large_output_becomes_ten_times_smaller() {
+fn observation_of_a_large_output_is_ten_times_smaller() {
     let lines: String = (0..400)
         .map(|line| format!("2026-01-02 INFO handled request_{line} for user_{} in {line} ms\n", line % 7))
         .collect();
