@@ -1,4 +1,4 @@
-//! Stamps the commit into the binary, for `baton --version`, and has it linked for a quick start.
+//! Sets `BATON_COMMIT` for `baton --version` and linker options for a fast start.
 
 use std::process::Command;
 
@@ -12,12 +12,12 @@ fn git(arguments: &[&str]) -> Option<String> {
 fn main() {
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
     println!("cargo:rustc-env=BATON_COMMIT={commit}");
-    // A binary at a fixed address needs no relocation: 45,000 of them took a millisecond of every hook and every verb. Stack,
-    // heap and libraries still lie elsewhere each time.
+    // A binary at a fixed address needs no relocations; 45,000 of them took a millisecond of every hook and every verb.
+    // The addresses of stack, heap and libraries are still randomized.
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
         println!("cargo:rustc-link-arg-bins=-no-pie");
     }
-    // A source archive has no history; then there is nothing to watch but this file.
+    // A source archive has no history, so only this file is watched.
     println!("cargo:rerun-if-changed=build.rs");
     if let Some(head) = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
         println!("cargo:rerun-if-changed={head}");

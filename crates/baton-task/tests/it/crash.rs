@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::checkout::{Checkout, TASK};
 use crate::race::{answers, start};
 
-/// Number of processes to kill: `BATON_CRASH_CYCLES` [default: 25].
+/// Number of processes to kill: `BATON_CRASH_CYCLES`, 25 by default.
 fn cycles() -> u64 {
     std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(25)
 }

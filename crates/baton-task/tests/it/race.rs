@@ -15,7 +15,7 @@ use crate::checkout::{Checkout, TASK, TASK_FILE, environment_at, find, read_with
 
 const SCRIPT: &str = "BATON_TEST_TASK_SCRIPT";
 
-/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS` [default: 200].
+/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS`, 200 by default.
 fn rounds() -> usize {
     std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }

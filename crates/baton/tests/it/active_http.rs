@@ -1,4 +1,4 @@
-//! Who is at work, over HTTP: filters, pages, cursors.
+//! Active sessions over HTTP: filters, pages, cursors.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_filter_narrows_and_one_is_needed() {
+fn filters_can_be_combined_and_at_least_one_is_required() {
     for served in Served::each() {
         let start = |body: Value| id(&served.ok("/sod", &body)["session_id"]);
         let first = start(who("a"));
@@ -41,7 +41,7 @@ fn every_filter_narrows_and_one_is_needed() {
         }
         let shown = served.found(&format!("/sessions/{first}"));
         let listed = served.found("/active?venture=v&limit=200");
-        assert_eq!(listed["sessions"][3], shown["session"], "a list shows the whole session");
+        assert_eq!(listed["sessions"][3], shown["session"], "the list contains all fields of a session");
         for query in ["", "?", "?track=1", "?limit=5", "?venture"] {
             refusal(&served.get(&format!("/active{query}")), 400, "invalid_request");
         }
@@ -49,7 +49,7 @@ fn every_filter_narrows_and_one_is_needed() {
 }
 
 #[test]
-fn bad_limits_cursors_and_queries_are_refused_by_name() {
+fn invalid_limits_cursors_and_queries_return_400_with_the_field() {
     let served = Served::sqlite();
     let (first, second) = (served.start("a"), served.start("b"));
     let page = served.found("/active?venture=v&limit=1");
@@ -85,7 +85,7 @@ fn bad_limits_cursors_and_queries_are_refused_by_name() {
 }
 
 #[test]
-fn pages_neither_skip_nor_repeat_while_heartbeats_arrive() {
+fn pages_neither_skip_nor_repeat_sessions_during_heartbeats() {
     for served in Served::each() {
         let chat = |number: usize| with(who("a"), json!({ "client_session_id": format!("chat-{number}") }));
         let started: Vec<String> =
@@ -104,7 +104,7 @@ fn pages_neither_skip_nor_repeat_while_heartbeats_arrive() {
             let mut query = "/active?venture=v&limit=100".to_owned();
             loop {
                 let page = served.found(&query);
-                // One that started since is newer than every page to come.
+                // A session that starts meanwhile is newer than all remaining pages, so it must not appear.
                 served.ok("/sod", &chat(1_000 + pages.len()));
                 let next = page["pagination"]["next_cursor"].as_str().map(str::to_owned);
                 pages.push(ids(&page));
@@ -120,7 +120,7 @@ fn pages_neither_skip_nor_repeat_while_heartbeats_arrive() {
         let seen: Vec<&String> = pages.iter().flatten().collect();
         let newest_first: Vec<&String> = started.iter().rev().collect();
         assert_eq!(seen, newest_first);
-        assert_eq!(ids(&served.found("/active?venture=v")).len(), 100, "100 by default");
+        assert_eq!(ids(&served.found("/active?venture=v")).len(), 100, "the default limit is 100");
         let all = served.found("/active?agent=a&limit=200");
         assert_eq!(ids(&all).iter().collect::<BTreeSet<_>>().len(), 200);
     }

@@ -1,5 +1,5 @@
-//! What every interface has in common in what it accepts and how it refuses: integers, invalid fields, the order of error
-//! bodies.
+//! Input validation and error bodies that all interfaces share: integers, invalid fields, the order of fields in an
+//! error.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn fields(refused: &Value) -> Vec<&str> {
     fields.iter().map(|field| field["field"].as_str().unwrap()).collect()
 }
 
-/// The text of a tool's error.
+/// Returns the text of a tool error.
 fn text(result: &Value) -> String {
     assert_eq!(result["isError"], true, "{result}");
     result["content"][0]["text"].as_str().unwrap().to_owned()
@@ -22,8 +22,8 @@ fn error_bodies_begin_with_the_code_and_the_message() {
     let answer = served.post("/sod", &json!({}));
     assert_eq!(answer.status, 400);
     assert!(answer.text.starts_with(r#"{"error":"invalid_request","message":""#), "{}", answer.text);
-    let stranger = served.send("GET", "/active?venture=v", &[("x-relay-key", "wrong")], b"");
-    assert!(stranger.text.starts_with(r#"{"error":"unauthorized","message":""#), "{}", stranger.text);
+    let unauthorized = served.send("GET", "/active?venture=v", &[("x-relay-key", "wrong")], b"");
+    assert!(unauthorized.text.starts_with(r#"{"error":"unauthorized","message":""#), "{}", unauthorized.text);
     let mut mcp = served.home.mcp();
     let refused = text(&mcp.call("session_start", &json!({})));
     assert!(refused.starts_with(r#"{"code":"INVALID_REQUEST","message":""#), "{refused}");

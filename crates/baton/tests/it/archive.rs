@@ -1,5 +1,5 @@
 //! Backup, restore, export and import through the real binary, on both databases.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+#![expect(clippy::print_stdout, reason = "the output is shown when a test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -11,16 +11,16 @@ use baton_testkit::binary::{Finished, Home};
 use baton_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
 
-/// A home, and the database that it is on. Dropped in this order.
-struct Place {
+/// A home and its PostgreSQL database, if any. The home is dropped first.
+struct Fixture {
     home: Home,
     database: Option<TestDatabase>,
 }
 
-/// The records of a store: each table with its lines.
+/// Records of a store: the lines of each table.
 type Records = BTreeMap<String, BTreeSet<String>>;
 
-impl Place {
+impl Fixture {
     fn sqlite() -> Self {
         Self { home: Home::new(env!("CARGO_BIN_EXE_baton")), database: None }
     }
@@ -31,7 +31,7 @@ impl Place {
         Some(Self { home, database: Some(database) })
     }
 
-    /// An empty store of each kind in turn, saying which: the output of a failed test ends with it.
+    /// Creates an empty store of each kind in turn and prints the kind, so that a failed test shows it.
     fn each() -> impl Iterator<Item = Self> {
         let sqlite = std::iter::once_with(|| Some(Self::sqlite())).inspect(|_| println!("on SQLite"));
         let postgres = std::iter::once_with(Self::postgres).inspect(|_| println!("on PostgreSQL"));
@@ -49,7 +49,7 @@ impl Place {
         finished.json()["data"].clone()
     }
 
-    /// The code of the error and of the process, of a verb that must be refused.
+    /// Runs a verb that must fail and returns its exit code and error code.
     #[track_caller]
     fn refused(&self, arguments: &[&str]) -> (i32, String) {
         let finished = self.run(arguments);
@@ -73,12 +73,12 @@ impl Place {
 
     fn hook(&self, report: &Value) {
         let report = report.to_string();
-        let told = self.home.run_with_input(&["hook", "post-tool-use"], report.as_bytes());
-        assert_eq!((told.code, told.stderr.as_str()), (0, ""));
+        let output = self.home.run_with_input(&["hook", "post-tool-use"], report.as_bytes());
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     }
 
-    /// Stores something of most kinds: sessions, a handoff, checkpoints as whole, difference and blob, captured tool uses
-    /// in rows and in a blob, a token.
+    /// Stores records of most kinds: sessions, a handoff, checkpoints (full, difference and blob), captured tool uses
+    /// (row and blob), and a token.
     fn fill(&self) {
         let chat = |name: &str| json!({ "session_id": name, "cwd": self.home.path(), "tool_name": "Bash" });
         let mut report = chat("chat-1");
@@ -98,7 +98,7 @@ impl Place {
         self.data(&["token", "create", "--name", "ci"]);
     }
 
-    /// Everything that is stored.
+    /// Exports and returns all records.
     #[track_caller]
     fn records(&self) -> Records {
         let exported = self.home.run(&["export", "-"]);
@@ -130,13 +130,13 @@ fn records_of(exported: &str) -> Records {
         } else if parsed["record"].is_object() {
             let line = format!("{content}{line}");
             content.clear();
-            assert!(records.get_mut(&table).unwrap().insert(line), "a record is there twice");
+            assert!(records.get_mut(&table).unwrap().insert(line), "duplicate record");
         }
     }
     records
 }
 
-/// Text that compresses badly.
+/// Returns text that compresses badly.
 fn noise(bytes: usize, seed: u64) -> String {
     let mut state = seed | 1;
     let mut text = String::with_capacity(bytes + 16);
@@ -154,22 +154,22 @@ fn context(bytes: usize, step: u64) -> Value {
 }
 
 #[test]
-fn a_store_moves_from_sqlite_to_postgres_and_back_with_every_record() {
-    let first = Place::sqlite();
+fn sqlite_to_postgres_and_back_keeps_every_record() {
+    let first = Fixture::sqlite();
     first.fill();
     let expected = first.records();
     for table in ["sessions", "handoffs", "checkpoints", "workflows", "pending_queue", "tokens", "sequences"]
     {
         assert!(!expected[table].is_empty(), "{table}");
     }
-    let Some(server) = Place::postgres() else { return };
+    let Some(server) = Fixture::postgres() else { return };
     let restored = server.data(&["restore", &first.backup()]);
     assert_eq!(restored["kept"], Value::Null);
     assert!(server.records() == expected, "the records differ");
     assert_eq!(server.load("large"), context(900_000, 9));
-    // Loading is noted in the store; what is moved on is what is there now.
+    // Loading a checkpoint changes its record, so the records are read again.
     let expected = server.records();
-    let last = Place::sqlite();
+    let last = Fixture::sqlite();
     let folder = server.file("exported");
     server.data(&["export", &folder]);
     let imported = last.data(&["import", "all", &folder]);
@@ -183,43 +183,43 @@ fn a_store_moves_from_sqlite_to_postgres_and_back_with_every_record() {
 }
 
 #[test]
-fn a_backup_is_one_private_file_that_is_not_overwritten_by_accident() {
-    for place in Place::each() {
-        let file = place.file("store.backup");
-        assert_eq!(place.refused(&["backup", &file]), (3, "not_found".into()), "there is no store yet");
+fn a_backup_has_mode_0600_and_is_overwritten_only_with_force() {
+    for fixture in Fixture::each() {
+        let file = fixture.file("store.backup");
+        assert_eq!(fixture.refused(&["backup", &file]), (3, "not_found".into()), "no store exists yet");
         assert!(!Path::new(&file).exists());
-        place.fill();
-        let told = place.data(&["backup", &file]);
-        let tables = place.records().into_iter().filter(|(table, _)| table != "sequences");
+        fixture.fill();
+        let output = fixture.data(&["backup", &file]);
+        let tables = fixture.records().into_iter().filter(|(table, _)| table != "sequences");
         let count: usize = tables.map(|(_, records)| records.len()).sum();
-        assert_eq!(told["counts"]["records"], json!(count));
-        assert_eq!(told["bytes"], json!(std::fs::metadata(&file).unwrap().len()));
+        assert_eq!(output["counts"]["records"], json!(count));
+        assert_eq!(output["bytes"], json!(std::fs::metadata(&file).unwrap().len()));
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(place.refused(&["backup", &file]), (4, "file_exists".into()));
-        place.data(&["backup", &file, "--force"]);
-        let nowhere = place.file("no/such/folder/store.backup");
-        assert_eq!(place.refused(&["backup", &nowhere]), (1, "write_failed".into()));
-        let left = std::fs::read_dir(place.home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(fixture.refused(&["backup", &file]), (4, "file_exists".into()));
+        fixture.data(&["backup", &file, "--force"]);
+        let nowhere = fixture.file("no/such/folder/store.backup");
+        assert_eq!(fixture.refused(&["backup", &nowhere]), (1, "write_failed".into()));
+        let left = std::fs::read_dir(fixture.home.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert!(left.into_iter().all(|name| !name.to_string_lossy().contains(".partial")));
     }
 }
 
 #[test]
-fn restore_replaces_data_only_by_force_and_keeps_it() {
-    for place in Place::each() {
-        place.fill();
-        let (old, file) = (place.records(), place.backup());
-        place.save("later", &json!({ "n": 1 }));
-        let newer = place.records();
-        assert_eq!(place.refused(&["restore", &file]), (4, "store_not_empty".into()));
-        assert!(place.records() == newer, "nothing was changed");
-        let restored = place.data(&["restore", &file, "--force"]);
-        assert!(place.records() == old, "the records differ");
-        assert_eq!(place.load("large"), context(900_000, 9));
+fn restore_replaces_data_only_with_force_and_keeps_the_old_data() {
+    for fixture in Fixture::each() {
+        fixture.fill();
+        let (old, file) = (fixture.records(), fixture.backup());
+        fixture.save("later", &json!({ "n": 1 }));
+        let newer = fixture.records();
+        assert_eq!(fixture.refused(&["restore", &file]), (4, "store_not_empty".into()));
+        assert!(fixture.records() == newer, "the store was changed");
+        let restored = fixture.data(&["restore", &file, "--force"]);
+        assert!(fixture.records() == old, "the records differ");
+        assert_eq!(fixture.load("large"), context(900_000, 9));
         let kept = restored["kept"].as_str().unwrap();
-        match &place.database {
+        match &fixture.database {
             None => {
-                let aside = place.home.run(&["export", "-", "--data-dir", kept]);
+                let aside = fixture.home.run(&["export", "-", "--data-dir", kept]);
                 assert!(records_of(&aside.stdout) == newer, "the kept records differ");
                 let mode = std::fs::metadata(kept).unwrap().permissions().mode() & 0o777;
                 assert_eq!(mode, 0o700);
@@ -235,10 +235,10 @@ fn restore_replaces_data_only_by_force_and_keeps_it() {
 }
 
 #[test]
-fn damaged_backups_are_refused_and_change_nothing() {
-    for place in Place::each() {
-        place.fill();
-        let (before, file) = (place.records(), place.backup());
+fn damaged_backups_are_rejected_and_change_nothing() {
+    for fixture in Fixture::each() {
+        fixture.fill();
+        let (before, file) = (fixture.records(), fixture.backup());
         let bytes = std::fs::read(&file).unwrap();
         let mut flipped = bytes.clone();
         flipped[bytes.len() / 2] ^= 4;
@@ -246,65 +246,67 @@ fn damaged_backups_are_refused_and_change_nothing() {
             [&[][..], b"no archive", &bytes[..bytes.len() / 2], &bytes[..bytes.len() - 1], &flipped]
         {
             std::fs::write(&file, damaged).unwrap();
-            assert_eq!(place.refused(&["restore", &file, "--force"]), (7, "archive_damaged".into()));
-            assert_eq!(place.refused(&["import", "all", &file]), (7, "archive_damaged".into()));
+            assert_eq!(fixture.refused(&["restore", &file, "--force"]), (7, "archive_damaged".into()));
+            assert_eq!(fixture.refused(&["import", "all", &file]), (7, "archive_damaged".into()));
         }
-        assert_eq!(place.refused(&["restore", "/no/such/file"]), (1, "read_failed".into()));
-        assert!(place.records() == before, "records changed");
+        assert_eq!(fixture.refused(&["restore", "/no/such/file"]), (1, "read_failed".into()));
+        assert!(fixture.records() == before, "records changed");
     }
 }
 
 #[test]
-fn restore_refuses_while_a_server_uses_the_store() {
-    for place in Place::each() {
-        place.fill();
-        let file = place.backup();
-        let server = place.home.serve();
+fn restore_fails_while_a_server_uses_the_store() {
+    for fixture in Fixture::each() {
+        fixture.fill();
+        let file = fixture.backup();
+        let server = fixture.home.serve();
         let started = server.post("/sod", &json!({ "agent": "b", "venture": "v", "repo": "o/r" }));
         assert_eq!(started.status, 200, "{}", started.text);
-        let before = place.records();
-        assert_eq!(place.refused(&["restore", &file, "--force"]), (6, "store_in_use".into()));
-        let after = place.records();
-        // The server goes on with its log and its queue.
+        let before = fixture.records();
+        assert_eq!(fixture.refused(&["restore", &file, "--force"]), (6, "store_in_use".into()));
+        let after = fixture.records();
+        // The request log and the queue may change, because the server is running.
         for table in ["sessions", "checkpoints", "handoffs"] {
             assert!(after[table] == before[table], "{table} changed");
         }
         server.kill();
-        place.data(&["restore", &file, "--force"]);
+        fixture.data(&["restore", &file, "--force"]);
     }
 }
 
 #[test]
 fn import_skips_identical_records_and_reports_conflicting_ones() {
-    for place in Place::each() {
-        place.fill();
-        let stream = place.home.run(&["export", "-"]).stdout;
-        let again =
-            place.home.run_with_input(&["import", "all", "-", "--format", "json"], stream.as_bytes()).json();
+    for fixture in Fixture::each() {
+        fixture.fill();
+        let stream = fixture.home.run(&["export", "-"]).stdout;
+        let again = fixture
+            .home
+            .run_with_input(&["import", "all", "-", "--format", "json"], stream.as_bytes())
+            .json();
         assert_eq!((&again["data"]["added"], &again["data"]["conflicting"]), (&json!(0), &json!(0)));
         assert!(again["data"]["unchanged"].as_u64() > Some(10), "{again}");
-        // The store moves on: the workflow of the archive is not the one of the store any more.
-        let file = place.backup();
-        place.save("w", &json!({ "n": 2 }));
-        let before = place.records();
-        let refused = place.run(&["import", "all", &file]);
+        // A later save changes the workflow, so that the archived record conflicts with it.
+        let file = fixture.backup();
+        fixture.save("w", &json!({ "n": 2 }));
+        let before = fixture.records();
+        let refused = fixture.run(&["import", "all", &file]);
         assert_eq!(refused.code, 4, "{refused:?}");
         let details = &refused.json()["error"]["details"];
         assert_eq!(details["conflicts"][0]["table"], "workflows", "{details}");
-        assert!(place.records() == before, "nothing was overwritten");
-        let kept = place.data(&["import", "all", &file, "--skip-conflicts"]);
+        assert!(fixture.records() == before, "records were overwritten");
+        let kept = fixture.data(&["import", "all", &file, "--skip-conflicts"]);
         assert_eq!((&kept["added"], &kept["conflicting"]), (&json!(0), &json!(1)));
-        assert!(place.records() == before, "records changed");
+        assert!(fixture.records() == before, "records changed");
     }
 }
 
-/// Sessions end in the transaction of their handoff: no backup has one without the other.
+/// A session and its handoff are written in one transaction, so a backup must contain both or neither.
 #[test]
 fn a_backup_made_while_clients_write_is_consistent() {
-    for place in Place::each() {
-        let server = place.home.serve();
+    for fixture in Fixture::each() {
+        let server = fixture.home.serve();
         let is_over = AtomicBool::new(false);
-        let target = Place::sqlite();
+        let target = Fixture::sqlite();
         std::thread::scope(|scope| {
             for client in 0..4 {
                 let (server, is_over) = (&server, &is_over);
@@ -324,7 +326,7 @@ fn a_backup_made_while_clients_write_is_consistent() {
             }
             let mut seen = 0;
             for _ in 0..5 {
-                let file = place.backup();
+                let file = fixture.backup();
                 target.data(&["restore", &file, "--force"]);
                 let records = target.records();
                 let ids = |table: &str, field: &str, wanted: &dyn Fn(&Value) -> bool| -> BTreeSet<String> {
@@ -339,15 +341,15 @@ fn a_backup_made_while_clients_write_is_consistent() {
                 seen = seen.max(ended.len());
             }
             is_over.store(true, Ordering::Relaxed);
-            assert!(seen > 0, "clients wrote");
+            assert!(seen > 0, "no session was ended during the backups");
         });
     }
 }
 
-/// Starts a verb and kills it once `is_time` says so, or lets it end.
-fn kill_when(place: &Place, arguments: &[&str], is_time: impl Fn() -> bool) -> bool {
+/// Starts a verb and kills it once `is_time` returns true. Returns false if the verb ended before.
+fn kill_when(fixture: &Fixture, arguments: &[&str], is_time: impl Fn() -> bool) -> bool {
     let mut child =
-        place.home.command().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        fixture.home.command().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     loop {
         if child.try_wait().unwrap().is_some() {
             return false;
@@ -362,42 +364,42 @@ fn kill_when(place: &Place, arguments: &[&str], is_time: impl Fn() -> bool) -> b
 }
 
 #[test]
-fn killed_backups_leave_no_file_and_the_next_one_works() {
-    let place = Place::sqlite();
-    place.fill();
-    let expected = place.records();
-    let file = place.file("store.backup");
+fn killed_backups_leave_no_backup_file_and_the_next_one_works() {
+    let fixture = Fixture::sqlite();
+    fixture.fill();
+    let expected = fixture.records();
+    let file = fixture.file("store.backup");
     let partial = PathBuf::from(format!("{file}.partial"));
     for length in [0, 1, 100_000, 300_000, 600_000] {
         let size = || std::fs::metadata(&partial).map(|file| file.len());
-        if kill_when(&place, &["backup", &file], || size().is_ok_and(|size| size >= length)) {
-            assert!(!Path::new(&file).exists(), "a part has not the name of the whole");
+        if kill_when(&fixture, &["backup", &file], || size().is_ok_and(|size| size >= length)) {
+            assert!(!Path::new(&file).exists(), "a partial backup must not have the final name");
         } else {
             std::fs::remove_file(&file).unwrap();
         }
     }
-    place.data(&["backup", &file]);
-    assert!(!partial.exists(), "what was left was written over");
-    let target = Place::sqlite();
+    fixture.data(&["backup", &file]);
+    assert!(!partial.exists(), "the partial file of a killed backup must be replaced");
+    let target = Fixture::sqlite();
     target.data(&["restore", &file]);
     assert!(target.records() == expected, "the records differ");
 }
 
 #[test]
-fn killed_restores_leave_the_old_store_or_the_new_one() {
-    for place in Place::each() {
-        place.fill();
-        let (new, file) = (place.records(), place.backup());
-        place.save("later", &context(400_000, 1));
-        let old = place.records();
-        let old_file = place.file("old.backup");
-        place.data(&["backup", &old_file]);
+fn killed_restores_leave_the_old_or_the_new_store() {
+    for fixture in Fixture::each() {
+        fixture.fill();
+        let (new, file) = (fixture.records(), fixture.backup());
+        fixture.save("later", &context(400_000, 1));
+        let old = fixture.records();
+        let old_file = fixture.file("old.backup");
+        fixture.data(&["backup", &old_file]);
         let (mut kills, mut still_old) = (0, 0);
         for microseconds in (0..12).map(|step| step * step * 3_000) {
             let begun = std::time::Instant::now();
             let is_time = || begun.elapsed().as_micros() >= microseconds;
-            kills += usize::from(kill_when(&place, &["restore", &file, "--force"], is_time));
-            let found = place.records();
+            kills += usize::from(kill_when(&fixture, &["restore", &file, "--force"], is_time));
+            let found = fixture.records();
             assert!(
                 found == old || found == new,
                 "after {microseconds} µs there is neither the old nor the new store"
@@ -405,50 +407,54 @@ fn killed_restores_leave_the_old_store_or_the_new_one() {
             if found == old {
                 still_old += 1;
             } else {
-                assert_eq!(place.load("large"), context(900_000, 9));
-                place.data(&["restore", &old_file, "--force"]);
+                assert_eq!(fixture.load("large"), context(900_000, 9));
+                fixture.data(&["restore", &old_file, "--force"]);
             }
         }
         assert!(kills > 0 && still_old > 0, "{kills} {still_old}");
-        place.data(&["restore", &file, "--force"]);
-        assert!(place.records() == new, "the records differ");
-        let left = std::fs::read_dir(place.home.data_dir()).into_iter().flatten();
+        fixture.data(&["restore", &file, "--force"]);
+        assert!(fixture.records() == new, "the records differ");
+        let left = std::fs::read_dir(fixture.home.data_dir()).into_iter().flatten();
         let left = left.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
         let partial: Vec<String> = left.filter(|name| name.ends_with(".partial")).collect();
-        assert_eq!(partial, [] as [String; 0], "copies that were cut off are removed by the next restore");
+        assert_eq!(partial, [] as [String; 0], "the next restore must remove partial copies");
     }
 }
 
 #[test]
-fn a_database_that_cannot_be_read_is_replaced_by_force_and_kept() {
-    let place = Place::sqlite();
-    place.fill();
-    let (expected, file) = (place.records(), place.backup());
-    let database = place.home.data_dir().join("baton.db");
+fn an_unreadable_database_is_replaced_with_force_and_kept() {
+    let fixture = Fixture::sqlite();
+    fixture.fill();
+    let (expected, file) = (fixture.records(), fixture.backup());
+    let database = fixture.home.data_dir().join("baton.db");
     std::fs::write(&database, b"this is no database, whatever its name says").unwrap();
-    let _ = std::fs::remove_file(place.home.data_dir().join("baton.db-wal"));
-    assert_eq!(place.refused(&["restore", &file]), (4, "store_damaged".into()));
-    let restored = place.data(&["restore", &file, "--force"]);
-    assert!(place.records() == expected, "the records differ");
+    let _ = std::fs::remove_file(fixture.home.data_dir().join("baton.db-wal"));
+    assert_eq!(fixture.refused(&["restore", &file]), (4, "store_damaged".into()));
+    let restored = fixture.data(&["restore", &file, "--force"]);
+    assert!(fixture.records() == expected, "the records differ");
     let kept = Path::new(restored["kept"].as_str().unwrap()).join("baton.db");
     assert!(std::fs::read(kept).unwrap().starts_with(b"this is no database"));
 }
 
 #[test]
-fn restore_names_the_encryption_keys_that_are_missing() {
-    let mut place = Place::sqlite();
-    let key_file = place.file("keys");
-    place.home = place.home.with("BATON_ENCRYPTION", "required").with("BATON_ENCRYPTION_KEY_FILE", &key_file);
-    place.save("w", &context(20_000, 1));
-    place.save("w", &context(20_000, 2));
-    let file = place.backup();
+fn restore_reports_missing_encryption_keys() {
+    let mut fixture = Fixture::sqlite();
+    let key_file = fixture.file("keys");
+    fixture.home =
+        fixture.home.with("BATON_ENCRYPTION", "required").with("BATON_ENCRYPTION_KEY_FILE", &key_file);
+    fixture.save("w", &context(20_000, 1));
+    fixture.save("w", &context(20_000, 2));
+    let file = fixture.backup();
     let stored = std::fs::read(&file).unwrap();
     let key = std::fs::read_to_string(&key_file).unwrap();
     assert!(!key.trim().is_empty());
-    let export = place.home.run(&["export", "-"]).stdout;
-    assert!(!export.contains(key.trim()) && !export.contains("\"goal\""), "keys and contexts stay sealed");
+    let export = fixture.home.run(&["export", "-"]).stdout;
+    assert!(
+        !export.contains(key.trim()) && !export.contains("\"goal\""),
+        "an export must not contain keys or plain contexts"
+    );
     assert!(!stored.windows(16).any(|part| key.as_bytes().windows(16).any(|of_key| of_key == part)));
-    let other = Place::sqlite();
+    let other = Fixture::sqlite();
     let restored = other.run(&["restore", &file]);
     assert_eq!(restored.code, 0, "{restored:?}");
     assert_eq!(restored.json()["data"]["missing_keys"].as_array().map(Vec::len), Some(1));
@@ -456,8 +462,8 @@ fn restore_names_the_encryption_keys_that_are_missing() {
     let deep = other.run(&["doctor", "--deep"]);
     assert_eq!(deep.code, 0, "{}", deep.stdout);
     assert!(deep.stdout.contains("2 checkpoints are encrypted with key"), "{}", deep.stdout);
-    // With the key they can be read.
-    let with_key = Place {
+    // With the key the checkpoints can be read.
+    let with_key = Fixture {
         home: other.home.with("BATON_ENCRYPTION", "required").with("BATON_ENCRYPTION_KEY_FILE", &key_file),
         database: None,
     };
@@ -465,10 +471,10 @@ fn restore_names_the_encryption_keys_that_are_missing() {
     assert_eq!(with_key.run(&["restore", &file, "--force"]).json()["data"]["missing_keys"], json!([]));
 }
 
-/// The damage that `baton doctor --deep` names, as its messages.
+/// Returns the error messages of `baton doctor --deep`.
 #[track_caller]
-fn damage(place: &Place) -> Vec<String> {
-    let deep = place.run(&["doctor", "--deep"]);
+fn damage(fixture: &Fixture) -> Vec<String> {
+    let deep = fixture.run(&["doctor", "--deep"]);
     let answer = deep.json();
     let findings = answer["data"]["findings"].as_array().unwrap();
     let errors: Vec<&Value> = findings.iter().filter(|finding| finding["level"] == "error").collect();
@@ -478,12 +484,12 @@ fn damage(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn deep_doctor_names_every_kind_of_damage() {
-    let place = Place::sqlite();
-    place.fill();
-    assert_eq!(damage(&place), [] as [String; 0]);
-    let folder = place.home.data_dir();
-    let copy = place.file("sound");
+fn doctor_deep_reports_every_kind_of_damage() {
+    let fixture = Fixture::sqlite();
+    fixture.fill();
+    assert_eq!(damage(&fixture), [] as [String; 0]);
+    let folder = fixture.home.data_dir();
+    let copy = fixture.file("sound");
     let restore = || {
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(
@@ -494,7 +500,7 @@ fn deep_doctor_names_every_kind_of_damage() {
     open().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     assert!(std::process::Command::new("cp").arg("-a").arg(&folder).arg(&copy).status().unwrap().success());
 
-    // A bit in a frame that another checkpoint is the difference to.
+    // Flip a bit in a frame that three other checkpoints are differences of.
     let first: String = open()
         .query_row("SELECT id FROM checkpoints WHERE workflow_id = 'w' AND position = 0", [], |row| {
             row.get(0)
@@ -504,41 +510,41 @@ fn deep_doctor_names_every_kind_of_damage() {
         open().query_row("SELECT frame FROM checkpoints WHERE id = ?1", [&first], |row| row.get(0)).unwrap();
     frame[100] ^= 1;
     open().execute("UPDATE checkpoints SET frame = ?1 WHERE id = ?2", (&frame, &first)).unwrap();
-    let found = damage(&place);
+    let found = damage(&fixture);
     assert_eq!(found.len(), 4, "the checkpoint and its three differences: {found:?}");
     assert!(found.iter().all(|message| message.contains(&first)), "{found:?}");
     restore();
 
-    // A bit in each blob, then the blobs are missing.
+    // Flip a bit in each blob, then delete the blobs.
     for blob in std::fs::read_dir(folder.join("blobs")).unwrap() {
         let path = blob.unwrap().path();
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[2_000] ^= 1;
         std::fs::write(&path, bytes).unwrap();
     }
-    let found = damage(&place);
+    let found = damage(&fixture);
     assert!(found.iter().any(|message| message.starts_with("checkpoint ckpt_")), "{found:?}");
     std::fs::remove_dir_all(folder.join("blobs")).unwrap();
-    let found = damage(&place);
+    let found = damage(&fixture);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found.iter().all(|message| message.contains("is missing")), "{found:?}");
     restore();
 
-    // Counts that are wrong, a row that is gone.
+    // Change a count and delete a row.
     open().execute("UPDATE workflows SET checkpoint_count = 9 WHERE id = 'w'", []).unwrap();
     open().execute("DELETE FROM workflows WHERE id = 'large'", []).unwrap();
-    let found = damage(&place);
+    let found = damage(&fixture);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].contains("/w is damaged") && found[1].contains("/large is damaged"), "{found:?}");
     restore();
 
-    // A page of the database.
+    // Overwrite a page of the database.
     let database = folder.join("baton.db");
     let mut bytes = std::fs::read(&database).unwrap();
     let page = bytes.len() / 2 / 4_096 * 4_096;
     bytes[page..page + 4_096].fill(0xa5);
     std::fs::write(&database, bytes).unwrap();
-    assert_ne!(damage(&place), [] as [String; 0]);
+    assert_ne!(damage(&fixture), [] as [String; 0]);
     restore();
-    assert_eq!(damage(&place), [] as [String; 0]);
+    assert_eq!(damage(&fixture), [] as [String; 0]);
 }

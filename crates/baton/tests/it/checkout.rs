@@ -1,4 +1,4 @@
-//! A real repository in a home of its own, with tasks in it, and the real binary to work on them.
+//! Test repository in its own home folder, with tasks, and helpers that run the real binary on it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,24 +36,24 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// A repository with a commit and a task in progress.
+    /// Creates a repository with a commit and a task in progress.
     pub(crate) fn new() -> Self {
         let checkout = Self::unborn();
         checkout.commit();
         checkout
     }
 
-    /// The same before its first commit.
+    /// Creates a repository before its first commit.
     pub(crate) fn unborn() -> Self {
         Self::unborn_in(Home::new(env!("CARGO_BIN_EXE_baton")))
     }
 
-    /// Uses the checkout in a home, which may still have to be made.
+    /// Refers to the checkout in a home, which need not exist.
     pub(crate) fn at(home: Home) -> Self {
         Self { home: home.with("GIT_CONFIG_NOSYSTEM", "1").working_in("shop") }
     }
 
-    /// Makes a repository before its first commit in a home.
+    /// Creates a repository before its first commit in the given home.
     pub(crate) fn unborn_in(home: Home) -> Self {
         let checkout = Self::at(home);
         let home = &checkout.home;
@@ -69,16 +69,16 @@ impl Checkout {
         checkout
     }
 
-    /// A repository whose task has a context.
-    pub(crate) fn begun() -> Self {
+    /// Creates a repository whose task has a context.
+    pub(crate) fn with_context() -> Self {
         let checkout = Self::new();
         checkout.task(&["init-context", TASK]);
         checkout
     }
 
-    /// A task that the implementer left for the reviewer.
+    /// Creates a repository whose task the implementer has finished.
     pub(crate) fn implemented() -> Self {
-        let checkout = Self::begun();
+        let checkout = Self::with_context();
         checkout.work("implementer", "fn main() {\n    println!(\"fast\");\n}\n");
         checkout
     }
@@ -97,7 +97,7 @@ impl Checkout {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs git as its user does; it must succeed.
+    /// Runs git in the checkout; it must succeed.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .args(arguments)
@@ -117,12 +117,12 @@ impl Checkout {
         self.git(&["commit", "--quiet", "--allow-empty", "-m", "change"]);
     }
 
-    /// Runs `baton task …` for a machine, whatever comes of it.
+    /// Runs `baton task …` with JSON output and returns the result, success or failure.
     pub(crate) fn try_task(&self, arguments: &[&str]) -> Finished {
         self.home.run(&[&["task"], arguments, &["--format", "json"]].concat())
     }
 
-    /// Runs `baton task …`, which must work, and gives its data.
+    /// Runs `baton task …`, which must succeed, and returns its data.
     pub(crate) fn task(&self, arguments: &[&str]) -> Value {
         let finished = self.try_task(arguments);
         assert_eq!(finished.code, 0, "{arguments:?}: {} {}", finished.stdout, finished.stderr);
@@ -131,7 +131,7 @@ impl Checkout {
         answer["data"].clone()
     }
 
-    /// Runs `baton task …`, which must be refused with this exit code, and gives the error.
+    /// Runs `baton task …`, which must fail with this exit code, and returns the error.
     pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> Value {
         let finished = self.try_task(arguments);
         assert_eq!(finished.code, code, "{arguments:?}: {} {}", finished.stdout, finished.stderr);
@@ -148,7 +148,7 @@ impl Checkout {
         self.task(&["snapshot-worktree", TASK, "--agent", role, "--actor", "agent-1"])["snapshot"].clone()
     }
 
-    /// Takes the task, writes `src/main.rs`, snapshots, finishes.
+    /// Works as a role: acquires the task, writes `src/main.rs`, records a snapshot and finishes.
     pub(crate) fn work(&self, role: &str, text: &str) {
         self.update(role, "in_progress");
         self.write("src/main.rs", text);

@@ -1,4 +1,4 @@
-//! Checkpoints on the command line: standard input and files, what is printed where, how it ends, and against a server.
+//! Checkpoints on the command line: standard input and files, output streams, exit codes, and use with a server.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ fn run_json(home: &Home, arguments: &[&str]) -> Finished {
     home.run(&[arguments, &["--format", "json"]].concat())
 }
 
-/// The code that a verb failed with, which says what to do next.
+/// Returns the exit code and error code of a failed verb.
 #[track_caller]
 fn failure(finished: &Finished) -> (i32, String) {
     let body = finished.json();
@@ -30,7 +30,7 @@ fn failure(finished: &Finished) -> (i32, String) {
 }
 
 #[test]
-fn a_pipe_in_and_a_pipe_out() {
+fn contexts_are_saved_from_stdin_and_printed_to_stdout() {
     let home = home();
     let saved = save(&home, &[], r#"{ "goal": "接力棒", "n": 1.50 }"#);
     assert_eq!(saved.code, 0, "{saved:?}");
@@ -57,13 +57,13 @@ fn a_pipe_in_and_a_pipe_out() {
     assert!(serde_json::from_str::<Value>(&view.stdout).is_ok(), "{}", view.stdout);
     assert!(
         view.stderr.contains("condensed or left out"),
-        "what is said about it goes elsewhere: {}",
+        "notes must go to standard error: {}",
         view.stderr
     );
 }
 
 #[test]
-fn wrong_input_ends_with_its_code() {
+fn invalid_input_fails_with_the_documented_codes() {
     let home = home();
     let deep = format!("{}1{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000));
     let json = &["--format", "json"];
@@ -116,11 +116,11 @@ fn wrong_input_ends_with_its_code() {
     let missing = save(&home, &["--file", "absent.json", "--format", "json"], "");
     assert_eq!(failure(&missing), (1, "unreadable_input".into()));
     let listed = run_json(&home, &["checkpoint", "workflows"]);
-    assert_eq!(listed.json()["data"]["workflows"], json!([]), "nothing came of all that");
+    assert_eq!(listed.json()["data"]["workflows"], json!([]), "invalid input must store nothing");
 }
 
 #[test]
-fn what_is_too_large_is_refused_in_plain_words() {
+fn oversized_contexts_are_rejected_with_a_hint() {
     let home = home();
     let over = format!(r#"{{"s":"{}"}}"#, noise(16 * 1024 * 1024));
     let finished = save(&home, &["--format", "json"], &over);
@@ -134,7 +134,7 @@ fn what_is_too_large_is_refused_in_plain_words() {
 }
 
 #[test]
-fn every_verb_reaches_a_server() {
+fn every_checkpoint_verb_works_with_a_server() {
     let served = home();
     let server = served.serve();
     let here = home();
@@ -166,14 +166,14 @@ fn every_verb_reaches_a_server() {
     assert_eq!(run(&["explain", first, "--key", "n"], "")["keys"][0]["layer"], "CRITICAL");
     assert_eq!(run(&["workflows", "--repo", "o/r"], "")["workflows"][0]["checkpointCount"], 2);
     assert_eq!(run(&["delete", &second], "")["checkpointId"], *second);
-    assert!(!here.data_dir().join("baton.db").exists(), "nothing is stored here");
+    assert!(!here.data_dir().join("baton.db").exists(), "nothing must be stored locally");
     let stored = run_json(&served, &["checkpoint", "list", "--session", "w"]).json();
     assert_eq!(stored["data"]["checkpoints"].as_array().unwrap().len(), 1);
     let missing = run_json(&here, &["checkpoint", "load", &second, "--server", &url]);
     assert_eq!(failure(&missing), (3, "checkpoint_not_found".into()));
 }
 
-/// Takes the right to write everywhere from root, who would not notice a closed folder.
+/// Returns a command without the capability of root to ignore file permissions.
 fn without_privilege(home: &Home) -> Command {
     let plain = home.command();
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
@@ -188,7 +188,7 @@ fn without_privilege(home: &Home) -> Command {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_said_and_left_alone() {
+fn a_read_only_data_folder_is_reported_and_not_changed() {
     let home = home();
     assert_eq!(save(&home, &[], r#"{"n":1}"#).code, 0);
     let set_modes = |folder: u32, file: u32| {
@@ -211,5 +211,9 @@ fn a_folder_that_cannot_be_written_is_said_and_left_alone() {
     );
     assert!(body["error"]["hint"].is_string(), "{body}");
     let listed = run_json(&home, &["checkpoint", "list", "--session", "w"]).json();
-    assert_eq!(listed["data"]["checkpoints"].as_array().unwrap().len(), 1, "what was there is there");
+    assert_eq!(
+        listed["data"]["checkpoints"].as_array().unwrap().len(),
+        1,
+        "existing checkpoints must be kept"
+    );
 }

@@ -1,4 +1,4 @@
-//! Checkpoints over HTTP: what comes back, what is refused and how, keys, and where large ones go.
+//! Checkpoints over HTTP: round trips, rejected requests, idempotency keys, and storage of large contexts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::served::{Served, expect, id, names, refusal, time, with};
 const UNKNOWN: &str = "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 const SAVE: &str = "/api/checkpoints";
 
-/// Text that does not compress to less than half.
+/// Returns text that does not compress to less than half.
 pub(crate) fn noise(bytes: usize) -> String {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let letters = std::iter::repeat_with(|| {
@@ -20,7 +20,7 @@ pub(crate) fn noise(bytes: usize) -> String {
         state ^= state << 17;
         char::from(b'a' + (state >> 40) as u8 % 26)
     });
-    // Blanks keep it from looking like a key.
+    // Without the spaces the text would look like a secret.
     letters.enumerate().map(|(at, letter)| if at % 9 == 8 { ' ' } else { letter }).take(bytes).collect()
 }
 
@@ -29,7 +29,7 @@ fn save(served: &Served, workflow: &str, context: &Value) -> Value {
 }
 
 #[test]
-fn saved_loaded_listed_marked_compared_explained_and_deleted() {
+fn checkpoints_can_be_saved_loaded_listed_marked_compared_explained_and_deleted() {
     for served in Served::each() {
         let contexts = [json!({ "goal": "接力棒 ☕", "n": 1 }), json!({ "goal": "接力棒 ☕", "n": 2 })];
         let saved = contexts.each_ref().map(|context| save(&served, "w", context));
@@ -62,7 +62,7 @@ fn saved_loaded_listed_marked_compared_explained_and_deleted() {
 }
 
 #[test]
-fn wrong_bodies_are_refused_by_name_and_nothing_is_kept() {
+fn invalid_requests_are_rejected_with_the_field_and_store_nothing() {
     for served in Served::each() {
         let context = |context: Value| json!({ "sessionId": "w", "context": context });
         let long = "x".repeat(129);
@@ -129,12 +129,16 @@ fn wrong_bodies_are_refused_by_name_and_nothing_is_kept() {
             let refused = refusal(&served.get(&path), status, code);
             assert!(refused["hint"].is_string(), "{path}: {refused}");
         }
-        assert_eq!(served.found("/api/workflows")["workflows"], json!([]), "nothing came of all that");
+        assert_eq!(
+            served.found("/api/workflows")["workflows"],
+            json!([]),
+            "invalid requests must store nothing"
+        );
     }
 }
 
 #[test]
-fn what_is_too_large_is_refused_and_the_server_goes_on() {
+fn oversized_requests_return_413_and_the_server_keeps_serving() {
     let served = Served::sqlite();
     let fits = noise(15 * 1024 * 1024);
     let over = format!(r#"{{"sessionId":"w","context":{{"s":"{fits}{}"}}}}"#, noise(1024 * 1024 + 64));
@@ -148,7 +152,7 @@ fn what_is_too_large_is_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn a_secret_is_refused_naming_its_place_and_not_itself() {
+fn a_secret_is_rejected_with_its_path_and_not_repeated() {
     for served in Served::each() {
         let secret = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
         let body = json!({ "sessionId": "w", "context": { "env": [{ "aws": secret }] } });
@@ -160,7 +164,7 @@ fn a_secret_is_refused_naming_its_place_and_not_itself() {
 }
 
 #[test]
-fn a_key_saves_once() {
+fn a_save_is_executed_once_per_idempotency_key() {
     for served in Served::each() {
         let body = |n: u32| json!({ "sessionId": "w", "context": { "n": n }, "force": true });
         let first = served.keyed(SAVE, "k", &body(1));
@@ -177,7 +181,7 @@ fn a_key_saves_once() {
 }
 
 #[test]
-fn a_large_context_lies_beside_the_database_for_its_owner_alone() {
+fn a_large_context_is_stored_as_a_private_blob() {
     let served = Served::sqlite();
     let context = json!({ "s": noise(5 * 1024 * 1024) });
     let saved = save(&served, "w", &context);
@@ -188,11 +192,14 @@ fn a_large_context_lies_beside_the_database_for_its_owner_alone() {
     assert_eq!((mode(&blobs), mode(&files[0])), (0o700, 0o600));
     assert_eq!(std::fs::metadata(&files[0]).unwrap().len(), saved["storedBytes"].as_u64().unwrap());
     let loaded = served.found(&format!("/api/checkpoints/{}", id(&saved["checkpointId"])));
-    assert!(loaded["context"] == context, "it comes back as it was");
+    assert!(loaded["context"] == context, "the context must be returned unchanged");
     std::fs::remove_file(&files[0]).unwrap();
     let lost = refusal(&served.get("/api/checkpoints/load?sessionId=w"), 410, "checkpoint_corrupt");
     assert_eq!(lost["details"]["newestReadable"], Value::Null);
-    assert!(!lost.to_string().contains(served.home.path().to_str().unwrap()), "paths stay inside: {lost}");
+    assert!(
+        !lost.to_string().contains(served.home.path().to_str().unwrap()),
+        "an error must not contain local paths: {lost}"
+    );
     assert_eq!(save(&served, "w", &json!({ "a": 1 }))["status"], "SAVED");
 }
 
@@ -205,7 +212,7 @@ fn every_interface_warns_that_the_latest_loadable_checkpoint_is_older_than_a_dam
     let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
     std::fs::write(&blob, b"damaged").unwrap();
     refusal(&served.get("/api/checkpoints/load?sessionId=w"), 410, "checkpoint_corrupt");
-    let says_so = |loaded: &Value| {
+    let assert_warned = |loaded: &Value| {
         assert_eq!(loaded["checkpointId"], older["checkpointId"]);
         assert_eq!(loaded["newerDamaged"], json!([newer["checkpointId"]]), "{loaded}");
         assert!(loaded["warning"].as_str().unwrap().contains("older checkpoint"), "{loaded}");
@@ -213,9 +220,9 @@ fn every_interface_warns_that_the_latest_loadable_checkpoint_is_older_than_a_dam
     let mut mcp = served.home.mcp();
     for budget in [Value::Null, json!(10_000)] {
         let query = if budget.is_null() { "" } else { "&maxTokens=10000" };
-        says_so(&served.found(&format!("/api/checkpoints/load?sessionId=w{query}")));
+        assert_warned(&served.found(&format!("/api/checkpoints/load?sessionId=w{query}")));
         let arguments = json!({ "sessionId": "w", "maxTokens": budget });
-        says_so(&tool_answer(&mcp.call("workflow_checkpoint_load", &arguments)));
+        assert_warned(&tool_answer(&mcp.call("workflow_checkpoint_load", &arguments)));
         let mut arguments = vec!["checkpoint", "load", "--session", "w"];
         if !budget.is_null() {
             arguments.extend(["--max-tokens", "10000"]);
@@ -224,6 +231,6 @@ fn every_interface_warns_that_the_latest_loadable_checkpoint_is_older_than_a_dam
         assert!(shown.stderr.contains("older checkpoint"), "{shown:?}");
         assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap(), json!({ "step": 1 }));
         arguments.extend(["--format", "json"]);
-        says_so(&served.home.run(&arguments).json()["data"]);
+        assert_warned(&served.home.run(&arguments).json()["data"]);
     }
 }

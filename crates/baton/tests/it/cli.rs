@@ -1,4 +1,4 @@
-//! Verbs of the command line: what they print, where, and how they end.
+//! Verbs of the command line: output streams and exit codes.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,7 +9,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn version_names_the_commit() {
+fn version_includes_the_commit() {
     let finished = home().run(&["--version"]);
     assert_eq!(finished.code, 0);
     let text = finished.stdout.trim();
@@ -17,12 +17,12 @@ fn version_names_the_commit() {
 }
 
 #[test]
-fn the_demo_plays_a_relay_and_leaves_nothing() {
+fn demo_runs_and_leaves_no_files() {
     let home = home();
     let finished = home.run(&["demo"]);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     assert!(finished.stdout.contains("Login form and session cookie work"), "{}", finished.stdout);
-    assert!(!home.data_dir().exists(), "a demo does not touch the data folder");
+    assert!(!home.data_dir().exists(), "the demo must not create the data folder");
     let json = home.run(&["demo", "--format", "json"]).json();
     assert_eq!(json["success"], true);
     assert_eq!(json["data"]["steps"][0]["operation"], "session.start");
@@ -32,12 +32,12 @@ fn the_demo_plays_a_relay_and_leaves_nothing() {
         finished.stdout
     );
     let without = home.command().env("PATH", "/nonexistent").arg("demo").output().unwrap();
-    let told = String::from_utf8_lossy(&without.stdout).into_owned();
-    assert!(without.status.success() && told.contains("the part about tasks is left out"), "{told}");
+    let output = String::from_utf8_lossy(&without.stdout).into_owned();
+    assert!(without.status.success() && output.contains("the part about tasks is left out"), "{output}");
 }
 
 #[test]
-fn usage_errors_end_with_two_also_as_json() {
+fn usage_errors_exit_with_2_also_with_json_output() {
     let home = home();
     let finished = home.run(&["session", "start"]);
     assert_eq!(finished.code, 2);
@@ -50,7 +50,7 @@ fn usage_errors_end_with_two_also_as_json() {
 }
 
 #[test]
-fn exit_codes_follow_the_error() {
+fn exit_codes_match_the_error() {
     let home = home();
     let code = |arguments: &[&str]| home.run(arguments).code;
     assert_eq!(code(&["session", "heartbeat", "nonsense"]), 7);
@@ -64,7 +64,7 @@ fn exit_codes_follow_the_error() {
 }
 
 #[test]
-fn a_failure_ends_with_the_next_step() {
+fn a_failure_prints_the_next_step() {
     let finished = home().run(&["session", "heartbeat", "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ"]);
     assert!(finished.stdout.is_empty());
     assert!(finished.stderr.contains("there is no session"), "{}", finished.stderr);
@@ -72,7 +72,7 @@ fn a_failure_ends_with_the_next_step() {
 }
 
 #[test]
-fn data_lands_with_modes_that_keep_others_out() {
+fn data_files_are_private() {
     let home = home();
     assert_eq!(home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]).code, 0);
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -81,7 +81,7 @@ fn data_lands_with_modes_that_keep_others_out() {
 }
 
 #[test]
-fn doctor_names_loose_modes_and_their_fix() {
+fn doctor_reports_open_modes_with_a_fix() {
     let home = home();
     home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
     let healthy = home.run(&["doctor", "--format", "json"]);
@@ -93,7 +93,7 @@ fn doctor_names_loose_modes_and_their_fix() {
 }
 
 #[test]
-fn doctor_and_verbs_refuse_a_damaged_or_newer_database() {
+fn doctor_and_verbs_reject_a_damaged_database() {
     let home = home();
     std::fs::create_dir(home.data_dir()).unwrap();
     std::fs::write(home.data_dir().join("baton.db"), b"this is not a database, not at all").unwrap();
@@ -103,23 +103,23 @@ fn doctor_and_verbs_refuse_a_damaged_or_newer_database() {
     assert_eq!((verb.code, &verb.json()["error"]["code"]), (9, &"store_unavailable".into()));
     assert!(verb.json()["error"]["hint"].is_string());
     let bytes = std::fs::read(home.data_dir().join("baton.db")).unwrap();
-    assert_eq!(bytes, b"this is not a database, not at all", "a refused file is left alone");
+    assert_eq!(bytes, b"this is not a database, not at all", "a rejected file must not be changed");
 }
 
 #[test]
-fn doctor_reads_every_page_only_when_asked_to() {
+fn doctor_reads_every_page_only_with_deep() {
     let home = home();
     home.run(&["session", "start", "--agent", "a", "--repo", "o/r"]);
     let path = home.data_dir().join("baton.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let page = u16::from_be_bytes([bytes[16], bytes[17]]) as usize;
-    // The last page is read by no verb that checks versions alone.
+    // The quick check does not read the last page.
     let last = bytes.len() - page;
     bytes[last..].fill(0x55);
     std::fs::write(&path, bytes).unwrap();
     let found = |arguments: &[&str]| {
-        let told = home.run(&[arguments, &["--format", "json"]].concat()).json();
-        let findings = told["data"]["findings"].as_array().unwrap().clone();
+        let output = home.run(&[arguments, &["--format", "json"]].concat()).json();
+        let findings = output["data"]["findings"].as_array().unwrap().clone();
         let database = findings.into_iter().find(|finding| finding["check"] == "database").unwrap();
         database["level"].as_str().unwrap().to_owned()
     };
@@ -127,7 +127,7 @@ fn doctor_reads_every_page_only_when_asked_to() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_made_fails_before_any_work() {
+fn a_data_folder_that_cannot_be_created_is_an_error() {
     let home = home();
     std::fs::write(home.data_dir(), b"a file").unwrap();
     let finished = home.run(&["session", "start", "--agent", "a", "--repo", "o/r", "--format", "json"]);
@@ -135,7 +135,7 @@ fn a_data_folder_that_cannot_be_made_fails_before_any_work() {
 }
 
 #[test]
-fn config_show_tells_origins_and_hides_secrets() {
+fn config_show_prints_origins_and_masks_secrets() {
     let home = home();
     std::fs::write(home.path().join(".baton.toml"), "[session]\nvneture = \"x\"\nventure = \"mine\"\n")
         .unwrap();
@@ -148,11 +148,11 @@ fn config_show_tells_origins_and_hides_secrets() {
     assert_eq!(entry("session.venture")["value"], "mine");
     assert!(entry("session.venture")["origin"].as_str().unwrap().contains(".baton.toml"));
     assert!(entry("data_dir")["origin"].as_str().unwrap().contains("BATON_DATA_DIR"));
-    assert!(!finished.stdout.contains(baton_testkit::binary::RELAY_KEY), "the key is not shown");
+    assert!(!finished.stdout.contains(baton_testkit::binary::RELAY_KEY), "the relay key must not be shown");
 }
 
 #[test]
-fn completions_are_scripts() {
+fn completions_print_shell_scripts() {
     for (shell, mark) in [("bash", "_baton"), ("zsh", "#compdef"), ("fish", "complete -c baton")] {
         let finished = home().run(&["completions", shell]);
         assert_eq!(finished.code, 0);
@@ -161,7 +161,7 @@ fn completions_are_scripts() {
 }
 
 #[test]
-fn verbs_reach_a_server() {
+fn session_verbs_work_with_a_server() {
     let served = home();
     let server = served.serve();
     let url = server.url().to_owned();
@@ -169,7 +169,7 @@ fn verbs_reach_a_server() {
     let start = ["session", "start", "--agent", "a", "--repo", "o/r", "--server", &url, "--format", "json"];
     let started = here.run(&start);
     assert_eq!(started.code, 0, "{started:?}");
-    assert!(!here.data_dir().join("baton.db").exists(), "nothing is stored here");
+    assert!(!here.data_dir().join("baton.db").exists(), "nothing must be stored locally");
     let listed = here.run(&["session", "list", "--server", &url, "--format", "json"]).json();
     assert_eq!(listed["data"]["sessions"][0]["id"], started.json()["data"]["session_id"]);
     server.kill();

@@ -1,4 +1,4 @@
-//! Many agents at once, over HTTP: one tuple is one session, and what one ends no other revives.
+//! Concurrent agents over HTTP: one identity is one session, and an ended session is never revived.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -11,7 +11,7 @@ use crate::served::{Served, expect, id, who, with};
 const CALLS: usize = 1_000;
 const CALLERS: usize = 64;
 
-/// Sends `CALLS` starts from `CALLERS` threads and gives their answers.
+/// Sends `CALLS` start requests from `CALLERS` threads and returns the answers.
 fn start_at_once(served: &Served, body: &Value) -> Vec<Value> {
     let (next, barrier) = (AtomicUsize::new(0), Barrier::new(CALLERS));
     let (next, barrier) = (&next, &barrier);
@@ -32,7 +32,7 @@ fn start_at_once(served: &Served, body: &Value) -> Vec<Value> {
     })
 }
 
-fn one_tuple_is_one_session(served: &Served) {
+fn assert_one_identity_is_one_session(served: &Served) {
     for body in
         [who("a"), with(who("a"), json!({ "track": 0 })), with(who("a"), json!({ "client_session_id": "c" }))]
     {
@@ -41,7 +41,7 @@ fn one_tuple_is_one_session(served: &Served) {
         let ids: BTreeSet<String> = answers.iter().map(|answer| id(&answer["session_id"])).collect();
         assert_eq!(ids.len(), 1, "{ids:?}");
         let created = answers.iter().filter(|answer| answer["status"] == "created").count();
-        assert_eq!(created, 1, "the others resumed it");
+        assert_eq!(created, 1, "all other calls must resume the session");
         let active = served.found("/active?agent=a");
         let own = |session: &&Value| {
             session["track"] == body["track"] && session["client_session_id"] == body["client_session_id"]
@@ -54,19 +54,19 @@ fn one_tuple_is_one_session(served: &Served) {
 }
 
 #[test]
-fn a_thousand_starts_of_one_tuple_are_one_session_on_sqlite() {
-    one_tuple_is_one_session(&Served::sqlite());
+fn concurrent_starts_of_one_identity_create_one_session_on_sqlite() {
+    assert_one_identity_is_one_session(&Served::sqlite());
 }
 
 #[test]
-fn a_thousand_starts_of_one_tuple_are_one_session_on_postgres() {
+fn concurrent_starts_of_one_identity_create_one_session_on_postgres() {
     if let Some(served) = Served::postgres() {
-        one_tuple_is_one_session(&served);
+        assert_one_identity_is_one_session(&served);
     }
 }
 
-/// Ends a session while others resume, update and beat it: what was acknowledged stays, whoever comes last.
-fn an_end_is_final(served: &Served) {
+/// Ends a session during concurrent starts, updates and heartbeats: acknowledged updates and the end must be kept.
+fn assert_end_is_final(served: &Served) {
     for round in 0..60 {
         let start = with(who("a"), json!({ "client_session_id": format!("chat-{round}") }));
         let session_id = id(&served.ok("/sod", &start)["session_id"]);
@@ -109,19 +109,19 @@ fn an_end_is_final(served: &Served) {
 }
 
 #[test]
-fn an_ended_session_is_not_revived_on_sqlite() {
-    an_end_is_final(&Served::sqlite());
+fn concurrent_calls_do_not_revive_an_ended_session_on_sqlite() {
+    assert_end_is_final(&Served::sqlite());
 }
 
 #[test]
-fn an_ended_session_is_not_revived_on_postgres() {
+fn concurrent_calls_do_not_revive_an_ended_session_on_postgres() {
     if let Some(served) = Served::postgres() {
-        an_end_is_final(&served);
+        assert_end_is_final(&served);
     }
 }
 
 #[test]
-fn work_wanted_by_many_is_taken_by_one() {
+fn concurrent_acknowledgements_succeed_once() {
     for served in Served::each() {
         let (_, handoff_id) = served.relay(&who("a"), &json!({ "summary": "yours" }));
         let path = format!("/handoffs/{handoff_id}/ack");

@@ -1,5 +1,5 @@
-//! Encryption through the real binary: nothing of a context is on disk in plain, and a key that is gone is never replaced
-//! by a new one.
+//! Encryption with the real binary: no plain text of a context is on disk, and a missing key is never replaced by a new
+//! one.
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::process::Command;
 use baton_testkit::binary::{Finished, Home};
 use serde_json::{Value, json};
 
-/// A word that is found nowhere else.
+/// Marker text that occurs nowhere else.
 const CANARY: &str = "canary-4f1d8a";
 
-/// A home with encryption.
+/// Home with encryption settings.
 struct Encrypted {
     home: Home,
     mode: &'static str,
@@ -48,7 +48,7 @@ impl Encrypted {
         finished.json()["data"].clone()
     }
 
-    /// Saves a context and gives the outcome.
+    /// Saves a context and returns the result.
     fn save(&self, context: &Value) -> Finished {
         let file = self.home.path().join("context.json");
         std::fs::write(&file, context.to_string()).unwrap();
@@ -71,7 +71,7 @@ fn finished(command: &mut Command) -> Finished {
     }
 }
 
-/// A context of about so many bytes that compresses badly and has the canary all over.
+/// Returns a context of about this size that compresses badly and contains the canary in every line.
 fn context(bytes: usize, step: u32) -> Value {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut lines = Vec::new();
@@ -87,7 +87,7 @@ fn context(bytes: usize, step: u32) -> Value {
     json!({ "goal": CANARY, "lines": lines, "step": step })
 }
 
-/// The files below a folder that hold the canary.
+/// Returns the files below a folder that contain the canary.
 fn files_with_canary(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -106,17 +106,17 @@ fn files_with_canary(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn nothing_of_a_context_is_on_disk_in_plain() {
+fn no_plain_text_of_a_context_is_on_disk() {
     let encrypted = Encrypted::with_key_file("required");
     let folder = encrypted.home.data_dir();
-    // Short enough to be stored as it is, a difference, and large enough for a file of its own.
+    // Stored uncompressed, in full, as a difference, and as a blob.
     let contexts = [context(10, 1), context(20_000, 2), context(20_000, 3), context(3_000_000, 4)];
     for context in &contexts {
         assert_eq!(encrypted.save(context).code, 0);
         assert_eq!(encrypted.loaded(), *context);
     }
     assert_eq!(std::fs::read_dir(folder.join("blobs")).unwrap().count(), 1);
-    // Beside a database that cannot be opened.
+    // Spooled, because the database cannot be opened.
     let database = folder.join("baton.db");
     std::fs::rename(&database, encrypted.home.path().join("away.db")).unwrap();
     std::fs::create_dir(&database).unwrap();
@@ -124,14 +124,14 @@ fn nothing_of_a_context_is_on_disk_in_plain() {
     assert_eq!(saved.json()["data"]["degraded"], true, "{saved:?}");
     assert_eq!(encrypted.loaded(), context(5_000, 5));
     assert_eq!(files_with_canary(&folder), [] as [PathBuf; 0]);
-    // The test can fail: without encryption the canary is there.
+    // Check of the test itself: without encryption the canary is found.
     let plain = Encrypted { mode: "off", ..Encrypted::with_key_file("off") };
     assert_eq!(plain.save(&contexts[0]).code, 0);
     assert_ne!(files_with_canary(&plain.home.data_dir()), [] as [PathBuf; 0]);
 }
 
 #[test]
-fn a_key_that_is_gone_is_missed_and_never_replaced() {
+fn a_missing_key_is_an_error_and_never_replaced() {
     let encrypted = Encrypted::with_key_file("required");
     let key_file = encrypted.key_file.clone().unwrap();
     assert_eq!(encrypted.save(&context(2_000, 1)).code, 0);
@@ -145,10 +145,10 @@ fn a_key_that_is_gone_is_missed_and_never_replaced() {
     );
     let saved = encrypted.save(&context(2_000, 2));
     assert_eq!((saved.code, saved.json()["error"]["code"].as_str()), (9, Some("store_unavailable")));
-    assert!(!key_file.exists(), "no second first key");
+    assert!(!key_file.exists(), "no new key may be created");
     let status = encrypted.data(&["key", "status"]);
     assert_eq!(status["missing"].as_array().map(Vec::len), Some(1), "{status}");
-    // Another key opens nothing, and is not taken for damage.
+    // A wrong key is an error of the key and not reported as damage.
     std::fs::write(&key_file, "11".repeat(32)).unwrap();
     let loaded = encrypted.run(&["checkpoint", "load", "--session", "s"]);
     assert_eq!(loaded.json()["error"]["code"], "store_unavailable", "{loaded:?}");
@@ -157,7 +157,7 @@ fn a_key_that_is_gone_is_missed_and_never_replaced() {
 }
 
 #[test]
-fn preferred_goes_on_in_plain_and_says_so() {
+fn preferred_mode_without_a_key_stores_plain_text_and_warns() {
     let preferred =
         Encrypted { key_file: Some("/nowhere/at/all/keys".into()), ..Encrypted::with_key_file("preferred") };
     let saved = preferred.save(&context(10, 1));
@@ -183,11 +183,11 @@ fn preferred_goes_on_in_plain_and_says_so() {
     let required = Encrypted { mode: "required", ..preferred };
     let refused = required.save(&context(10, 2));
     assert_eq!(refused.json()["error"]["code"], "store_unavailable", "{refused:?}");
-    assert_eq!(required.loaded(), context(10, 1), "what was stored in plain is still read");
+    assert_eq!(required.loaded(), context(10, 1), "plain checkpoints must still be readable");
 }
 
 #[test]
-fn rotating_seals_everything_with_a_new_key() {
+fn rotate_encrypts_all_checkpoints_with_a_new_key() {
     let encrypted = Encrypted { mode: "off", ..Encrypted::with_key_file("off") };
     for step in 0..3 {
         assert_eq!(encrypted.save(&context(20_000, step)).code, 0);
@@ -196,7 +196,7 @@ fn rotating_seals_everything_with_a_new_key() {
     assert_eq!(encrypted.run(&["key", "rotate"]).code, 2, "encryption is off");
     let encrypted = Encrypted { mode: "required", ..encrypted };
     let first = encrypted.data(&["key", "rotate"]);
-    assert_eq!(first["resealed"], 4, "what was in plain is sealed too: {first}");
+    assert_eq!(first["resealed"], 4, "plain checkpoints must be encrypted too: {first}");
     assert_eq!(files_with_canary(&encrypted.home.data_dir().join("blobs")), [] as [PathBuf; 0]);
     let second = encrypted.data(&["key", "rotate", "--drop-old"]);
     assert_eq!((&second["resealed"], &second["dropped_keys"]), (&json!(4), &json!(1)));
@@ -210,13 +210,13 @@ fn rotating_seals_everything_with_a_new_key() {
         let id = checkpoint["checkpointId"].as_str().unwrap();
         assert_eq!(encrypted.data(&["checkpoint", "load", id])["context"], context(20_000, step));
     }
-    // Sealed data is still read when encryption is turned off, and new data is plain then.
+    // With encryption off, encrypted data is still readable.
     let off = Encrypted { mode: "off", ..encrypted };
     assert_eq!(off.loaded(), context(3_000_000, 9));
 }
 
 #[test]
-fn a_key_file_that_is_no_key_file_is_told() {
+fn an_invalid_key_file_is_an_error_and_not_changed() {
     let encrypted = Encrypted::with_key_file("required");
     for content in ["", "short", "zz".repeat(32).as_str(), "11 22"] {
         std::fs::write(encrypted.key_file.as_ref().unwrap(), content).unwrap();
@@ -225,17 +225,17 @@ fn a_key_file_that_is_no_key_file_is_told() {
         assert_eq!(
             std::fs::read_to_string(encrypted.key_file.as_ref().unwrap()).unwrap(),
             content,
-            "left as it is"
+            "the key file must not be changed"
         );
     }
 }
 
-/// What `scripts/with-keychain` answers when a program is missing.
+/// Exit code of `scripts/with-keychain` if a required program is missing.
 const MISSING: i32 = 69;
 
-/// Runs a shell script in a desktop session of its own, where `baton` is the binary. `None` when there is no keychain to
-/// test with, which CI does not accept.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what was left out")]
+/// Runs a shell script in its own desktop session, where `baton` is the binary. Returns `None` if no keychain is
+/// available, which is an error on CI.
+#[expect(clippy::print_stderr, reason = "a skipped test must be reported")]
 fn in_desktop(options: &[&str], script: &str) -> Option<Finished> {
     let prelude = "set -u; export BATON_DATA_DIR=$HOME/data-of-baton BATON_ENCRYPTION=required\n\
                    baton() { \"$BATON\" \"$@\"; }; save() { echo \"{\\\"step\\\":$1}\" | baton checkpoint save --session s; }\n\
@@ -257,7 +257,7 @@ fn in_desktop(options: &[&str], script: &str) -> Option<Finished> {
 }
 
 #[test]
-fn keys_are_kept_in_the_keychain_of_the_desktop() {
+fn keys_are_stored_in_the_desktop_keychain() {
     let script =
         "save 1 && save 2 && baton key status && baton key rotate && baton checkpoint load --session s";
     let Some(done) = in_desktop(&[], script) else { return };
@@ -269,21 +269,21 @@ fn keys_are_kept_in_the_keychain_of_the_desktop() {
 }
 
 #[test]
-fn a_locked_keychain_gets_no_second_key() {
+fn a_locked_keychain_gets_no_new_key() {
     let script = "save 1 || exit 7; lock; save 2; echo \"save: $?\"; baton checkpoint load --session s; echo \"load: $?\"";
     let Some(done) = in_desktop(&[], script) else { return };
     assert!(done.stdout.contains("save: 9") && done.stdout.contains("load: 9"), "{done:?}");
 }
 
 #[test]
-fn a_desktop_without_a_keychain_is_told_with_a_way_out() {
+fn a_missing_keychain_is_an_error_with_a_hint() {
     let Some(done) = in_desktop(&["--without-service"], "save 1; echo \"save: $?\"") else { return };
     assert!(done.stdout.contains("save: 9"), "{done:?}");
     assert!(done.stderr.contains("BATON_ENCRYPTION_KEY_FILE"), "{done:?}");
 }
 
 #[test]
-fn a_bus_that_never_answers_holds_nobody_up() {
+fn an_unresponsive_bus_times_out() {
     let encrypted = Encrypted::with_keychain("required");
     let socket = encrypted.home.path().join("bus");
     let _listener = UnixListener::bind(&socket).unwrap();
@@ -298,7 +298,7 @@ fn a_bus_that_never_answers_holds_nobody_up() {
 }
 
 #[test]
-fn a_running_process_takes_up_a_rotated_key_before_the_old_one_is_forgotten() {
+fn a_running_server_uses_a_rotated_key_before_the_old_one_is_deleted() {
     let encrypted = Encrypted::with_key_file("required");
     let key_file = encrypted.key_file.clone().unwrap();
     let server = encrypted.home.serve_with(&[
@@ -314,7 +314,7 @@ fn a_running_process_takes_up_a_rotated_key_before_the_old_one_is_forgotten() {
     encrypted.data(&["key", "rotate"]);
     save("between");
     let loaded = server.get("/api/checkpoints/load?sessionId=before");
-    assert_eq!(loaded.status, 200, "what was sealed anew is read: {}", loaded.text);
+    assert_eq!(loaded.status, 200, "re-encrypted checkpoints must be readable: {}", loaded.text);
     encrypted.data(&["key", "rotate", "--drop-old"]);
     save("after");
     drop(server);
@@ -328,7 +328,7 @@ fn a_running_process_takes_up_a_rotated_key_before_the_old_one_is_forgotten() {
 }
 
 #[test]
-fn rotating_takes_in_what_waits_beside_the_database() {
+fn rotate_replays_spooled_checkpoints() {
     let encrypted = Encrypted::with_key_file("required");
     assert_eq!(encrypted.save(&context(10, 1)).code, 0);
     let (database, away) =
@@ -342,13 +342,13 @@ fn rotating_takes_in_what_waits_beside_the_database() {
 }
 
 #[test]
-fn without_its_key_a_workflow_goes_on_only_where_plain_is_allowed() {
+fn without_its_key_a_workflow_continues_only_in_preferred_mode() {
     let encrypted = Encrypted::with_key_file("required");
     assert_eq!(encrypted.save(&context(2_000, 1)).code, 0);
     std::fs::remove_file(encrypted.key_file.as_ref().unwrap()).unwrap();
     assert_eq!(encrypted.save(&context(2_000, 2)).code, 9);
-    let told = encrypted.home.command().env("BATON_ENCRYPTION", "required").arg("doctor").output().unwrap();
-    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let doctor = encrypted.home.command().env("BATON_ENCRYPTION", "required").arg("doctor").output().unwrap();
+    assert_eq!(doctor.status.code(), Some(1), "{doctor:?}");
     let preferred = Encrypted { mode: "preferred", ..encrypted };
     let saved = preferred.save(&context(2_000, 3));
     assert_eq!((saved.code, &saved.json()["data"]["degraded"]), (0, &json!(false)), "{saved:?}");

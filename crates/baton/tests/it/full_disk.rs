@@ -1,4 +1,4 @@
-//! A disk that is full or read-only, on a real small file system: nothing stored is lost, and everything can be read.
+//! A full or read-only disk, on a real small file system: no stored data is lost, and all of it can be read.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 const KIB: usize = 1024;
 
-/// A home whose data folder is on the small disk.
+/// Creates a home whose data folder is on the small disk.
 fn home_on(disk: &Path) -> Home {
     Home::new(env!("CARGO_BIN_EXE_baton"))
         .with("BATON_DATA_DIR", disk.join("data").to_str().unwrap())
         .with("BATON_LOG", "info")
 }
 
-/// A context of about so many bytes that hardly compresses.
+/// Returns a context of about this size that compresses badly.
 fn context(seed: u64, bytes: usize) -> Value {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -27,7 +27,7 @@ fn context(seed: u64, bytes: usize) -> Value {
         state ^= state << 17;
         noise.push(char::from(alphabet[(state >> 58) as usize]));
     }
-    // Short words: a long one would look like a secret.
+    // Short words, because a long one would look like a secret.
     let words: Vec<&str> = (0..bytes).step_by(8).map(|at| &noise[at..(at + 8).min(bytes)]).collect();
     json!({ "seed": seed, "notes": words.join(" ") })
 }
@@ -51,7 +51,7 @@ fn ids(home: &Home, workflow: &str) -> Vec<String> {
     found.iter().map(|checkpoint| checkpoint["checkpointId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Fills workflow `old` with checkpoints that are blobs, and gives their ids, newest first.
+/// Saves checkpoints as blobs to workflow `old` and returns their ids, newest first.
 fn save_history(home: &Home, count: u64) -> Vec<String> {
     for seed in 1..=count {
         let saved = save(home, "old", &context(seed, 500 * KIB));
@@ -85,22 +85,25 @@ fn deletes_old_checkpoints_only_for_a_save_that_is_stored() {
             let left = ids(&home, "old");
             if saved.code == 0 {
                 new.insert(0, saved.json()["data"]["checkpointId"].as_str().unwrap().to_owned());
-                assert!(left.len() + 2 >= old.len(), "one save needs the room of two: {old:?} {left:?}");
+                assert!(
+                    left.len() + 2 >= old.len(),
+                    "one save must delete at most two checkpoints: {old:?} {left:?}"
+                );
                 assert_eq!(saved.stderr.matches("deleted a checkpoint").count(), old.len() - left.len());
             } else {
                 assert!(!saved.stderr.contains("deleted"), "{saved:?}");
-                assert_eq!(left, old, "a save that fails deletes nothing: {saved:?}");
+                assert_eq!(left, old, "a failed save must delete nothing: {saved:?}");
             }
-            assert!(old.starts_with(&left), "the oldest are deleted");
+            assert!(old.starts_with(&left), "the oldest checkpoints must be deleted first");
             old = left;
             assert_eq!(ids(&home, "new"), new);
             assert_eq!(
                 blob_count(disk),
                 old.len() + new.len(),
-                "blobs of deleted checkpoints are gone at once"
+                "blobs of deleted checkpoints must be removed immediately"
             );
         }
-        assert_eq!(new.len(), 5, "old checkpoints give their room to new ones");
+        assert_eq!(new.len(), 5, "space of old checkpoints must be reused");
         assert_loadable(&home, &[old, new].concat());
     });
 }
@@ -122,7 +125,7 @@ fn save_that_does_not_fit_deletes_nothing_and_says_that_retrying_is_useless() {
             assert_eq!(error["details"], json!({ "reason": "disk_full", "retryable": false }));
             assert!(error["hint"].as_str().unwrap().starts_with("free some space"), "{error}");
             assert_eq!(ids(&home, "old"), old);
-            assert_eq!(blob_count(disk), old.len(), "no part of the new blob is left");
+            assert_eq!(blob_count(disk), old.len(), "no partial blob may be left");
         }
         let server = home.serve();
         let body = json!({ "sessionId": "new", "context": huge });
@@ -159,7 +162,7 @@ fn reads_and_deletions_work_on_a_disk_without_any_space() {
         assert!(deleted["freedBytes"].as_u64().unwrap() > 300 * KIB as u64, "{deleted}");
         assert_eq!(ids(&home, "old"), old[..2]);
         assert_eq!(blob_count(disk), 2);
-        // Without the reserve nothing can be written, and everything can still be read.
+        // Without the reserve file writes fail, and reads still work.
         std::fs::remove_file(disk.join("data/baton.db-reserve")).unwrap();
         fill(disk, 0);
         assert_loadable(&home, &old[..2]);

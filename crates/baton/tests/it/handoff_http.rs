@@ -1,4 +1,4 @@
-//! Handoffs over HTTP: latest, list, show, create on the way, take.
+//! Handoffs over HTTP: latest, list, show, create during a session, acknowledge.
 
 use baton_core::ActorKeyId;
 use baton_testkit::binary::{Home, RELAY_KEY};
@@ -13,7 +13,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_handoff_shows_every_field_and_absent_ones_are_null() {
+fn a_handoff_contains_all_fields_and_absent_ones_are_null() {
     for served in Served::each() {
         assert_eq!(served.found("/handoffs/latest?venture=v"), json!({ "handoff": null }));
         let nothing = json!({ "handoffs": [], "pagination": { "next_cursor": null } });
@@ -45,7 +45,7 @@ fn a_handoff_shows_every_field_and_absent_ones_are_null() {
 }
 
 #[test]
-fn filters_narrow_the_list_and_the_latest_alike() {
+fn filters_apply_to_the_list_and_to_latest() {
     for served in Served::each() {
         let leave = |start: Value, to: Option<&str>| {
             served.relay(&start, &json!({ "summary": "s", "to_agent": to })).1
@@ -87,7 +87,7 @@ fn filters_narrow_the_list_and_the_latest_alike() {
 }
 
 #[test]
-fn pages_follow_each_other_without_a_gap() {
+fn pages_neither_skip_nor_repeat_handoffs() {
     for served in Served::each() {
         let session_id = served.start("a");
         let leave = |number: usize| {
@@ -95,7 +95,7 @@ fn pages_follow_each_other_without_a_gap() {
             id(&served.ok("/handoffs", &body)["handoff_id"])
         };
         let left: Vec<String> = (0..120).map(leave).collect();
-        assert_eq!(ids(&served.found("/handoffs?venture=v")).len(), 50, "50 by default");
+        assert_eq!(ids(&served.found("/handoffs?venture=v")).len(), 50, "the default limit is 50");
         let mut seen = Vec::new();
         let mut query = "/handoffs?venture=v&limit=40".to_owned();
         for page_number in 0.. {
@@ -108,7 +108,7 @@ fn pages_follow_each_other_without_a_gap() {
             }
         }
         let newest_first: Vec<String> = left.into_iter().rev().collect();
-        assert_eq!(seen, newest_first, "what came later belongs to no page after the first");
+        assert_eq!(seen, newest_first, "handoffs created meanwhile must not appear on later pages");
         for limit in ["0", "201", "-3", "x"] {
             refusal(&served.get(&format!("/handoffs?venture=v&limit={limit}")), 400, "invalid_request");
         }
@@ -116,7 +116,7 @@ fn pages_follow_each_other_without_a_gap() {
 }
 
 #[test]
-fn a_handoff_on_the_way_leaves_the_session_alive() {
+fn creating_a_handoff_keeps_the_session_active() {
     for served in Served::each() {
         let started = served.ok("/sod", &who("a"));
         let session_id = id(&started["session_id"]);
@@ -129,10 +129,16 @@ fn a_handoff_on_the_way_leaves_the_session_alive() {
         });
         assert_eq!(first, expected);
         let second = served.ok("/handoffs", &body);
-        assert_ne!(first["handoff_id"], second["handoff_id"], "without a key each is its own");
+        assert_ne!(
+            first["handoff_id"], second["handoff_id"],
+            "without an idempotency key each call creates a handoff"
+        );
         let shown = served.found(&format!("/sessions/{session_id}"));
         assert_eq!((&shown["session"]["status"], &shown["handoff"]), (&"active".into(), &Value::Null));
-        assert_eq!(shown["session"]["last_heartbeat_at"], second["created_at"], "it is a sign of life");
+        assert_eq!(
+            shown["session"]["last_heartbeat_at"], second["created_at"],
+            "creating a handoff counts as a heartbeat"
+        );
         let stored = served.found(&format!("/handoffs/{}", id(&first["handoff_id"])))["handoff"].clone();
         assert_eq!((&stored["ends_session"], &stored["late"]), (&false.into(), &false.into()));
         let other = served.ok("/sod", &who("b"));
@@ -146,7 +152,7 @@ fn a_handoff_on_the_way_leaves_the_session_alive() {
 }
 
 #[test]
-fn work_is_taken_once() {
+fn a_handoff_is_acknowledged_by_one_agent() {
     for served in Served::each() {
         let (_, handoff_id) = served.relay(&who("a"), &json!({ "summary": "yours" }));
         let path = format!("/handoffs/{handoff_id}/ack");
@@ -186,7 +192,7 @@ fn work_is_taken_once() {
 }
 
 #[test]
-fn a_page_of_large_handoffs_is_cut_by_size_and_goes_on() {
+fn pages_of_large_handoffs_are_limited_by_size() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let server = home.serve();
     let note = "x".repeat(700 * 1024);
@@ -206,6 +212,6 @@ fn a_page_of_large_handoffs_is_cut_by_size_and_goes_on() {
         let Some(cursor) = page["pagination"]["next_cursor"].as_str() else { break };
         path = format!("/handoffs?venture=v&cursor={cursor}");
     }
-    assert!(pages > 1, "all came in one page");
+    assert!(pages > 1, "all handoffs were in one page");
     assert_eq!(seen, ["7", "6", "5", "4", "3", "2", "1", "0"]);
 }

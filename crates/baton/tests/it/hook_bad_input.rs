@@ -1,4 +1,4 @@
-//! Hooks that are told nonsense: the agent is not failed, nothing is half stored, and a person can find out why.
+//! Hooks with invalid input: the agent never fails, nothing is partially stored, and the cause is in the log.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::hooked::Hooked;
 use crate::served::with;
 
-/// Checks that nothing was stored and nothing waits to be.
+/// Asserts that nothing was stored or spooled.
 #[track_caller]
 fn assert_nothing_stored(hooked: &Hooked) {
     assert_eq!(hooked.queue(), [0; 4]);
@@ -20,7 +20,7 @@ fn assert_nothing_stored(hooked: &Hooked) {
 }
 
 #[test]
-fn nonsense_is_written_down_and_told_by_the_doctor() {
+fn invalid_reports_are_logged_and_shown_by_doctor() {
     let hooked = Hooked::new();
     let sound = hooked.bash("ls", "a b").to_string();
     let report = |more| hooked.claude("PostToolUse", more).to_string().into_bytes();
@@ -65,14 +65,14 @@ fn nonsense_is_written_down_and_told_by_the_doctor() {
     assert_eq!(
         (hooked.queue(), hooked.troubles().len()),
         ([1, 0, 0, 0], cases.len()),
-        "what is sound is stored"
+        "a valid report must be stored"
     );
     std::fs::remove_file(log).unwrap();
     assert_eq!(hooked.diagnosis(), ("ok".into(), "no trouble".into()));
 }
 
 #[test]
-fn an_odd_field_loses_no_report() {
+fn a_report_with_an_invalid_field_is_stored() {
     let hooked = Hooked::new();
     let long = "x".repeat(200);
     let odd = [
@@ -104,7 +104,7 @@ fn an_odd_field_loses_no_report() {
 }
 
 #[test]
-fn a_wrong_command_line_fails_no_agent_and_loses_no_report() {
+fn an_invalid_command_line_exits_with_0_and_stores_the_report() {
     let hooked = Hooked::new();
     let sound = hooked.bash("ls", "a b").to_string();
     let cases: [(&[&str], &str); 5] = [
@@ -122,19 +122,15 @@ fn a_wrong_command_line_fails_no_agent_and_loses_no_report() {
         assert!(troubles[number]["message"].as_str().unwrap().contains(expected), "{:?}", troubles[number]);
         assert!(hooked.diagnosis().1.contains(expected));
     }
-    assert_eq!(hooked.queue(), [4, 0, 0, 0], "all but the one that is of no event");
-    assert_eq!(
-        hooked.home.run(&["handoff", "hook", "--frobnicate"]).code,
-        2,
-        "others are told that they are wrong"
-    );
+    assert_eq!(hooked.queue(), [4, 0, 0, 0], "all reports but the one without an event must be stored");
+    assert_eq!(hooked.home.run(&["handoff", "hook", "--frobnicate"]).code, 2, "other verbs must fail");
     let help = hooked.home.run(&["hook", "--help"]);
     assert!(help.code == 0 && help.stdout.contains("session-start"), "{help:?}");
-    assert_eq!(hooked.troubles().len(), cases.len(), "to ask for help is no trouble");
+    assert_eq!(hooked.troubles().len(), cases.len(), "help must not be logged as an error");
 }
 
 #[test]
-fn a_broken_configuration_fails_no_agent_and_loses_no_report() {
+fn an_invalid_configuration_exits_with_0_and_keeps_the_report() {
     let hooked = Hooked::new();
     let report = hooked.bash("ls", "a b").to_string();
     let project = hooked.home.working_folder().join(".baton.toml");
@@ -152,21 +148,25 @@ fn a_broken_configuration_fails_no_agent_and_loses_no_report() {
             let name = file.file_name().unwrap().to_str().unwrap();
             assert!(
                 doctor.code != 0 && doctor.stderr.contains(name),
-                "the doctor names the file: {doctor:?}"
+                "doctor must name the file: {doctor:?}"
             );
         }
         std::fs::remove_file(file).unwrap();
         let (level, said) = hooked.diagnosis();
         assert!(level == "warning" && said.contains(file.to_str().unwrap()), "{level} {said}");
     }
-    assert_eq!(hooked.queue(), [3, 0, 0, 0], "a file that comes with a checkout turns nothing off");
-    assert_eq!(hooked.spilled().len(), 3, "the user file may say where reports go");
+    assert_eq!(hooked.queue(), [3, 0, 0, 0], "an invalid project file must not disable capture");
+    assert_eq!(
+        hooked.spilled().len(),
+        3,
+        "with an invalid user file the store is unknown, so reports are spooled"
+    );
     hooked.hook("post-tool-use", &hooked.bash("ls", "c"));
     assert_eq!((hooked.queue(), hooked.spilled().len()), ([7, 0, 0, 0], 0));
 }
 
 #[test]
-fn a_wrong_variable_loses_no_report() {
+fn an_invalid_environment_variable_loses_no_report() {
     for (name, value, stored) in [
         ("BATON_COMPRESSOR", "bogus", true),
         ("BATON_SESSION_STALE_MINUTES", "soon", true),
@@ -187,23 +187,23 @@ fn a_wrong_variable_loses_no_report() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_used_does_not_fail_the_agent() {
+fn an_unusable_data_folder_does_not_fail_the_agent() {
     let hooked = Hooked::new();
     std::fs::write(hooked.home.data_dir(), b"a file").unwrap();
     for event in ["session-start", "post-tool-use", "stop", "session-end", "nonsense"] {
         let finished = hooked.call(&[event], hooked.bash("ls", "a b").to_string().as_bytes());
-        // The start of a session warns that reports are not kept where they should be.
+        // Only the session start prints a warning that reports cannot be stored.
         assert_eq!(finished.stdout.contains("Baton warning"), event == "session-start", "{finished:?}");
     }
-    assert_eq!(std::fs::read(hooked.home.data_dir()).unwrap(), b"a file", "it is left alone");
+    assert_eq!(std::fs::read(hooked.home.data_dir()).unwrap(), b"a file", "the file must not be changed");
     std::fs::remove_file(hooked.home.data_dir()).unwrap();
     hooked.hook("post-tool-use", &hooked.bash("ls", "a b"));
     assert_eq!(hooked.queue(), [2, 0, 0, 0]);
 }
 
-/// An agent that never ends its input is not waited for.
+/// A hook stops waiting for an agent that never closes its input.
 #[test]
-fn an_input_that_does_not_end_is_given_up() {
+fn input_that_never_ends_times_out() {
     let hooked = Hooked::new();
     let mut child = hooked
         .home
@@ -222,16 +222,16 @@ fn an_input_that_does_not_end_is_given_up() {
     assert_nothing_stored(&hooked);
 }
 
-/// One that takes its time to send is heard out: a machine may be busy, and output large.
+/// The time limit of a hook does not apply while the agent is still sending.
 #[test]
-fn an_agent_that_sends_slowly_is_heard_out() {
+fn a_slowly_sent_report_is_kept() {
     let hooked = Hooked::new();
     let mut child =
         hooked.home.command().args(["hook", "post-tool-use"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let begun = Instant::now();
-    // Longer than a hook may take that has all it needs.
-    while begun.elapsed() < Duration::from_secs(7) {
+    let started = Instant::now();
+    // Longer than the time limit of a hook.
+    while started.elapsed() < Duration::from_secs(7) {
         input.write_all(b" ").unwrap();
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -243,7 +243,7 @@ fn an_agent_that_sends_slowly_is_heard_out() {
 }
 
 #[test]
-fn a_full_journal_is_put_aside() {
+fn a_large_log_is_rotated_and_entries_are_truncated() {
     let hooked = Hooked::new();
     hooked.call(&["nonsense"], b"");
     let log = hooked.home.data_dir().join("logs/hook.log");
@@ -254,5 +254,5 @@ fn a_full_journal_is_put_aside() {
     assert!(log.with_extension("log.1").exists());
     let long = "x".repeat(10_000);
     hooked.call(&[&long], with(json!({}), json!({ "prompt": long })).to_string().as_bytes());
-    assert!(std::fs::metadata(&log).unwrap().len() < 2_000, "what is written down is short");
+    assert!(std::fs::metadata(&log).unwrap().len() < 2_000, "log entries must be truncated");
 }

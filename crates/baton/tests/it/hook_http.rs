@@ -1,4 +1,4 @@
-//! Hooks over HTTP: the same events, the same items as the command line, and only for those who have a key.
+//! Hooks over HTTP: the same events and items as on the command line, with authentication.
 
 use baton_testkit::binary::RELAY_KEY;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::hooked::{CHAT, Hooked};
 use crate::served::{Served, expect, refusal, with};
 
-/// Items as far as they do not depend on when and where.
+/// Returns the fields of queue items that do not depend on time or machine.
 fn items(listed: &Value) -> Vec<Value> {
     let listed = listed["items"].as_array().unwrap();
     listed
@@ -34,7 +34,7 @@ fn report(event: &str) -> Value {
 }
 
 #[test]
-fn events_over_http_leave_what_the_command_line_leaves() {
+fn events_over_http_store_the_same_as_on_the_command_line() {
     for served in Served::each_without_worker() {
         let hooked = Hooked::new();
         for event in
@@ -61,7 +61,7 @@ fn events_over_http_leave_what_the_command_line_leaves() {
 }
 
 #[test]
-fn calls_of_baton_itself_are_not_captured() {
+fn tool_uses_of_baton_itself_are_not_captured() {
     let hooked = Hooked::new();
     let (mut tool, mut command) = (report("post-tool-use"), report("post-tool-use"));
     tool["tool_name"] = json!("mcp__baton__handoff_latest");
@@ -70,13 +70,13 @@ fn calls_of_baton_itself_are_not_captured() {
         hooked.hook("post-tool-use", &own);
     }
     assert_eq!(hooked.queue(), [0, 0, 0, 0]);
-    assert_eq!(hooked.sessions().len(), 1, "they are a sign of life all the same");
+    assert_eq!(hooked.sessions().len(), 1, "they still count as heartbeats");
     hooked.hook("post-tool-use", &report("post-tool-use"));
     assert_eq!(hooked.queue(), [1, 0, 0, 0]);
 }
 
 #[test]
-fn who_has_no_key_reports_nothing() {
+fn reports_without_a_valid_key_return_401() {
     for served in Served::each_without_worker() {
         let body = report("post-tool-use").to_string();
         for key in ["", "wrong", &RELAY_KEY[1..]] {
@@ -100,13 +100,13 @@ fn who_has_no_key_reports_nothing() {
         assert_eq!(
             served.found("/api/queue/stats")["raw"],
             1,
-            "a request that is repeated with its key is one"
+            "a request repeated with its key must be stored once"
         );
     }
 }
 
 #[test]
-fn nonsense_over_http_is_refused_and_leaves_nothing() {
+fn invalid_reports_over_http_return_400_and_store_nothing() {
     for served in Served::each_without_worker() {
         for event in ["notification", "Stop%20it", "post_tool_use"] {
             let answer = served.post(&format!("/hooks/{event}"), &report("stop"));
@@ -140,7 +140,7 @@ fn nonsense_over_http_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn what_agents_break_is_mended_over_http_as_on_the_command_line() {
+fn malformed_json_of_agents_is_repaired_over_http_as_on_the_command_line() {
     let served = Served::each_without_worker().next().unwrap();
     let hooked = Hooked::new();
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
@@ -169,9 +169,9 @@ fn what_agents_break_is_mended_over_http_as_on_the_command_line() {
 }
 
 #[test]
-fn a_large_output_is_taken_over_http() {
+fn a_large_output_is_accepted_over_http() {
     let served = Served::each_without_worker().next().unwrap();
-    // More than other requests may have.
+    // Larger than the body limit of other requests.
     let said = "lorem ipsum ".repeat(90_000);
     let body = with(report("post-tool-use"), json!({ "tool_response": said }));
     expect(&served.post("/hooks/post-tool-use", &body), 200);

@@ -1,4 +1,4 @@
-//! Reports that are too large to be held: made private and packed while they come, whichever way they come.
+//! Reports that are too large for memory are redacted and compressed while they are read, on every interface.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin, Stdio};
@@ -14,7 +14,7 @@ const PRIVATE: &str = "CANARYPRIVATECANARY";
 const SECRET: &str = "cAnArY7sEcReTcAnArY9";
 const MB: usize = 1024 * 1024;
 
-/// The long lines of a log that looks like no secret, and does not pack too well.
+/// Returns log lines that do not look like a secret and compress moderately.
 fn log(bytes: usize) -> String {
     let mut log = String::with_capacity(bytes + 100);
     let mut number = 1_u64;
@@ -26,9 +26,9 @@ fn log(bytes: usize) -> String {
     log
 }
 
-/// A text of that size with private parts and secrets in many places, some of them across what is read at a time.
+/// Returns a text of this size with private parts and secrets in many places, some across buffer boundaries.
 fn canaries(bytes: usize) -> String {
-    // Not written in one piece, because this file is looked over for secrets too.
+    // Built at run time, because this file is scanned for secrets as well.
     let token = format!("gh{}_{SECRET}{}", "p", "k1L2m3N4o5P6q7R8");
     let key = ["BEGIN", "END"].map(|word| format!("-----{word} RSA PRIVATE KEY-----"));
     let body = format!("{SECRET}{SECRET}{SECRET}\n").repeat(40);
@@ -43,7 +43,7 @@ fn canaries(bytes: usize) -> String {
     text
 }
 
-/// What tools say in other shapes than one text.
+/// Reports with the large text in different fields and structures.
 fn shapes() -> Vec<(&'static str, Value)> {
     let (text, lines) = (canaries(2 * MB + MB / 4), canaries(2 * MB));
     let lines: Vec<&str> = lines.lines().collect();
@@ -72,7 +72,7 @@ fn report(hooked: &Hooked, more: &Value) -> Value {
     with(base, more.clone())
 }
 
-/// What is kept of a report: what would be kept if it were there as a whole.
+/// Returns the expected input and response: those of a report that is redacted in memory.
 fn expected(report: &Value) -> (Value, Value) {
     let mut report = report.clone();
     make_private(&mut report);
@@ -86,14 +86,14 @@ fn expected(report: &Value) -> (Value, Value) {
 #[track_caller]
 fn assert_kept(shown: &Value, report: &Value, what: &str) {
     let (input, response) = expected(report);
-    assert!(shown["tool_input"] == input, "{what}: it was asked something else");
-    assert!(shown["tool_response"] == response, "{what}: it said something else");
+    assert!(shown["tool_input"] == input, "{what}: the tool input differs");
+    assert!(shown["tool_response"] == response, "{what}: the tool response differs");
     let text = shown.to_string();
     assert!(!text.contains(PRIVATE) && !text.contains(SECRET), "{what}");
 }
 
 #[track_caller]
-fn assert_unseen(hooked: &Hooked, what: &str) {
+fn assert_no_canaries(hooked: &Hooked, what: &str) {
     for file in files_below(&hooked.home.data_dir()) {
         let bytes = std::fs::read(&file).unwrap();
         let text = String::from_utf8_lossy(&bytes);
@@ -104,7 +104,7 @@ fn assert_unseen(hooked: &Hooked, what: &str) {
 }
 
 #[test]
-fn every_shape_comes_back_without_what_is_private() {
+fn large_reports_are_stored_without_private_text_and_secrets() {
     for hooked in Hooked::each() {
         for (what, more) in shapes() {
             let report = report(&hooked, &more);
@@ -117,13 +117,13 @@ fn every_shape_comes_back_without_what_is_private() {
                 assert_eq!(seen["files"], json!(["/src/a.rs"]));
             }
         }
-        assert_unseen(&hooked, "stored");
+        assert_no_canaries(&hooked, "stored");
         assert_eq!((hooked.queue(), hooked.sessions().len()), ([0, 0, 7, 0], 1));
     }
 }
 
 #[test]
-fn over_http_and_through_a_server_it_is_the_same() {
+fn large_reports_over_http_are_stored_without_private_text_and_secrets() {
     for served in Served::each() {
         let hooked = Hooked::new();
         for (number, (what, more)) in shapes().into_iter().enumerate() {
@@ -136,20 +136,20 @@ fn over_http_and_through_a_server_it_is_the_same() {
                 assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""), "{what}");
             }
             let mut seen = Vec::new();
-            wait_until("the server's worker understood it", || {
+            wait_until("the worker creates an observation", || {
                 seen = served.found("/api/observations")["observations"].as_array().unwrap().clone();
                 seen.len() == number + 1
             });
             let id = seen[0]["id"].as_str().unwrap();
             assert_kept(&served.found(&format!("/api/observations/{id}?raw=true")), &report, what);
         }
-        assert_unseen(&hooked, "passed on");
-        assert_unseen(&Hooked::at(served.into_home()), "stored by the server");
+        assert_no_canaries(&hooked, "passed on");
+        assert_no_canaries(&Hooked::at(served.into_home()), "stored by the server");
     }
 }
 
 #[test]
-fn the_same_key_is_the_same_output() {
+fn a_key_with_another_large_output_is_a_mismatch() {
     for served in Served::each_without_worker() {
         let hooked = Hooked::new();
         let said = log(3 * MB);
@@ -157,14 +157,14 @@ fn the_same_key_is_the_same_output() {
         let send = |said: &str| served.keyed("/hooks/post-tool-use", "key-1", &report(said));
         expect(&send(&said), 200);
         assert!(send(&said).header("x-idempotency-hit").is_some());
-        // It has a letter more.
+        // One character more.
         refusal(&send(&format!("{said}.")), 422, "idempotency_mismatch");
         assert_eq!(served.found("/api/queue?status=raw")["items"].as_array().unwrap().len(), 1);
     }
 }
 
 #[test]
-fn what_cannot_be_stored_waits_without_what_is_private() {
+fn spooled_large_reports_contain_no_private_text() {
     let hooked = Hooked::new();
     hooked.hook("stop", &hooked.claude("Stop", json!({})));
     let mend = hooked.break_database();
@@ -178,18 +178,18 @@ fn what_cannot_be_stored_waits_without_what_is_private() {
         );
     }
     assert_eq!(hooked.spilled().len(), reports.len());
-    assert_unseen(&hooked, "waiting");
+    assert_no_canaries(&hooked, "waiting");
     mend();
     assert_eq!((hooked.work(), hooked.spilled().len()), (7, 0));
     let observations = hooked.observations();
     for ((what, report), seen) in reports.iter().rev().zip(&observations) {
         assert_kept(&hooked.raw(seen), report, what);
     }
-    assert_unseen(&hooked, "stored later");
+    assert_no_canaries(&hooked, "stored later");
 }
 
 #[test]
-fn what_is_understood_of_it_is_true() {
+fn observations_of_large_outputs_are_accurate() {
     let hooked = Hooked::new();
     let mut lines: Vec<String> = (0..120_000)
         .map(|number| format!("step {number}: processed a record in {} ms", number % 99))
@@ -213,7 +213,7 @@ fn what_is_understood_of_it_is_true() {
     assert!(!detail.contains("truncated"), "{detail}");
 }
 
-/// Starts a hook and sends it the beginning of a report.
+/// Starts a hook and sends the beginning of a report.
 fn begin(hooked: &Hooked, beginning: &[u8]) -> (Child, ChildStdin) {
     let mut command = hooked.home.command();
     let mut child = command.args(["hook", "post-tool-use"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -223,11 +223,11 @@ fn begin(hooked: &Hooked, beginning: &[u8]) -> (Child, ChildStdin) {
 }
 
 #[test]
-fn what_breaks_off_leaves_nothing_behind() {
+fn interrupted_large_reports_leave_no_blob() {
     let hooked = Hooked::new();
     let report = report(&hooked, &json!({ "tool_response": log(8 * MB) })).to_string();
     let part = &report.as_bytes()[..6 * MB];
-    // It is cut off, it is broken, whoever reads it is killed.
+    // Truncated input, invalid input, and a killed hook.
     hooked.call(&["post-tool-use"], part);
     hooked.call(&["post-tool-use"], &[part, b"\" 1}"].concat());
     let (mut child, stdin) = begin(&hooked, part);
@@ -241,47 +241,47 @@ fn what_breaks_off_leaves_nothing_behind() {
     assert!(told[1].contains("`,` or an end is expected"), "{told:?}");
     let blobs = files_below(&hooked.home.data_dir().join("blobs"));
     assert!(blobs.iter().all(|blob| blob.extension().is_some_and(|ending| ending == "tmp")), "{blobs:?}");
-    assert!(blobs.len() <= 1, "only who was killed leaves something: {blobs:?}");
+    assert!(blobs.len() <= 1, "only the killed hook may leave a temporary file: {blobs:?}");
     hooked.call(&["post-tool-use"], report.as_bytes());
     assert_eq!((hooked.work(), hooked.queue()), (1, [0, 0, 1, 0]));
 }
 
-/// How many bytes a process had at most.
-fn most_memory(pid: u32) -> usize {
+/// Returns the peak memory of a process in bytes.
+fn peak_memory(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
 #[test]
-fn what_is_large_is_never_held_as_a_whole() {
+fn hook_and_worker_process_large_outputs_with_bounded_memory() {
     let hooked = Hooked::new();
     let said = log(50 * MB);
     let report = report(&hooked, &json!({ "tool_response": { "stdout": said } })).to_string();
     let (last, most) = report.as_bytes().split_last().unwrap();
     let (mut child, mut stdin) = begin(&hooked, most);
-    let held = most_memory(child.id());
+    let peak = peak_memory(child.id());
     stdin.write_all(&[*last]).unwrap();
     drop(stdin);
     assert!(child.wait().unwrap().success());
     assert_eq!((hooked.queue(), hooked.troubles()), ([1, 0, 0, 0], Vec::new()));
-    assert!(held < 40 * MB, "the hook held {held} bytes");
+    assert!(peak < 40 * MB, "the hook held {peak} bytes");
 
     hooked.data(&["worker", "start"]);
-    wait_until("the worker understood it", || hooked.queue() == [0, 0, 1, 0]);
+    wait_until("the worker creates an observation", || hooked.queue() == [0, 0, 1, 0]);
     let pid = hooked.data(&["worker", "status"])["pid"].as_u64().unwrap();
-    let held = most_memory(u32::try_from(pid).unwrap());
+    let peak = peak_memory(u32::try_from(pid).unwrap());
     hooked.data(&["worker", "stop"]);
-    assert!(held < 80 * MB, "the worker held {held} bytes");
+    assert!(peak < 80 * MB, "the worker held {peak} bytes");
     assert_eq!(hooked.observations()[0]["raw_bytes"], json!({ "stdout": said }).to_string().len());
 }
 
 #[test]
-fn a_server_does_not_hold_it_either() {
+fn a_server_processes_large_outputs_with_bounded_memory() {
     let served = Served::sqlite();
     let hooked = Hooked::new();
     let report = report(&hooked, &json!({ "tool_response": log(50 * MB), "repo": "o/shop" })).to_string();
-    let before = most_memory(served.id());
+    let before = peak_memory(served.id());
     let answer = served.send(
         "POST",
         "/hooks/post-tool-use",
@@ -289,9 +289,9 @@ fn a_server_does_not_hold_it_either() {
         report.as_bytes(),
     );
     expect(&answer, 200);
-    wait_until("its worker understood it", || {
+    wait_until("the worker creates an observation", || {
         served.found("/api/observations")["observations"].as_array().unwrap().len() == 1
     });
-    let held = most_memory(served.id()) - before;
-    assert!(held < 64 * MB, "the server held {held} bytes more");
+    let peak = peak_memory(served.id()) - before;
+    assert!(peak < 64 * MB, "the server held {peak} bytes more");
 }

@@ -1,4 +1,4 @@
-//! Tool output of every size and kind, and many hooks at once: all of it is stored and comes back.
+//! Tool output of every size and kind, and concurrent hooks: everything is stored and can be read back.
 
 use baton_testkit::contract::fixture::Dice;
 use serde_json::json;
@@ -6,24 +6,24 @@ use serde_json::json;
 use crate::hooked::{CHAT, Hooked, files_below};
 use crate::served::with;
 
-/// Words that look like no secret and do not pack well.
+/// Returns words that do not look like a secret and compress badly.
 fn prose(bytes: usize) -> String {
     const PART: usize = 1024 * 1024;
     let mut dice = Dice::new(bytes as u64);
     let part: String = (0..bytes.min(PART))
         .map(|place| if place % 9 == 8 { ' ' } else { char::from(b'a' + dice.below(26) as u8) })
         .collect();
-    // What lies this far back is not found again when it is packed.
+    // The repetition is outside the window of the compressor, so it does not compress.
     part.repeat(bytes.div_ceil(PART))
 }
 
 #[test]
-fn output_of_any_size_is_stored_and_comes_back() {
+fn output_of_any_size_is_stored_and_can_be_read() {
     let hooked = Hooked::new();
     for (bytes, is_file) in [(0, false), (10 * 1024, false), (1024 * 1024, true), (50 * 1024 * 1024, true)] {
         let said = prose(bytes);
         let report = hooked.bash("cat", "HERE").to_string().replace("HERE", &said);
-        // One that takes too long is kept as a file, and stored by the worker.
+        // A report that exceeds the time limit is spooled, and the worker stores it.
         assert_eq!(hooked.call(&["post-tool-use"], report.as_bytes()).stdout, "");
         assert_eq!(hooked.work(), 1, "{bytes}: {:?}", hooked.troubles());
         let seen = hooked.observations().remove(0);
@@ -31,12 +31,12 @@ fn output_of_any_size_is_stored_and_comes_back() {
         let show = ["observation", "show", seen["id"].as_str().unwrap(), "--raw", "--format", "json"];
         let shown = hooked.home.run(&show).stdout;
         let whole = format!("\"stdout\":\"{said}\"");
-        assert!(shown.contains(&whole), "{bytes} bytes came back otherwise");
+        assert!(shown.contains(&whole), "the output of {bytes} bytes changed");
         let blobs = files_below(&hooked.home.data_dir().join("blobs"));
         let sizes: Vec<u64> = blobs.iter().map(|blob| std::fs::metadata(blob).unwrap().len()).collect();
         let (least, most) = (bytes as u64 / 3, bytes as u64 * 3 / 4);
         let fits = sizes.iter().any(|size| (least..most).contains(size));
-        assert_eq!(fits, is_file, "what is large is a file, packed: {sizes:?} for {bytes}");
+        assert_eq!(fits, is_file, "large output must be a compressed blob: {sizes:?} for {bytes}");
     }
     let database = std::fs::metadata(hooked.home.data_dir().join("baton.db")).unwrap().len();
     assert!(database < 2 * 1024 * 1024, "{database} bytes");
@@ -44,12 +44,12 @@ fn output_of_any_size_is_stored_and_comes_back() {
 }
 
 #[test]
-fn output_over_the_limit_leaves_an_observation_that_says_so() {
+fn output_over_the_limit_is_replaced_by_a_note() {
     for hooked in Hooked::each() {
         let mut report = hooked.claude("PostToolUse", json!({ "tool_name": "Read", "tool_use_id": "" }));
         report["tool_input"] = json!({ "file_path": "/srv/huge.bin" });
         report["tool_response"] = json!({ "file": { "content": "x".repeat(66 * 1024 * 1024) } });
-        // Some agents send it after the output.
+        // Some agents send this field after the output.
         report["tool_use_id"] = json!("toolu_after");
         hooked.hook("post-tool-use", &report);
         assert_eq!((hooked.work(), hooked.troubles()), (1, Vec::new()));
@@ -65,9 +65,9 @@ fn output_over_the_limit_leaves_an_observation_that_says_so() {
     }
 }
 
-/// Escapes of terminals, NULs, halves of characters: agents cut output where they like.
+/// Terminal escapes, NULs and partial characters: agents truncate output anywhere.
 #[test]
-fn broken_text_survives() {
+fn invalid_text_is_repaired_and_stored() {
     for hooked in Hooked::each() {
         let cases: [(&[u8], &str); 9] = [
             (
@@ -120,7 +120,7 @@ fn broken_text_survives() {
 }
 
 #[test]
-fn thirty_two_hooks_at_once_leave_thirty_two_items() {
+fn concurrent_hooks_store_every_report() {
     for hooked in Hooked::each() {
         std::thread::scope(|scope| {
             for number in 0..32 {
@@ -130,7 +130,7 @@ fn thirty_two_hooks_at_once_leave_thirty_two_items() {
                     if number % 2 == 0 {
                         report = with(report, json!({ "tool_use_id": format!("toolu_{number}") }));
                     }
-                    // On a machine that is busy one may be kept as a file.
+                    // On a busy machine a report may be spooled.
                     let finished = hooked.call(&["post-tool-use"], report.to_string().as_bytes());
                     assert_eq!(finished.stdout, "");
                 });
@@ -146,12 +146,12 @@ fn thirty_two_hooks_at_once_leave_thirty_two_items() {
             .collect();
         said.sort_unstable();
         assert_eq!(said, (0..32).collect::<Vec<_>>());
-        assert_eq!(hooked.sessions().len(), 1, "one chat, one session");
+        assert_eq!(hooked.sessions().len(), 1, "one chat must be one session");
     }
 }
 
 #[test]
-fn names_that_a_terminal_would_obey_are_shown_without_that() {
+fn control_characters_in_names_are_removed_from_output() {
     let hooked = Hooked::new();
     let report = hooked.claude(
         "PostToolUse",
@@ -176,7 +176,7 @@ fn names_that_a_terminal_would_obey_are_shown_without_that() {
 }
 
 #[test]
-fn raw_output_that_is_empty_is_not_said_to_be_gone() {
+fn empty_raw_output_is_distinct_from_deleted_raw_output() {
     let hooked = Hooked::new();
     hooked.hook("post-tool-use", &hooked.claude("PostToolUse", json!({ "tool_name": "Touch" })));
     assert_eq!(hooked.work(), 1);
@@ -191,7 +191,7 @@ fn raw_output_that_is_empty_is_not_said_to_be_gone() {
 }
 
 #[test]
-fn observations_are_found_by_any_way_to_write_their_file() {
+fn observations_are_found_by_any_form_of_their_file_path() {
     let hooked = Hooked::new();
     let folder = hooked.home.working_folder();
     std::fs::create_dir_all(folder.join("src")).unwrap();

@@ -1,21 +1,21 @@
-//! What never reaches the disk: secrets, and what somebody marked as private, wherever an agent puts them.
+//! Secrets and private parts never reach the disk, in any field of a report.
 
 use serde_json::{Value, json};
 
 use crate::hooked::{Hooked, files_below};
 use crate::served::with;
 
-/// What stands between marks, and must be seen nowhere.
+/// Text between private tags, which must not be stored.
 const PRIVATE: &str = "CANARYPRIVATECANARY";
-/// What a secret has in it, and must be seen nowhere.
+/// Part of a secret, which must not be stored.
 const SECRET: &str = "cAnArY7sEcReTcAnArY9";
 
-/// A secret as it is found in the wild. Not written in one piece, because this file is looked over for secrets too.
+/// Returns a realistic secret. Built at run time, because this file is scanned for secrets as well.
 fn secret() -> String {
     format!("gh{}_{SECRET}{}", "p", "k1L2m3N4o5P6q7R8")
 }
 
-/// A text with both in it, twice private: once in marks that nobody closed.
+/// Returns a text with a secret and two private parts, one of them in an unclosed tag.
 fn canary() -> String {
     format!("see <private>{PRIVATE}</private> and {} here <PRIVATE>{PRIVATE}", secret())
 }
@@ -23,7 +23,7 @@ fn canary() -> String {
 const EVENTS: [&str; 6] =
     ["session-start", "user-prompt-submit", "post-tool-use", "pre-compact", "stop", "session-end"];
 
-/// Fields that take any text, all of them with canaries.
+/// Fields that accept any text, all with canaries.
 fn texts() -> Value {
     let canary = canary();
     json!({
@@ -42,7 +42,7 @@ fn texts() -> Value {
     })
 }
 
-/// Fields that must be names, each with a canary as like a name as it can be.
+/// Fields that must be names, each with canaries in the form of a name.
 fn names() -> Vec<Value> {
     let (private, secret) = (format!("<private>{PRIVATE}</private>"), secret());
     let fields = [
@@ -66,9 +66,9 @@ fn names() -> Vec<Value> {
         .collect()
 }
 
-/// Looks at every file, and at what the product says when it unpacks them.
+/// Asserts that no file and no output of Baton contains a canary.
 #[track_caller]
-fn assert_unseen(hooked: &Hooked, when: &str) {
+fn assert_no_canaries(hooked: &Hooked, when: &str) {
     let is_in = |bytes: &[u8]| {
         [PRIVATE, SECRET]
             .into_iter()
@@ -103,18 +103,18 @@ fn assert_unseen(hooked: &Hooked, when: &str) {
 }
 
 #[test]
-fn canaries_are_seen_nowhere() {
+fn secrets_and_private_text_are_stored_nowhere() {
     let hooked = Hooked::new();
     for event in EVENTS {
         let report = hooked.claude(event, texts());
         hooked.call(&[event], report.to_string().as_bytes());
-        // A document that has to be mended first.
+        // Malformed JSON, which is repaired first.
         let broken = report.to_string().replace("an_unknown_field", "a\\qfield");
         hooked.call(&[event], broken.as_bytes());
-        assert_unseen(&hooked, event);
+        assert_no_canaries(&hooked, event);
     }
-    assert!(hooked.troubles().is_empty(), "all of it was taken: {:?}", hooked.troubles());
-    // Enough to be packed, and enough to be a file.
+    assert!(hooked.troubles().is_empty(), "every report must be stored: {:?}", hooked.troubles());
+    // Large enough to be compressed, and large enough to be a blob.
     for times in [50, 5_000] {
         let said = format!("{} {}", canary().replace("<PRIVATE>", ""), "lorem ipsum dolor ").repeat(times);
         hooked.call(
@@ -122,14 +122,14 @@ fn canaries_are_seen_nowhere() {
             hooked.bash("cat", &said.replace(PRIVATE, "<private>x</private>")).to_string().as_bytes(),
         );
     }
-    assert_eq!(hooked.work(), 3, "of those with an id of their own one");
-    assert_unseen(&hooked, "understood");
+    assert_eq!(hooked.work(), 3, "reports with the same tool use id must be stored once");
+    assert_no_canaries(&hooked, "understood");
     let kept = hooked.observations().iter().map(|one| hooked.raw(one).to_string()).collect::<String>();
-    assert!(kept.contains("[private]") && kept.contains("[redacted:"), "something was kept of it");
+    assert!(kept.contains("[private]") && kept.contains("[redacted:"), "the rest of the text must be kept");
 }
 
 #[test]
-fn canaries_in_names_are_seen_nowhere() {
+fn secrets_and_private_text_in_names_are_stored_nowhere() {
     let hooked = Hooked::new();
     for fields in names() {
         for event in ["post-tool-use", "session-end"] {
@@ -148,13 +148,13 @@ fn canaries_in_names_are_seen_nowhere() {
     hooked.call(&["stop"], canary().as_bytes());
     hooked.call(&["stop"], format!("{{\"prompt\": \"{}", canary()).as_bytes());
     hooked.call(&["stop"], json!([canary()]).to_string().as_bytes());
-    assert_unseen(&hooked, "names");
+    assert_no_canaries(&hooked, "names");
     hooked.work();
-    assert_unseen(&hooked, "names, understood");
+    assert_no_canaries(&hooked, "names, understood");
 }
 
 #[test]
-fn canaries_are_not_in_what_waits_as_a_file() {
+fn spooled_reports_contain_no_secrets_and_private_text() {
     let hooked = Hooked::new();
     hooked.hook("stop", &json!({}));
     let mend = hooked.break_database();
@@ -165,10 +165,10 @@ fn canaries_are_not_in_what_waits_as_a_file() {
         hooked.call(&["post-tool-use"], with(hooked.bash("ls", "a"), fields).to_string().as_bytes());
     }
     assert!(hooked.spilled().len() > EVENTS.len(), "{:?}", hooked.troubles());
-    assert_unseen(&hooked, "spilled");
+    assert_no_canaries(&hooked, "spilled");
     mend();
     hooked.work();
     let is_aside = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "refused");
     assert!(hooked.spilled().iter().all(is_aside), "{:?}", hooked.spilled());
-    assert_unseen(&hooked, "taken in");
+    assert_no_canaries(&hooked, "taken in");
 }

@@ -1,4 +1,4 @@
-//! Hooks as Claude Code and Codex call them: a whole chat, and what each is told in its own protocol.
+//! Hooks as Claude Code and Codex call them: a whole chat, and the responses in each protocol.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::hooked::{CHAT, Hooked};
 use crate::served::with;
 
 #[test]
-fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
+fn a_claude_code_chat_creates_observations_a_checkpoint_and_a_handoff() {
     for hooked in Hooked::each() {
         let file = hooked.home.working_folder().join("src/login.rs");
         hooked.hook(
@@ -26,7 +26,7 @@ fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
         hooked.hook("post-tool-use", &wrote);
         hooked.hook("post-tool-use", &wrote);
         hooked.hook("post-tool-use", &hooked.bash("cargo test", "test result: ok. 3 passed; 0 failed"));
-        assert_eq!(hooked.queue(), [2, 0, 0, 0], "a use that is reported twice is taken once");
+        assert_eq!(hooked.queue(), [2, 0, 0, 0], "a tool use that is reported twice must be stored once");
         hooked.hook("stop", &hooked.claude("Stop", json!({ "stop_hook_active": false })));
         assert_eq!(hooked.work(), 2);
         let seen = hooked.observations();
@@ -49,7 +49,7 @@ fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
             json!({ "session_id": "next" }),
         );
         let told = hooked.told("session-start", &start);
-        assert_eq!(told.lines().count(), 1, "one document on one line: {told:?}");
+        assert_eq!(told.lines().count(), 1, "the response must be one line of JSON: {told:?}");
         let told: Value = serde_json::from_str(&told).unwrap();
         let answer = told["hookSpecificOutput"].as_object().unwrap();
         assert_eq!((told.as_object().unwrap().len(), answer.len()), (1, 2), "{told}");
@@ -64,7 +64,7 @@ fn a_chat_of_claude_code_leaves_observations_a_checkpoint_and_a_handoff() {
 }
 
 #[test]
-fn a_chat_of_codex_is_understood_as_well() {
+fn a_codex_chat_creates_a_session_and_observations() {
     for hooked in Hooked::each() {
         let codex = |event: &str, more: Value| {
             let report = json!({
@@ -113,7 +113,7 @@ fn a_chat_of_codex_is_understood_as_well() {
 }
 
 #[test]
-fn a_tool_that_failed_was_used_too() {
+fn failed_tool_uses_become_observations() {
     let hooked = Hooked::new();
     let failed = json!({
         "tool_name": "Bash", "tool_use_id": "toolu_02", "tool_input": { "command": "cargo build" },
@@ -137,7 +137,7 @@ fn a_tool_that_failed_was_used_too() {
 }
 
 #[test]
-fn little_is_enough() {
+fn missing_and_null_fields_get_defaults() {
     let hooked = Hooked::new();
     hooked.hook("stop", &json!({}));
     let session = hooked.sessions().remove(0);
@@ -147,15 +147,15 @@ fn little_is_enough() {
         "tool_response": null, "tool_use_id": null, "repo": null, "branch": null, "agent": null,
     });
     hooked.hook("post-tool-use", &nothing);
-    assert_eq!(hooked.queue(), [1, 0, 0, 0], "what is null is as good as left out");
-    assert_eq!(hooked.sessions().len(), 1, "the same place, the same session");
+    assert_eq!(hooked.queue(), [1, 0, 0, 0], "a null field counts as absent");
+    assert_eq!(hooked.sessions().len(), 1, "the same folder must be the same session");
     assert_eq!(hooked.work(), 1);
     let raw = hooked.raw(&hooked.observations()[0]);
     assert_eq!((&raw["tool_response"], &raw["observation"]["raw_bytes"]), (&Value::Null, &0.into()));
 }
 
 #[test]
-fn what_comes_after_the_end_of_a_chat_begins_no_session() {
+fn events_after_session_end_start_no_session() {
     for hooked in Hooked::each() {
         hooked.hook("post-tool-use", &hooked.bash("ls", "a"));
         for _ in 0..2 {
@@ -167,7 +167,7 @@ fn what_comes_after_the_end_of_a_chat_begins_no_session() {
         let ended = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].clone();
         assert_eq!(ended.as_array().unwrap().len(), 1);
         hooked.hook("user-prompt-submit", &hooked.claude("UserPromptSubmit", json!({ "prompt": "Go on" })));
-        assert_eq!(hooked.sessions().len(), 1, "the chat goes on");
+        assert_eq!(hooked.sessions().len(), 1, "a prompt must start the session again");
         hooked.hook("session-end", &hooked.claude("SessionEnd", json!({})));
         assert!(hooked.sessions().is_empty());
     }

@@ -1,4 +1,4 @@
-//! Where an agent works, as its hook sees it: the same repository as every other verb names, also in linked checkouts.
+//! Repository, branch and commit in hook reports: the same names as for other verbs, also in linked worktrees.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::checkout::Checkout;
 
-/// Reports a stop in a folder, and gives the session that this began.
+/// Reports a stop event in a folder and returns the resulting session.
 fn session_in(checkout: &Checkout, folder: &Path, chat: &str) -> Value {
     let report = json!({ "session_id": chat, "cwd": folder, "hook_event_name": "Stop" });
     let finished = checkout.home.run_with_input(&["hook", "stop"], report.to_string().as_bytes());
@@ -17,8 +17,8 @@ fn session_in(checkout: &Checkout, folder: &Path, chat: &str) -> Value {
     sessions.into_iter().find(|session| session["client_session_id"] == chat).unwrap()
 }
 
-/// What `baton session start` calls the repository around a folder.
-fn named_by_start(checkout: &Checkout, folder: &Path) -> Value {
+/// Returns the repository name that `baton session start` uses in a folder.
+fn repo_of_session_start(checkout: &Checkout, folder: &Path) -> Value {
     let mut command: Command = checkout.home.command();
     let output = command
         .current_dir(folder)
@@ -31,7 +31,7 @@ fn named_by_start(checkout: &Checkout, folder: &Path) -> Value {
 }
 
 #[test]
-fn the_repository_is_named_as_a_start_names_it() {
+fn hooks_and_session_start_name_the_repository_alike() {
     let checkout = Checkout::new();
     let root = checkout.root().to_owned();
     let steps: [(&[&str], &str); 5] = [
@@ -43,7 +43,7 @@ fn the_repository_is_named_as_a_start_names_it() {
     ];
     for (number, (step, expected)) in steps.iter().enumerate() {
         checkout.git(step);
-        let started = named_by_start(&checkout, &root);
+        let started = repo_of_session_start(&checkout, &root);
         for (name, folder) in [("root", root.clone()), ("src", root.join("src"))] {
             let session = session_in(&checkout, &folder, &format!("{name}-{number}"));
             assert_eq!(session["repo"], started, "{step:?} in {name}");
@@ -53,7 +53,7 @@ fn the_repository_is_named_as_a_start_names_it() {
 }
 
 #[test]
-fn a_linked_checkout_belongs_to_the_repository_of_the_main_one() {
+fn a_linked_worktree_belongs_to_the_main_repository() {
     let checkout = Checkout::new();
     let root = checkout.root().to_owned();
     let linked = checkout.home.path().join("elsewhere/shop-feature");
@@ -65,7 +65,7 @@ fn a_linked_checkout_belongs_to_the_repository_of_the_main_one() {
         let main = session_in(&checkout, &root, &format!("main-{number}"));
         let other = session_in(&checkout, &linked.join("src"), &format!("linked-{number}"));
         assert_eq!(main["repo"], other["repo"]);
-        assert_eq!(main["repo"], named_by_start(&checkout, &linked));
+        assert_eq!(main["repo"], repo_of_session_start(&checkout, &linked));
         assert_eq!((&main["branch"], &other["branch"]), (&"main".into(), &"feature".into()));
         let head = checkout.git(&["rev-parse", "HEAD"]);
         assert_eq!(
@@ -76,7 +76,7 @@ fn a_linked_checkout_belongs_to_the_repository_of_the_main_one() {
 }
 
 #[test]
-fn files_are_named_from_the_root_of_the_checkout() {
+fn file_paths_are_relative_to_the_checkout_root() {
     let checkout = Checkout::new();
     let report = json!({
         "session_id": "c", "cwd": checkout.path("src"), "tool_name": "Edit",
@@ -90,7 +90,7 @@ fn files_are_named_from_the_root_of_the_checkout() {
 }
 
 #[test]
-fn an_unborn_or_damaged_repository_is_a_place_all_the_same() {
+fn sessions_start_in_repositories_without_commits_damaged_or_deleted() {
     let checkout = Checkout::unborn();
     let session = session_in(&checkout, checkout.root(), "unborn");
     assert_eq!((&session["repo"], &session["branch"]), (&"local/shop".into(), &"main".into()));

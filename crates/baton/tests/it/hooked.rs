@@ -1,5 +1,5 @@
-//! The real binary as agents call it: what their hooks send, and short ways to see what came of it.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+//! Test home for hooks: the reports that agents send, and helpers to inspect the results.
+#![expect(clippy::print_stdout, reason = "the output is shown when a test fails")]
 
 use std::path::{Path, PathBuf};
 
@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 
 use crate::served::with;
 
-/// The chat of an agent, as it names it itself.
+/// Chat id assigned by the agent.
 pub(crate) const CHAT: &str = "0f3b8a52-7a54-4b1c-9d0e-3f2f6f3a1c77";
 
-/// A home in which hooks are called. Dropped in this order: the home, its database.
+/// Home in which hooks are called. The home is dropped before its database.
 pub(crate) struct Hooked {
     pub(crate) home: Home,
     _database: Option<TestDatabase>,
 }
 
 impl Hooked {
-    /// A home with a SQLite file to be.
+    /// Creates a home that uses SQLite.
     pub(crate) fn new() -> Self {
         Self::at(Home::new(env!("CARGO_BIN_EXE_baton")).working_in("shop"))
     }
 
-    /// A home that is there already.
+    /// Uses an existing home.
     pub(crate) const fn at(home: Home) -> Self {
         Self { home, _database: None }
     }
 
-    /// A home on each kind of database in turn, saying which: the output of a failed test ends with it.
+    /// Creates a home with each kind of database in turn and prints the kind, so that a failed test shows it.
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         let postgres = || {
             let database = TestDatabase::create()?;
@@ -41,7 +41,7 @@ impl Hooked {
         sqlite.chain(postgres).flatten()
     }
 
-    /// Calls a hook with any arguments and any input. Whatever they are, the agent is not failed.
+    /// Calls a hook with any arguments and input; it must exit with 0.
     #[track_caller]
     pub(crate) fn call(&self, arguments: &[&str], input: &[u8]) -> Finished {
         let finished = self.home.run_with_input(&[&["hook"], arguments].concat(), input);
@@ -49,7 +49,7 @@ impl Hooked {
         finished
     }
 
-    /// Calls a hook that must have nothing to complain about; gives what the agent is told.
+    /// Calls a hook that must print nothing on standard error, and returns its response to the agent.
     #[track_caller]
     pub(crate) fn told(&self, event: &str, report: &Value) -> String {
         let finished = self.call(&[event], report.to_string().as_bytes());
@@ -57,13 +57,13 @@ impl Hooked {
         finished.stdout
     }
 
-    /// Calls a hook that must have nothing to complain about and nothing to tell.
+    /// Calls a hook that must print nothing.
     #[track_caller]
     pub(crate) fn hook(&self, event: &str, report: &Value) {
         assert_eq!(self.told(event, report), "", "{event}");
     }
 
-    /// What Claude Code sends of an event, with fields added.
+    /// Returns a report of Claude Code for an event, with additional fields.
     pub(crate) fn claude(&self, event: &str, more: Value) -> Value {
         let transcript = format!("/home/dev/.claude/projects/-home-dev-shop/{CHAT}.jsonl");
         let report = json!({
@@ -73,7 +73,7 @@ impl Hooked {
         with(report, more)
     }
 
-    /// What Claude Code sends of a command that was run.
+    /// Returns a report of Claude Code for a shell command.
     pub(crate) fn bash(&self, command: &str, said: &str) -> Value {
         self.claude(
             "PostToolUse",
@@ -84,7 +84,7 @@ impl Hooked {
         )
     }
 
-    /// Runs a verb that must work, and gives its data.
+    /// Runs a verb that must succeed and returns its data.
     #[track_caller]
     pub(crate) fn data(&self, arguments: &[&str]) -> Value {
         let finished = self.home.run(&[arguments, &["--format", "json"]].concat());
@@ -92,14 +92,14 @@ impl Hooked {
         finished.json()["data"].clone()
     }
 
-    /// How many items of the queue have come how far: raw, processing, done, error.
+    /// Returns the number of queue items per status: raw, processing, done, error.
     #[track_caller]
     pub(crate) fn queue(&self) -> [u64; 4] {
         let stats = self.data(&["queue", "stats"]);
         ["raw", "processing", "done", "error"].map(|status| stats[status].as_u64().unwrap())
     }
 
-    /// Does what a worker has to do now, and tells how many observations that made.
+    /// Runs the worker once and returns the number of new observations.
     #[track_caller]
     pub(crate) fn work(&self) -> u64 {
         let done = self.data(&["worker", "run", "--once"]);
@@ -107,36 +107,36 @@ impl Hooked {
         done["observations"].as_u64().unwrap()
     }
 
-    /// The observations, newest first.
+    /// Returns the observations, newest first.
     #[track_caller]
     pub(crate) fn observations(&self) -> Vec<Value> {
         self.data(&["observation", "list", "--limit", "200"])["observations"].as_array().unwrap().clone()
     }
 
-    /// An observation with its raw output.
+    /// Returns an observation with its raw output.
     #[track_caller]
     pub(crate) fn raw(&self, observation: &Value) -> Value {
         self.data(&["observation", "show", observation["id"].as_str().unwrap(), "--raw"])
     }
 
-    /// The sessions that are active, newest first.
+    /// Returns the active sessions, newest first.
     #[track_caller]
     pub(crate) fn sessions(&self) -> Vec<Value> {
         self.data(&["session", "list", "--venture", "local"])["sessions"].as_array().unwrap().clone()
     }
 
-    /// What hooks wrote down of what went wrong, oldest first.
+    /// Returns the errors that hooks logged, oldest first.
     pub(crate) fn troubles(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.home.data_dir().join("logs/hook.log")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The files of reports that could not be stored.
+    /// Returns the files of spooled reports.
     pub(crate) fn spilled(&self) -> Vec<PathBuf> {
         files_below(&self.home.data_dir().join("spill/hooks"))
     }
 
-    /// What `baton doctor` finds about hooks: how bad it is, and what it says.
+    /// Returns level and message of the hooks finding of `baton doctor`.
     #[track_caller]
     pub(crate) fn diagnosis(&self) -> (String, String) {
         let told = self.home.run(&["doctor", "--format", "json"]).json();
@@ -146,7 +146,7 @@ impl Hooked {
         (text("level"), text("message"))
     }
 
-    /// Puts something in the place of the database that is none, and gives a way to put it back.
+    /// Replaces the database with an invalid file and returns a function that restores it.
     pub(crate) fn break_database(&self) -> impl FnOnce() + use<> {
         let (database, away) = (self.home.data_dir().join("baton.db"), self.home.path().join("away.db"));
         std::fs::rename(&database, &away).unwrap();
@@ -155,7 +155,7 @@ impl Hooked {
     }
 }
 
-/// Every file in a folder and below it.
+/// Returns all files below a folder.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {

@@ -1,4 +1,4 @@
-//! The HTTP face, byte by byte.
+//! The HTTP interface: headers, bodies, authentication, idempotency and limits.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ fn sod() -> Value {
 }
 
 #[test]
-fn every_answer_has_a_correlation_id() {
+fn every_response_has_a_correlation_id() {
     let (_home, server) = server();
     for (method, path, status) in [("POST", "/nothing", 404), ("GET", "/sod", 405), ("POST", "/sod", 400)] {
         let answer = server.send(method, path, &[], b"");
@@ -36,7 +36,7 @@ fn every_answer_has_a_correlation_id() {
 }
 
 #[test]
-fn bad_bodies_are_refused_and_store_nothing() {
+fn invalid_bodies_are_rejected_and_store_nothing() {
     let (_home, server) = server();
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(70), "]".repeat(70));
     let cases: &[(&[u8], u16, &str)] = &[
@@ -71,7 +71,7 @@ fn bad_bodies_are_refused_and_store_nothing() {
 }
 
 #[test]
-fn without_the_key_nothing_is_answered() {
+fn requests_without_a_valid_key_return_401() {
     let (_home, server) = server();
     for key in ["", "wrong", "test-relay-kez"] {
         let answer = server.send("POST", "/sod", &[("x-relay-key", key)], sod().to_string().as_bytes());
@@ -82,7 +82,7 @@ fn without_the_key_nothing_is_answered() {
 }
 
 #[test]
-fn pages_of_other_sites_are_turned_away() {
+fn foreign_hosts_and_origins_return_403() {
     let (_home, server) = server();
     for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
         let answer = server.send("GET", "/active?venture=v", &[(name, value)], b"");
@@ -98,24 +98,24 @@ fn pages_of_other_sites_are_turned_away() {
 }
 
 #[test]
-fn a_repeated_key_replays_the_first_answer_byte_for_byte() {
+fn a_repeated_key_replays_the_first_response_byte_for_byte() {
     let (_home, server) = server();
     let key = [("idempotency-key", "k-1")];
     let first = server.send("POST", "/sod", &key, sod().to_string().as_bytes());
     assert_eq!((first.status, first.header("x-idempotency-hit")), (200, None));
     let again = server.send("POST", "/sos", &key, sod().to_string().as_bytes());
     assert_eq!((again.status, again.header("x-idempotency-hit")), (200, Some("true")));
-    assert_eq!(again.text, first.text, "an alias shares the scope");
+    assert_eq!(again.text, first.text, "an alias has the same idempotency scope");
     assert_ne!(again.header("x-correlation-id"), first.header("x-correlation-id"));
     let other = json!({ "agent": "b", "venture": "v", "repo": "o/r" });
     let refused = server.send("POST", "/sod", &key, other.to_string().as_bytes());
     assert_eq!((refused.status, &refused.json()["error"]), (422, &"idempotency_mismatch".into()));
     let elsewhere = server.send("POST", "/heartbeat", &key, b"{\"session_id\":\"x\"}");
-    assert_eq!(elsewhere.status, 400, "the scope is the endpoint");
+    assert_eq!(elsewhere.status, 400, "another endpoint has another scope");
 }
 
 #[test]
-fn a_refusal_decided_in_the_store_is_replayed_too() {
+fn an_error_of_the_store_is_replayed_too() {
     let (_home, server) = server();
     let key = [("idempotency-key", "k-2")];
     let body = json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" }).to_string();
@@ -139,7 +139,7 @@ fn server_is_not_ready_while_another_process_locks_the_database() {
 }
 
 #[test]
-fn pages_about_the_server_answer_like_everything_else() {
+fn service_endpoints_follow_the_common_rules() {
     let (_home, server) = server();
     for (path, kind) in [
         ("/healthz", "application/json"),
@@ -165,7 +165,7 @@ fn pages_about_the_server_answer_like_everything_else() {
     assert_eq!(server.send("PUT", "/handoffs", &[], b"").header("allow"), Some("GET, POST"));
 }
 
-/// Reads one response and gives its status.
+/// Reads one response and returns its status.
 fn status_of(reader: &mut BufReader<TcpStream>) -> String {
     let mut lines = String::new();
     while !lines.ends_with("\r\n\r\n") {
@@ -177,7 +177,7 @@ fn status_of(reader: &mut BufReader<TcpStream>) -> String {
 }
 
 #[test]
-fn a_refused_request_leaves_the_connection_usable() {
+fn a_rejected_request_keeps_the_connection_usable() {
     let (_home, server) = server();
     let address = server.url().strip_prefix("http://").unwrap();
     let body = "x".repeat(300_000);
@@ -208,9 +208,9 @@ fn a_refused_request_leaves_the_connection_usable() {
 }
 
 #[test]
-fn whoever_calls_too_often_is_told_when_to_come_back() {
+fn requests_over_the_rate_limit_return_429_with_retry_after() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    // One request, and the next one a minute later: a slow machine does not earn another.
+    // The next request is allowed after a minute, so that a slow test machine does not affect the result.
     let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "1")]);
     let statuses: Vec<u16> = (0..2).map(|_| server.get("/active?venture=v").status).collect();
     assert_eq!(statuses, [200, 429]);
@@ -219,7 +219,7 @@ fn whoever_calls_too_often_is_told_when_to_come_back() {
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=61).contains(&seconds), "{seconds}");
     assert_eq!(refused.json()["details"]["retry_after_seconds"], seconds);
-    assert_eq!(server.get("/healthz").status, 200, "whether it is alive may be asked at any time");
-    let stranger = server.send("GET", "/active?venture=v", &[("x-relay-key", "wrong")], b"");
-    assert_eq!(stranger.status, 401, "the limit is each credential's own");
+    assert_eq!(server.get("/healthz").status, 200, "health checks are not limited");
+    let unauthorized = server.send("GET", "/active?venture=v", &[("x-relay-key", "wrong")], b"");
+    assert_eq!(unauthorized.status, 401, "each credential has its own limit");
 }

@@ -1,4 +1,4 @@
-//! Idempotency keys over HTTP: one effect, one answer, within one endpoint and one credential.
+//! Idempotency keys over HTTP: one effect and one response per key, endpoint and credential.
 
 use std::sync::Barrier;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, expect, id, refusal, who, with};
 
-/// Every endpoint that writes, with a body that works and another one.
+/// Returns every endpoint that writes, with a valid body and a different one.
 fn writes(served: &Served) -> Vec<(String, Value, Value)> {
     let (alive, first, second) = (served.start("alive"), served.start("first"), served.start("second"));
     let (_, left) = served.relay(&who("relay"), &json!({ "summary": "left" }));
@@ -31,11 +31,15 @@ fn assert_replay(first: &Answer, again: &Answer) {
     assert_eq!((first.header("x-idempotency-hit"), again.header("x-idempotency-hit")), (None, Some("true")));
     assert_eq!(again.header("x-idempotency-truncated"), None);
     assert_eq!(again.header("content-type"), first.header("content-type"));
-    assert_ne!(again.header("x-correlation-id"), first.header("x-correlation-id"), "each call is its own");
+    assert_ne!(
+        again.header("x-correlation-id"),
+        first.header("x-correlation-id"),
+        "each call has its own correlation id"
+    );
 }
 
 #[test]
-fn every_write_is_replayed_byte_for_byte_and_refuses_another_body() {
+fn every_write_is_replayed_byte_for_byte_and_rejects_another_body() {
     for served in Served::each() {
         for (path, body, other) in writes(&served) {
             let key = format!("key-of-{}", path.replace('/', "."));
@@ -44,7 +48,7 @@ fn every_write_is_replayed_byte_for_byte_and_refuses_another_body() {
             assert_replay(&first, &served.keyed(&path, &key, &body));
             refusal(&served.keyed(&path, &key, &other), 422, "idempotency_mismatch");
             assert_replay(&first, &served.keyed(&path, &key, &body));
-            // The same request in another spelling is the same request.
+            // The same JSON with other whitespace is the same request.
             let spelt = body.to_string().replace('{', " {\n ").replace(':', " : ");
             let again = served.send("POST", &path, &[("idempotency-key", &key)], spelt.as_bytes());
             assert_replay(&first, &again);
@@ -63,14 +67,18 @@ fn a_replay_has_no_effect() {
             assert_replay(&first, &served.keyed("/handoffs", "once", &body));
         }
         assert_eq!(served.found("/handoffs?venture=v")["handoffs"].as_array().unwrap().len(), 1);
-        assert_eq!(served.found(&format!("/sessions/{session_id}")), beat, "not even a sign of life");
+        assert_eq!(
+            served.found(&format!("/sessions/{session_id}")),
+            beat,
+            "a replay must not count as a heartbeat"
+        );
         let another = served.keyed("/handoffs", "twice", &body);
         assert_ne!(another.json()["handoff_id"], first.json()["handoff_id"]);
     }
 }
 
 #[test]
-fn a_key_means_one_request_of_one_endpoint_and_one_credential() {
+fn keys_are_scoped_by_endpoint_and_credential() {
     for served in Served::each() {
         let session_id = served.start("a");
         let beat = json!({ "session_id": session_id });
@@ -96,7 +104,7 @@ fn a_key_means_one_request_of_one_endpoint_and_one_credential() {
             &served.send("POST", "/sod", &headers_of(&token), who("c").to_string().as_bytes()),
         );
         let by_key = served.keyed("/sod", "shared", &who("b"));
-        assert_eq!(by_key.json()["session"]["agent"], "b", "the shared key has its own");
+        assert_eq!(by_key.json()["session"]["agent"], "b", "the relay key has its own scope");
     }
 }
 
@@ -105,7 +113,7 @@ fn headers_of(token: &str) -> [(&'static str, &str); 2] {
 }
 
 #[test]
-fn an_answer_too_large_to_keep_is_replayed_compact() {
+fn an_oversized_response_is_replayed_in_compact_form() {
     for served in Served::each() {
         let small = with(who("a"), json!({ "meta": { "text": "x".repeat(28 * 1024) } }));
         let first = served.keyed("/sod", "small", &small);
@@ -125,7 +133,7 @@ fn an_answer_too_large_to_keep_is_replayed_compact() {
 }
 
 #[test]
-fn refusals_after_validation_are_replayed_and_others_are_not_kept() {
+fn errors_after_validation_are_replayed_and_validation_errors_are_not() {
     for served in Served::each() {
         let session_id = served.start("a");
         served.ok("/eod", &json!({ "session_id": session_id, "summary": "done" }));
@@ -141,7 +149,7 @@ fn refusals_after_validation_are_replayed_and_others_are_not_kept() {
             assert_eq!(first.status, status, "{}", first.text);
             assert_replay(&first, &served.keyed(path, key, body));
         }
-        // What did not pass a check left the key free for the request that does.
+        // A request that fails validation does not use up its key.
         let good = who("b").to_string();
         let key = ("idempotency-key", "free");
         let post = |headers: &[(&str, &str)], body: &[u8]| served.send("POST", "/sod", headers, body);
@@ -162,7 +170,7 @@ fn refusals_after_validation_are_replayed_and_others_are_not_kept() {
 }
 
 #[test]
-fn one_key_used_by_many_at_once_has_one_effect() {
+fn concurrent_requests_with_one_key_have_one_effect() {
     const CALLERS: usize = 32;
     for served in Served::each() {
         let session_id = served.start("a");
@@ -183,7 +191,7 @@ fn one_key_used_by_many_at_once_has_one_effect() {
             assert_eq!((answer.status, &answer.text), (200, &answers[0].text));
         }
         let fresh = answers.iter().filter(|answer| answer.header("x-idempotency-hit").is_none()).count();
-        assert_eq!(fresh, 1, "one did it, the others waited for its answer");
+        assert_eq!(fresh, 1, "one call must execute, the others must replay");
         assert_eq!(served.found("/handoffs?venture=v")["handoffs"].as_array().unwrap().len(), 1);
     }
 }

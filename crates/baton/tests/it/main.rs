@@ -1,6 +1,6 @@
-//! The real binary, run as people and agents run it.
+//! Integration tests that run the real binary.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed test setup must panic")]
 
 mod active_http;
 mod answers;
@@ -58,6 +58,6 @@ mod wire_http;
 mod worker_api;
 mod worker_autostart;
 mod worker_crash;
+mod worker_fixture;
 mod worker_lifecycle;
 mod worker_work;
-mod workplace;

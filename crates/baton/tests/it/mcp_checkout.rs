@@ -1,5 +1,4 @@
-//! `baton mcp` started in a checkout: what is saved without a repository belongs to the one of the checkout, as with the
-//! command line.
+//! `baton mcp` started in a checkout: the repository defaults to that of the checkout, as on the command line.
 
 use baton_testkit::binary::{Home, tool_answer};
 use serde_json::{Value, json};
@@ -34,7 +33,7 @@ fn a_save_over_mcp_continues_the_workflow_of_the_command_line() {
     assert_eq!(save(json!({})), by_cli);
     assert_eq!(save(json!({ "repo": null })), by_cli);
     assert_eq!(save(json!({ "repo": "acme/webshop" })), by_cli);
-    assert_ne!(save(json!({ "repo": "acme/other" })), by_cli, "a repository that is given wins");
+    assert_ne!(save(json!({ "repo": "acme/other" })), by_cli, "an explicit repository takes precedence");
     let listed = tool_answer(&client.call("workflow_list", &json!({ "repo": "acme/webshop" })));
     assert_eq!(listed["workflows"].as_array().unwrap().len(), 1, "{listed}");
 }

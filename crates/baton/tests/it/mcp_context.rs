@@ -1,12 +1,12 @@
-//! Resources and prompts: what is stored, by address, and instructions that are written from it.
+//! MCP resources and prompts: stored records by URI, and prompts that are generated from them.
 
 use baton_testkit::binary::{Home, McpClient};
 use serde_json::{Value, json};
 
 use crate::served::id;
 
-/// A store with a handoff in `local` and `acme/shop`, and another agent at work there.
-struct Scene {
+/// A store with a handoff and an active session in `acme/shop`.
+struct Fixture {
     client: McpClient,
     session_id: String,
     handoff_id: String,
@@ -14,7 +14,7 @@ struct Scene {
     _home: Home,
 }
 
-fn scene() -> Scene {
+fn fixture() -> Fixture {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let mut client = home.mcp();
     let mut call = |tool: &str, arguments: Value| client.call(tool, &arguments)["structuredContent"].clone();
@@ -30,10 +30,10 @@ fn scene() -> Scene {
         json!({ "agent": "codex-2", "repo": "acme/shop", "branch": "fix/css", "issue_number": 7 }),
     );
     let (handoff_id, busy_id) = (id(&ended["handoff_id"]), id(&busy["session_id"]));
-    Scene { client, session_id, handoff_id, busy_id, _home: home }
+    Fixture { client, session_id, handoff_id, busy_id, _home: home }
 }
 
-impl Scene {
+impl Fixture {
     fn read(&mut self, uri: &str) -> Value {
         let answer = self.client.request("resources/read", &json!({ "uri": uri }));
         let contents = &answer["result"]["contents"][0];
@@ -52,7 +52,7 @@ impl Scene {
         id(&messages[0]["content"]["text"])
     }
 
-    /// A text with what differs from run to run masked.
+    /// Masks ids and times, which differ between runs.
     fn masked(&self, text: &str) -> String {
         let text = text
             .replace(&self.session_id, "<session>")
@@ -68,49 +68,50 @@ impl Scene {
 }
 
 #[test]
-fn resources_are_what_the_tools_answer() {
-    let mut scene = scene();
-    let (session_id, handoff_id) = (scene.session_id.clone(), scene.handoff_id.clone());
+fn resources_return_the_same_as_the_tools() {
+    let mut fixture = fixture();
+    let (session_id, handoff_id) = (fixture.session_id.clone(), fixture.handoff_id.clone());
     let shown =
-        scene.client.call("handoff_show", &json!({ "handoff_id": handoff_id }))["structuredContent"].clone();
-    assert_eq!(scene.read(&format!("baton://handoff/{handoff_id}")), shown);
-    assert_eq!(scene.read("baton://handoff/latest"), shown);
-    assert_eq!(scene.read("baton://handoff/latest?repo=acme%2Fshop&venture=local"), shown);
-    assert_eq!(scene.read("baton://handoff/latest?venture=other"), json!({ "handoff": null }));
-    assert_eq!(scene.read("baton://handoff/latest?track=3"), json!({ "handoff": null }));
-    let session = scene.read(&format!("baton://session/{session_id}"));
+        fixture.client.call("handoff_show", &json!({ "handoff_id": handoff_id }))["structuredContent"]
+            .clone();
+    assert_eq!(fixture.read(&format!("baton://handoff/{handoff_id}")), shown);
+    assert_eq!(fixture.read("baton://handoff/latest"), shown);
+    assert_eq!(fixture.read("baton://handoff/latest?repo=acme%2Fshop&venture=local"), shown);
+    assert_eq!(fixture.read("baton://handoff/latest?venture=other"), json!({ "handoff": null }));
+    assert_eq!(fixture.read("baton://handoff/latest?track=3"), json!({ "handoff": null }));
+    let session = fixture.read(&format!("baton://session/{session_id}"));
     assert_eq!(
         (&session["session"]["status"], &session["handoff"]["id"]),
         (&json!("ended"), &json!(handoff_id))
     );
-    let active = scene.read("baton://sessions/active");
+    let active = fixture.read("baton://sessions/active");
     assert_eq!(active["sessions"][0]["agent"], "codex-2");
-    assert_eq!(scene.read("baton://sessions/active?agent=claude-1")["sessions"], json!([]));
+    assert_eq!(fixture.read("baton://sessions/active?agent=claude-1")["sessions"], json!([]));
 }
 
 #[test]
-fn a_workflow_has_its_latest_checkpoint_at_one_address() {
-    let mut scene = scene();
+fn a_workflow_resource_returns_its_latest_checkpoint() {
+    let mut fixture = fixture();
     let mut save = |step: u32| {
         let arguments = json!({ "sessionId": "move", "context": { "goal": "move", "step": step } });
-        scene.client.call("workflow_checkpoint_save", &arguments)["structuredContent"].clone()
+        fixture.client.call("workflow_checkpoint_save", &arguments)["structuredContent"].clone()
     };
     let (first, second) = (save(1), save(2));
-    let latest = scene.read("baton://workflow/move/latest");
+    let latest = fixture.read("baton://workflow/move/latest");
     assert_eq!((&latest["checkpointId"], &latest["context"]["step"]), (&second["checkpointId"], &json!(2)));
-    let one = scene.read(&format!("baton://checkpoint/{}", id(&first["checkpointId"])));
+    let one = fixture.read(&format!("baton://checkpoint/{}", id(&first["checkpointId"])));
     assert_eq!(one["context"]["step"], 1);
-    assert!(scene.read("baton://workflow/move/latest?maxBytes=10")["view"].is_object());
+    assert!(fixture.read("baton://workflow/move/latest?maxBytes=10")["view"].is_object());
 
-    let listed = scene.client.call("workflow_checkpoint_list", &json!({ "sessionId": "move" }));
+    let listed = fixture.client.call("workflow_checkpoint_list", &json!({ "sessionId": "move" }));
     let text: Value = serde_json::from_str(listed["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(text, listed["structuredContent"]["checkpoints"], "the list itself is the text");
+    assert_eq!(text, listed["structuredContent"]["checkpoints"], "the text content must be the plain list");
     assert_eq!(text.as_array().unwrap().len(), 2);
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
-    let mut scene = scene();
+fn unknown_resources_return_not_found() {
+    let mut fixture = fixture();
     for uri in [
         "baton://handoff/nonsense",
         "baton://handoff/ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ",
@@ -125,7 +126,7 @@ fn what_is_not_there_is_not_found() {
         "file:///etc/passwd",
         "",
     ] {
-        let answer = scene.client.request("resources/read", &json!({ "uri": uri }));
+        let answer = fixture.client.request("resources/read", &json!({ "uri": uri }));
         assert_eq!(
             (&answer["error"]["code"], &answer["error"]["data"]["uri"]),
             (&json!(-32002), &json!(uri))
@@ -135,9 +136,9 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
-fn the_prompts() {
-    let mut scene = scene();
-    let asked = [
+fn prompt_texts_match_the_snapshot() {
+    let mut fixture = fixture();
+    let cases = [
         ("resume", json!({})),
         ("resume", json!({ "repo": "acme/shop", "agent": "gemini-3", "track": "" })),
         ("resume", json!({ "repo": "acme/new", "venture": "other", "track": "4" })),
@@ -145,23 +146,23 @@ fn the_prompts() {
         ("handoff", json!({ "agent": "codex-2", "repo": "acme/shop" })),
     ];
     let mut texts = String::new();
-    for (name, arguments) in asked {
-        let text = scene.prompt(name, &arguments);
-        texts += &format!("=== {name} {arguments}\n\n{}\n\n", scene.masked(&text));
+    for (name, arguments) in cases {
+        let text = fixture.prompt(name, &arguments);
+        texts += &format!("=== {name} {arguments}\n\n{}\n\n", fixture.masked(&text));
     }
     insta::assert_snapshot!("mcp_prompt_texts", texts);
-    let named = scene.prompt("handoff", &json!({ "session_id": "sess_mine" }));
+    let named = fixture.prompt("handoff", &json!({ "session_id": "sess_mine" }));
     assert!(named.contains("session_id `sess_mine`"), "{named}");
 }
 
 #[test]
-fn a_prompt_about_a_bad_name_says_so() {
-    let mut scene = scene();
+fn prompts_with_invalid_arguments_are_rejected() {
+    let mut fixture = fixture();
     for arguments in
         [json!({ "repo": "no-owner" }), json!({ "repo": "o/r", "venture": "a b" }), json!({ "repo": 1 })]
     {
         let answer =
-            scene.client.request("prompts/get", &json!({ "name": "resume", "arguments": arguments }));
+            fixture.client.request("prompts/get", &json!({ "name": "resume", "arguments": arguments }));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         assert_eq!(answer["error"]["data"]["code"], "INVALID_REQUEST", "{answer}");
     }

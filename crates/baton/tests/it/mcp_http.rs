@@ -1,4 +1,4 @@
-//! MCP over HTTP: the door that every path has, and tools behind it that know who calls.
+//! MCP over HTTP: authentication, permissions, rate limit, idempotency and request log.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use crate::served::{Served, expect, id, refusal, who};
 const JSON: (&str, &str) = ("content-type", "application/json");
 const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
 
-/// Posts bytes to `/mcp` as a client does.
+/// Posts bytes to `/mcp` with the headers of a client.
 pub(crate) fn post(server: &ServerProcess, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     server.send("POST", "/mcp", &[&[JSON, ACCEPT], headers].concat(), body)
 }
 
-/// Sends a request in the revision 2025-11-25 and gives the answer, which must be one.
+/// Sends a request of revision 2025-11-25 and returns the response.
 pub(crate) fn ask(server: &ServerProcess, headers: &[(&str, &str)], method: &str, params: &Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let headers = [&[("mcp-protocol-version", "2025-11-25")], headers].concat();
@@ -26,7 +26,7 @@ pub(crate) fn ask(server: &ServerProcess, headers: &[(&str, &str)], method: &str
     answer
 }
 
-/// Calls a tool and gives its result.
+/// Calls a tool and returns its result.
 pub(crate) fn call_tool(server: &ServerProcess, tool: &str, arguments: &Value) -> Value {
     ask(server, &[], "tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
 }
@@ -37,7 +37,7 @@ fn token(home: &Home, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_door_is_the_same_as_for_every_path() {
+fn mcp_has_the_same_access_checks_as_other_paths() {
     let served = Served::sqlite();
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
     let send = |headers: &[(&str, &str)]| post(&served, headers, list.as_bytes());
@@ -59,13 +59,13 @@ fn the_door_is_the_same_as_for_every_path() {
         (named.header("x-correlation-id"), named.header("cache-control")),
         (Some("mine-1"), Some("no-store"))
     );
-    assert!(named.header("mcp-session-id").is_none(), "nothing is kept between two requests");
+    assert!(named.header("mcp-session-id").is_none(), "requests must be stateless");
     let metrics = served.get("/metrics").text;
     assert!(metrics.contains(r#"baton_requests_total{endpoint="/mcp",status="401"}"#), "{metrics}");
 }
 
 #[test]
-fn calls_are_made_in_the_name_of_the_credential() {
+fn tool_calls_use_the_permissions_of_the_credential() {
     for served in Served::each() {
         let started = call_tool(&served, "session_start", &who("a"))["structuredContent"].clone();
         let session = served.found(&format!("/sessions/{}", id(&started["session_id"])));
@@ -114,9 +114,9 @@ fn calls_are_made_in_the_name_of_the_credential() {
 }
 
 #[test]
-fn the_rate_limit_counts_requests_of_every_kind() {
+fn the_rate_limit_includes_mcp_requests() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    // One request, and the next one a minute later: a slow machine does not earn another.
+    // The next request is allowed after a minute, so that a slow test machine does not affect the result.
     let server = home.serve_with(&[("BATON_RATE_LIMIT_PER_MINUTE", "1")]);
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
     expect(&server.get("/active?agent=a"), 200);
@@ -126,7 +126,7 @@ fn the_rate_limit_counts_requests_of_every_kind() {
 }
 
 #[test]
-fn a_key_makes_a_call_happen_once() {
+fn a_tool_call_with_an_idempotency_key_is_executed_once() {
     let served = Served::sqlite();
     let session = id(&call_tool(&served, "session_start", &who("a"))["structuredContent"]["session_id"]);
     let arguments = json!({
@@ -140,9 +140,9 @@ fn a_key_makes_a_call_happen_once() {
     assert_eq!(served.found("/handoffs?venture=v")["handoffs"].as_array().unwrap().len(), 1);
 }
 
-/// Every call is in the request log: a tool as its operation, what is turned away under its path.
+/// Tool calls are logged with their operation, rejected requests with their path.
 #[test]
-fn the_log_has_calls_and_refusals() {
+fn the_request_log_contains_tool_calls_and_rejected_requests() {
     let served = Served::sqlite();
     call_tool(&served, "session_start", &who("a"));
     post(&served, &[("x-relay-key", "")], b"{}");
@@ -150,7 +150,7 @@ fn the_log_has_calls_and_refusals() {
     let store = served.store();
     let expected: BTreeSet<(&str, &str, u16)> =
         [("session.start", "MCP", 200), ("/mcp", "POST", 401), ("/mcp", "POST", 400)].into();
-    // The server writes the log after it has answered.
+    // The server writes the log after the response.
     wait_until("all calls are in the log", || {
         let found = store.read::<_, StoreError, _>(|tx| tx.requests(10)).wait().unwrap();
         let found: BTreeSet<(&str, &str, u16)> = found

@@ -1,4 +1,4 @@
-//! What is no message: answered in the words of the protocol on either transport, and the next call works.
+//! Invalid MCP messages get a protocol error on both transports, and the next call works.
 
 use baton_testkit::binary::{Home, McpClient};
 use serde_json::{Value, json};
@@ -9,14 +9,14 @@ use crate::served::Served;
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 
-/// A call of `session_start` with `more` among its arguments.
+/// Returns a call of `session_start` with additional arguments.
 fn start_with(id: &str, more: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"session_start","arguments":{{"agent":"bad","repo":"o/r",{more}}}}}}}"#
     )
 }
 
-/// Messages that must be refused, with the code and the id of the answer.
+/// Invalid messages, with the expected error code and id.
 fn bad_messages() -> Vec<(&'static str, Vec<u8>, i64, Value)> {
     let deep = |depth: usize| format!(r#""meta":{{"x":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
     let mut huge = start_with("\"big\"", "\"branch\":\"").into_bytes();
@@ -58,13 +58,13 @@ fn bad_messages() -> Vec<(&'static str, Vec<u8>, i64, Value)> {
     ]
 }
 
-fn check(what: &str, answer: &Value, code: i64, id: &Value) {
+fn assert_error(what: &str, answer: &Value, code: i64, id: &Value) {
     assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), id), "{what}: {answer}");
     assert!(answer["error"]["message"].is_string() && answer.get("result").is_none(), "{what}: {answer}");
 }
 
-fn nobody_came(listed: &Value) {
-    assert_eq!(listed["structuredContent"]["sessions"], json!([]), "a refused message does nothing");
+fn assert_no_session(listed: &Value) {
+    assert_eq!(listed["structuredContent"]["sessions"], json!([]), "a rejected message must have no effect");
 }
 
 fn client() -> (Home, McpClient) {
@@ -74,45 +74,49 @@ fn client() -> (Home, McpClient) {
 }
 
 #[test]
-fn over_stdio_every_bad_line_is_answered_and_the_next_call_works() {
+fn over_stdio_every_invalid_line_gets_an_error_and_the_next_call_works() {
     let (_home, mut client) = client();
     for (what, line, code, id) in bad_messages() {
         client.send_line(&line);
-        check(what, &client.receive(), code, &id);
-        nobody_came(&client.call("active_sessions", &json!({ "agent": "bad" })));
+        assert_error(what, &client.receive(), code, &id);
+        assert_no_session(&client.call("active_sessions", &json!({ "agent": "bad" })));
     }
     for blank in ["", "   ", "\r"] {
         client.send_line(blank.as_bytes());
     }
-    nobody_came(&client.call("active_sessions", &json!({ "agent": "bad" })));
+    assert_no_session(&client.call("active_sessions", &json!({ "agent": "bad" })));
     assert_eq!(client.close_after(b""), (vec![], 0));
 }
 
 #[test]
-fn over_stdio_nonsense_before_the_handshake_ends_nothing() {
+fn over_stdio_invalid_lines_before_the_handshake_are_tolerated() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let mut client = home.mcp_before_handshake();
     client.send_line(b"nonsense");
-    check("nonsense", &client.receive(), PARSE_ERROR, &Value::Null);
+    assert_error("nonsense", &client.receive(), PARSE_ERROR, &Value::Null);
     client.send_line(br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     client.send_line(br#"{"jsonrpc":"2.0","method":"hello"}"#);
     assert_eq!(client.initialize("2025-11-25")["protocolVersion"], "2025-11-25");
-    nobody_came(&client.call("active_sessions", &json!({ "agent": "bad" })));
+    assert_no_session(&client.call("active_sessions", &json!({ "agent": "bad" })));
 }
 
 #[test]
-fn over_stdio_a_last_line_without_an_end_counts() {
+fn over_stdio_a_last_line_without_newline_is_processed() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    assert_eq!(home.mcp_before_handshake().close_after(b""), (vec![], 0), "a client may change its mind");
-    let (said, code) = home.mcp().close_after(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
-    assert_eq!((said, code), (vec![json!({ "jsonrpc": "2.0", "id": "last", "result": {} })], 0));
-    let (said, code) = home.mcp().close_after(br#"{"jsonrpc":"2.0","id":"last","method":"pi"#);
-    assert_eq!((said.len(), code), (1, 0));
-    check("the last line", &said[0], PARSE_ERROR, &json!("last"));
+    assert_eq!(
+        home.mcp_before_handshake().close_after(b""),
+        (vec![], 0),
+        "closing before the handshake is not an error"
+    );
+    let (responses, code) = home.mcp().close_after(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
+    assert_eq!((responses, code), (vec![json!({ "jsonrpc": "2.0", "id": "last", "result": {} })], 0));
+    let (responses, code) = home.mcp().close_after(br#"{"jsonrpc":"2.0","id":"last","method":"pi"#);
+    assert_eq!((responses.len(), code), (1, 0));
+    assert_error("the last line", &responses[0], PARSE_ERROR, &json!("last"));
 }
 
 #[test]
-fn over_http_every_bad_message_is_answered_and_the_next_call_works() {
+fn over_http_every_invalid_message_gets_an_error_and_the_next_call_works() {
     let served = Served::sqlite();
     for (what, body, code, id) in bad_messages() {
         let too_large = body.len() > 20 * 1024 * 1024;
@@ -120,14 +124,14 @@ fn over_http_every_bad_message_is_answered_and_the_next_call_works() {
         assert_eq!(answer.status, if too_large { 413 } else { 400 }, "{what}: {}", answer.text);
         assert_eq!(answer.header("content-type"), Some("application/json"));
         assert!(answer.header("x-correlation-id").is_some());
-        check(what, &answer.json(), code, &id);
-        nobody_came(&call_tool(&served, "active_sessions", &json!({ "agent": "bad" })));
+        assert_error(what, &answer.json(), code, &id);
+        assert_no_session(&call_tool(&served, "active_sessions", &json!({ "agent": "bad" })));
     }
-    check("nothing", &post(&served, &[], b"").json(), PARSE_ERROR, &Value::Null);
+    assert_error("nothing", &post(&served, &[], b"").json(), PARSE_ERROR, &Value::Null);
 }
 
 #[test]
-fn arguments_may_be_as_large_and_as_deep_as_the_limits_say() {
+fn arguments_up_to_the_limits_are_accepted() {
     let deep = format!("{}{}", "[".repeat(61), "]".repeat(61));
     let arguments = json!({ "agent": "a", "repo": "o/r", "meta": { "deep": serde_json::from_str::<Value>(&deep).unwrap() } });
     let large = json!({ "agent": "a", "repo": "o/r", "unknown": "x".repeat(10 * 1024 * 1024) });
@@ -140,7 +144,7 @@ fn arguments_may_be_as_large_and_as_deep_as_the_limits_say() {
 }
 
 #[test]
-fn parameters_that_do_not_fit_are_told_from_unknown_methods() {
+fn invalid_parameters_and_unknown_methods_have_different_codes() {
     let (_home, mut client) = client();
     let served = Served::sqlite();
     for (method, params, code) in [

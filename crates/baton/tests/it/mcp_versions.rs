@@ -1,4 +1,4 @@
-//! The revisions of the protocol, raw: the stateless 2026-07-28, and the two before it that begin with a handshake.
+//! Revisions of the MCP protocol: the stateless 2026-07-28, and two older ones with a handshake.
 
 use baton_testkit::binary::{Home, initialize_params};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::served::{Served, expect, who};
 const STATELESS: &str = "2026-07-28";
 const OLDER: [&str; 2] = ["2025-11-25", "2025-06-18"];
 
-/// Parameters as the stateless revision has them: each request says for itself who asks.
+/// Adds the metadata of the stateless revision, in which each request identifies its client.
 fn stateless(version: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": version,
@@ -23,12 +23,12 @@ fn start() -> Value {
     json!({ "name": "session_start", "arguments": who("a") })
 }
 
-fn started(answer: &Value) {
+fn assert_started(answer: &Value) {
     assert!(answer["result"]["structuredContent"]["session_id"].is_string(), "{answer}");
 }
 
 #[test]
-fn over_stdio_older_clients_shake_hands() {
+fn over_stdio_older_revisions_use_a_handshake() {
     for version in OLDER {
         let home = Home::new(env!("CARGO_BIN_EXE_baton"));
         let mut client = home.mcp_before_handshake();
@@ -40,8 +40,8 @@ fn over_stdio_older_clients_shake_hands() {
         }
         assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
         let answer = client.request("tools/call", &start());
-        started(&answer);
-        assert!(answer["result"].get("resultType").is_none(), "older clients do not know it");
+        assert_started(&answer);
+        assert!(answer["result"].get("resultType").is_none(), "older revisions have no result type");
     }
 }
 
@@ -65,13 +65,13 @@ fn over_stdio_the_stateless_revision_needs_no_handshake() {
         "{found}"
     );
     let answer = client.request("tools/call", &stateless(STATELESS, start()));
-    started(&answer);
+    assert_started(&answer);
     assert_eq!(answer["result"]["resultType"], "complete");
     let listed = client.request("resources/list", &stateless(STATELESS, json!({})));
     assert!(listed["result"]["ttlMs"].is_number() && listed["result"]["cacheScope"].is_string(), "{listed}");
     let unknown = client.request("tools/call", &stateless("2999-01-01", start()));
     assert_eq!(unknown["error"]["code"], -32022, "{unknown}");
-    // What belonged to the handshake is gone with it.
+    // The stateless revision has no ping.
     let ping = client.request("ping", &stateless(STATELESS, json!({})));
     assert_eq!(ping["error"]["code"], -32601, "{ping}");
     let unnamed = client.request("tools/call", &start());
@@ -79,7 +79,7 @@ fn over_stdio_the_stateless_revision_needs_no_handshake() {
 }
 
 #[test]
-fn over_http_older_clients_shake_hands_and_any_server_goes_on() {
+fn over_http_older_revisions_use_a_handshake_and_any_server_continues() {
     let served = Served::sqlite();
     let other = served.home.serve();
     for version in OLDER {
@@ -94,13 +94,13 @@ fn over_http_older_clients_shake_hands_and_any_server_goes_on() {
         assert_eq!((noted.status, noted.text.as_str()), (202, ""));
         let request = json!({ "jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": start() });
         let answer = expect(&post(&other, &headers, request.to_string().as_bytes()), 200);
-        started(&answer);
+        assert_started(&answer);
         assert_eq!(answer["id"], "x");
     }
 }
 
 #[test]
-fn over_http_the_stateless_revision_carries_everything_with_each_request() {
+fn over_http_the_stateless_revision_needs_no_handshake() {
     let served = Served::sqlite();
     let send = |method: &str, name: Option<&str>, params: &Value| {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -110,8 +110,8 @@ fn over_http_the_stateless_revision_carries_everything_with_each_request() {
     };
     let found = expect(&send("server/discover", None, &stateless(STATELESS, json!({}))), 200);
     assert!(found["result"]["supportedVersions"].as_array().unwrap().contains(&json!(STATELESS)), "{found}");
-    started(&expect(&send("tools/call", Some("session_start"), &stateless(STATELESS, start())), 200));
-    // The headers are for those who route by them: they have to say what the body says.
+    assert_started(&expect(&send("tools/call", Some("session_start"), &stateless(STATELESS, start())), 200));
+    // Proxies route by the headers, so they must match the body.
     let other_name = expect(&send("tools/call", Some("session_end"), &stateless(STATELESS, start())), 400);
     assert_eq!(other_name["error"]["code"], -32020, "{other_name}");
     let unnamed = expect(&send("tools/call", Some("session_start"), &start()), 400);

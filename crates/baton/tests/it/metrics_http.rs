@@ -1,4 +1,4 @@
-//! `/metrics`: what is stored, what failed and what the worker does.
+//! `/metrics`: counts of stored records, errors and worker activity.
 
 use baton_testkit::processes::wait_until;
 use serde_json::json;

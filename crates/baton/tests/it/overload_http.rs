@@ -15,7 +15,7 @@ fn connect(server: &ServerProcess) -> TcpStream {
     TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap()
 }
 
-/// Opens a connection and sends this, which is not a whole request.
+/// Opens a connection and sends a part of a request.
 fn send_part(server: &ServerProcess, part: &str) -> TcpStream {
     let mut stream = connect(server);
     stream.write_all(part.as_bytes()).unwrap();
@@ -57,7 +57,7 @@ fn request_head_over_64_kib_is_rejected() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let server = home.serve();
     let mut stream = connect(&server);
-    // The server may close the connection before all of it is sent.
+    // The server may close the connection before everything is sent.
     let _ = write!(stream, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {}", "x".repeat(100_000));
     let _ = stream.shutdown(Shutdown::Write);
     let mut answer = String::new();
@@ -104,20 +104,20 @@ fn requests_without_a_credential_leave_few_records_in_the_log() {
         let records = store.read::<_, StoreError, _>(|tx| tx.requests(2_000)).wait().unwrap();
         drop(home);
         let anonymous: Vec<_> = records.iter().filter(|record| record.actor_key_id.is_none()).collect();
-        // Two for each status, and two more when an interval ends meanwhile.
+        // Two records for each status, and two more if an interval ends meanwhile.
         assert!(anonymous.len() <= 12, "{}", anonymous.len());
         assert_eq!(anonymous.iter().map(|record| record.request_count).sum::<u32>(), 1_000);
     }
 }
 
-/// The largest amount of memory that a process had in use, in bytes.
+/// Returns the peak memory of a process in bytes.
 fn peak_memory(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
-/// A context of 16 MB with 500,000 keys, most of them in small objects, which take the most memory as a tree.
+/// Returns a context of 16 MB with 500,000 keys, most of them in small objects, which need the most memory as a tree.
 fn context_with_many_keys() -> String {
     let items: Vec<String> = (0..250_000)
         .map(|number| format!(r#"{{"path":"crates/module/src/file_number_{number:06}.rs","id":{number}}}"#))

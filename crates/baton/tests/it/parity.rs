@@ -1,5 +1,5 @@
-//! One operation, every face: the same fixture through HTTP, MCP over stdio and over HTTP, and `--format json` gives the
-//! same output and the same error code.
+//! Parity of the interfaces: the same calls through HTTP, MCP over stdio, MCP over HTTP and `--format json` return the
+//! same outputs and error codes.
 
 use std::collections::BTreeSet;
 
@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use crate::mcp_http::call_tool;
 use crate::served::{encode, names};
 
-/// What a face answered: the output, or the error code.
+/// Result of a call: the output, or the error code.
 type Outcome = Result<Value, String>;
 
-trait Face {
+trait Interface {
     fn call(&mut self, step: &Step) -> Outcome;
 }
 
-/// One call of a scenario, spelled for each face.
+/// One call of a scenario, described for each interface.
 struct Step {
     http: (&'static str, &'static str),
     tool: &'static str,
     verb: &'static [&'static str],
     params: Value,
-    /// The parameters that a verb takes by position.
+    /// Parameters that the verb takes as positional arguments.
     positional: &'static [&'static str],
 }
 
-/// A server, and how many requests it was sent.
+/// A server and the number of requests sent to it.
 struct Http(ServerProcess, u32);
 struct Mcp(McpClient);
 struct McpOverHttp(ServerProcess);
 struct Cli(Home);
 
-impl Face for Http {
+impl Interface for Http {
     fn call(&mut self, step: &Step) -> Outcome {
         let (method, path) = step.http;
         let (path, params) = fill_path(path, &step.params);
@@ -46,7 +46,7 @@ impl Face for Http {
                 .collect();
             self.0.get(&format!("{path}?{}", pairs.join("&")))
         } else {
-            // Only some need a key; the other faces make one of their own for them.
+            // Some operations require a key; the other interfaces create it themselves.
             self.1 += 1;
             self.0.send(
                 method,
@@ -60,39 +60,39 @@ impl Face for Http {
     }
 }
 
-impl Face for Mcp {
+impl Interface for Mcp {
     fn call(&mut self, step: &Step) -> Outcome {
         outcome_of(&self.0.call(step.tool, &step.params))
     }
 }
 
-impl Face for McpOverHttp {
+impl Interface for McpOverHttp {
     fn call(&mut self, step: &Step) -> Outcome {
         outcome_of(&call_tool(&self.0, step.tool, &step.params))
     }
 }
 
-/// What a tool's result comes to, with the code spelled as on the other faces.
+/// Converts the result of a tool; the error code is converted to lower case.
 fn outcome_of(result: &Value) -> Outcome {
     let body = tool_answer(result);
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    // A list of checkpoints is a plain array as text, as its specification has it.
-    let said = if text.is_array() { json!({ "checkpoints": text }) } else { text };
-    assert_eq!(said, body, "the text is the answer");
+    // The specification defines the text of a checkpoint list as a plain array.
+    let content = if text.is_array() { json!({ "checkpoints": text }) } else { text };
+    assert_eq!(content, body, "the text content must equal the structured content");
     if result["isError"] != true {
         return Ok(body);
     }
     assert_eq!(names(&body), ["code", "correlation_id", "details", "message", "retry", "suggestion"].into());
     let code = body["code"].as_str().unwrap();
-    assert_eq!(code, code.to_uppercase(), "MCP has its codes in capitals");
+    assert_eq!(code, code.to_uppercase(), "MCP error codes must be upper case");
     Err(code.to_lowercase())
 }
 
-impl Face for Cli {
+impl Interface for Cli {
     fn call(&mut self, step: &Step) -> Outcome {
         let mut arguments: Vec<String> = step.verb.iter().map(|&word| word.to_owned()).collect();
         arguments.extend(["--format".into(), "json".into()]);
-        // A document's head has flags of its own, the rest is its payload.
+        // Some handoff fields have their own flags; the rest is passed as --payload.
         let mut given = step.params.as_object().unwrap().clone();
         if let Some(Value::Object(mut handoff)) = given.remove("handoff") {
             for head in ["summary", "status_label", "to_agent"] {
@@ -100,7 +100,7 @@ impl Face for Cli {
             }
             given.insert("payload".into(), handoff.into());
         }
-        // A context comes in on standard input, and its labels have flags of their own.
+        // The context is passed on standard input; its metadata has flags.
         let context = given.remove("context").map(|context| context.to_string()).unwrap_or_default();
         if let Some(Value::Object(mut labels)) = given.remove("metadata") {
             given.extend(labels.remove("name").map(|name| ("name".to_owned(), name)));
@@ -136,13 +136,13 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Puts the parameters that a path names into it.
+/// Inserts path parameters into the path; returns the path and the remaining parameters.
 fn fill_path(path: &str, params: &Value) -> (String, Value) {
     let (mut path, mut rest) = (path.to_owned(), params.clone());
     for (name, value) in params.as_object().unwrap() {
-        let place = format!("{{{name}}}");
-        if path.contains(&place) {
-            path = path.replace(&place, &encode(&text_of(value)));
+        let placeholder = format!("{{{name}}}");
+        if path.contains(&placeholder) {
+            path = path.replace(&placeholder, &encode(&text_of(value)));
             rest.as_object_mut().unwrap().remove(name);
         }
     }
@@ -164,7 +164,7 @@ fn flag(param: &str, verb: &[&str]) -> String {
     }
 }
 
-/// Replaces what differs between two runs of the same thing: ids, times and drawn intervals.
+/// Masks values that differ between runs: ids, times and random intervals.
 fn masked(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -299,26 +299,26 @@ fn ack(handoff_id: &str, agent: &str) -> Step {
 const UNKNOWN_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 const UNKNOWN_HANDOFF: &str = "ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
-/// Calls a face and keeps what it answered, with what differs from run to run masked.
+/// Calls an interface and records the masked results.
 struct Script<'a> {
-    face: &'a mut dyn Face,
+    interface: &'a mut dyn Interface,
     outcomes: Vec<Outcome>,
 }
 
 impl Script<'_> {
     fn call(&mut self, step: &Step) -> Outcome {
-        let outcome = self.face.call(step);
+        let outcome = self.interface.call(step);
         self.outcomes.push(outcome.as_ref().map(masked).map_err(Clone::clone));
         outcome
     }
 }
 
-/// Three scenarios with their happy paths and their errors, as the outcomes that a face gave.
-fn play(face: &mut dyn Face) -> Vec<Outcome> {
-    let mut script = Script { face, outcomes: Vec::new() };
-    play_sessions(&mut script);
-    play_handoffs(&mut script);
-    play_checkpoints(&mut script);
+/// Runs three scenarios with successes and errors on an interface and returns the results.
+fn run_scenarios(interface: &mut dyn Interface) -> Vec<Outcome> {
+    let mut script = Script { interface, outcomes: Vec::new() };
+    run_session_calls(&mut script);
+    run_handoff_calls(&mut script);
+    run_checkpoint_calls(&mut script);
     script.outcomes
 }
 
@@ -409,7 +409,7 @@ fn workflows(params: Value) -> Step {
 
 const UNKNOWN_CHECKPOINT: &str = "ckpt_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
-fn play_checkpoints(script: &mut Script<'_>) {
+fn run_checkpoint_calls(script: &mut Script<'_>) {
     let mut call = |step: Step| script.call(&step);
     let long: String = (0..400).map(|number| format!("finding {number}; ")).collect();
     let context =
@@ -478,7 +478,7 @@ fn play_checkpoints(script: &mut Script<'_>) {
     call(list_checkpoints(here(json!({})))).unwrap();
 }
 
-fn play_handoffs(script: &mut Script<'_>) {
+fn run_handoff_calls(script: &mut Script<'_>) {
     let mut call = |step: Step| script.call(&step);
     let venture = json!({ "venture": "relay" });
     assert_eq!(call(latest(venture.clone())).unwrap(), json!({ "handoff": null }));
@@ -529,7 +529,7 @@ fn play_handoffs(script: &mut Script<'_>) {
     call(show_handoff("nonsense")).unwrap_err();
 }
 
-fn play_sessions(script: &mut Script<'_>) {
+fn run_session_calls(script: &mut Script<'_>) {
     let mut call = |step: Step| script.call(&step);
     let who = json!({
         "agent": "a-1", "venture": "v", "repo": "o/r", "track": 0, "issue_number": 7, "branch": "feature/ü 🎈",
@@ -571,23 +571,22 @@ fn play_sessions(script: &mut Script<'_>) {
 }
 
 #[test]
-fn every_face_answers_the_same() {
+fn every_interface_returns_the_same_results() {
     let binary = env!("CARGO_BIN_EXE_baton");
     let [http_home, mcp_home, mcp_http_home, cli_home] = [(); 4].map(|()| Home::new(binary));
-    let over_http = play(&mut Http(http_home.serve(), 0));
-    let over_mcp = play(&mut Mcp(mcp_home.mcp()));
-    let over_mcp_http = play(&mut McpOverHttp(mcp_http_home.serve()));
+    let over_http = run_scenarios(&mut Http(http_home.serve(), 0));
+    let over_mcp = run_scenarios(&mut Mcp(mcp_home.mcp()));
+    let over_mcp_http = run_scenarios(&mut McpOverHttp(mcp_http_home.serve()));
     assert_eq!(over_mcp, over_mcp_http);
-    let on_cli = play(&mut Cli(cli_home));
+    let on_cli = run_scenarios(&mut Cli(cli_home));
     for (number, ((http, mcp), cli)) in over_http.iter().zip(&over_mcp).zip(&on_cli).enumerate() {
         assert_eq!(http, mcp, "step {number} over MCP");
-        // Another credential stands behind each face's session.
         assert_eq!(http, cli, "step {number} on the command line");
     }
     assert_eq!((over_http.len(), over_mcp.len()), (on_cli.len(), on_cli.len()));
 }
 
-/// What hooks, workers and people ask for, and no agent chooses as a tool.
+/// Operations for hooks, workers and users that are not offered as tools.
 const NO_TOOL: [&str; 9] = [
     "hook.report",
     "queue.stats",
@@ -600,7 +599,7 @@ const NO_TOOL: [&str; 9] = [
     "request.list",
 ];
 
-/// Verbs that are called otherwise than their operation.
+/// Verbs whose name differs from their operation.
 const OTHER_VERBS: [(&str, &[&str]); 4] = [
     ("hook.report", &["hook"]),
     ("session.summarize", &["summarize"]),
@@ -608,16 +607,16 @@ const OTHER_VERBS: [(&str, &[&str]); 4] = [
     ("request.list", &["requests"]),
 ];
 
-/// What is offered on the network is offered on every face of it. Tokens and upkeep are for the person at the machine.
+/// Every operation with an HTTP route also has a tool and a verb. Tokens and maintenance are available only locally.
 #[test]
-fn every_operation_has_every_face() {
+fn every_operation_has_a_route_a_tool_and_a_verb() {
     let over_http: BTreeSet<&str> = routes().iter().map(|route| route.operation.name()).collect();
     let over_mcp: BTreeSet<&str> = tools().iter().map(|tool| tool.operation.name()).collect();
     let no_tool = BTreeSet::from(NO_TOOL);
     assert_eq!(over_http.difference(&no_tool).copied().collect::<BTreeSet<_>>(), over_mcp);
     assert!(no_tool.is_subset(&over_http));
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    // The one is empty until there is something to recall, the other is part of the verbs on tasks.
+    // `context.read` has no verb, and `task.record` is called by the task verbs.
     for name in over_http.into_iter().filter(|name| !["context.read", "task.record"].contains(name)) {
         let (noun, verb) = name.split_once('.').unwrap();
         let verb = verb.replace('_', "-");

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::hooked::Hooked;
 use crate::served::{id, refusal, who};
 
-/// A home on a database, with short time limits.
+/// Creates a home on a database, with short timeouts.
 fn home_on(url: &str) -> Home {
     Home::new(env!("CARGO_BIN_EXE_baton"))
         .working_in("shop")
@@ -33,7 +33,7 @@ fn spilled_checkpoints(home: &Home) -> usize {
     entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "spilled")).count()
 }
 
-/// The steps of the saved contexts, oldest first.
+/// Returns the steps of the saved contexts, oldest first.
 fn steps(home: &Home) -> Vec<u64> {
     let data =
         |arguments: &[&str]| home.run(&[arguments, &["--format", "json"]].concat()).json()["data"].clone();
@@ -43,7 +43,7 @@ fn steps(home: &Home) -> Vec<u64> {
 }
 
 #[test]
-fn requests_fail_writes_are_spooled_and_everything_recovers_when_the_server_runs_on() {
+fn requests_fail_writes_are_spooled_and_everything_recovers_after_a_hang() {
     let Some(postgres) = TestServer::start() else { return };
     let hooked = Hooked::at(home_on(&postgres.url));
     let home = &hooked.home;
@@ -92,7 +92,7 @@ fn requests_fail_writes_are_spooled_and_everything_recovers_when_the_server_runs
         .iter()
         .map(|session| id(&session["agent"]))
         .collect();
-    assert_eq!(agents, ["a".to_owned()].into(), "a refused request has no effect");
+    assert_eq!(agents, ["a".to_owned()].into(), "a rejected request must have no effect");
     let mut step = 3;
     wait_until("checkpoints are stored again", || {
         step += 1;
@@ -127,7 +127,7 @@ impl Drop for SlowCommits<'_> {
 }
 
 #[test]
-fn a_request_whose_commit_timed_out_is_reported_as_unknown_and_done_once_when_repeated_with_its_key() {
+fn a_request_with_an_unknown_commit_is_executed_once_when_repeated_with_its_key() {
     let Some(database) = TestDatabase::create() else { return };
     let home = home_on(&database.url);
     let server = home.serve_as(&["--no-worker"], &[]);

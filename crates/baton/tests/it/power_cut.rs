@@ -1,5 +1,5 @@
-//! Power cuts at any moment: what was acknowledged is there afterwards, nothing is there in part, and a retry has one
-//! effect. Recorded and cut by `baton_testkit::power_cut`; run by `scripts/test --full`.
+//! Power cuts at any time: acknowledged data is kept, no data is partial, and a retry has one effect. Recorded and
+//! replayed with `baton_testkit::power_cut`; run by `scripts/test --full`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::checkout::{Checkout, TASK};
-use crate::task_crash::read_whole;
+use crate::task_crash::read_with_artifacts;
 
 /// Number of power cuts of each test.
 const CUTS: u64 = 100;
 const BINARY: &str = env!("CARGO_BIN_EXE_baton");
 
-/// A folder in memory where there is one: the checks sync, and the images need no disk.
+/// Creates a folder in memory if possible, because the checks sync often.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.unwrap()
@@ -54,7 +54,7 @@ fn acknowledged<T>(steps: &[Step<T>]) -> Vec<usize> {
     steps.iter().map(|step| step.acknowledged).collect()
 }
 
-/// Text that does not compress, the same for the same number.
+/// Returns text that does not compress, deterministic per number.
 fn noise(number: u64, bytes: usize) -> String {
     let mut dice = Dice::new(number);
     (0..bytes / 8).map(|_| format!("{:08x}", dice.below(1 << 32))).collect()
@@ -68,7 +68,7 @@ struct Request {
     path: &'static str,
     key: String,
     body: Value,
-    /// The id in the answer.
+    /// The id in the response.
     id: String,
 }
 
@@ -90,9 +90,9 @@ fn id_field(path: &str) -> &'static str {
     }
 }
 
-/// The context of a checkpoint: some are rows, some are differences, some are blobs.
+/// Returns a context. Depending on the number it is stored as a row, a difference or a blob.
 fn context(workflow: &str, number: u64) -> Value {
-    // Hexadecimal digits are packed to half their size; more than 256 KiB become a blob.
+    // Hexadecimal digits compress to half their size; more than 256 KiB become a blob.
     let size = if number % 6 == 5 { 600_000 } else { 2_000 };
     json!({ "workflow": workflow, "number": number, "noise": noise(number, size), "same": noise(1, 3_000) })
 }
@@ -106,7 +106,7 @@ fn hook_report(number: u64) -> Value {
     })
 }
 
-/// Lets several clients and hooks write through a server at once.
+/// Runs concurrent clients and hooks that write through a server.
 fn write_to_store(
     disk: &Disk,
     home: &Home,
@@ -164,7 +164,7 @@ fn open_store(home: &Home) -> Store {
     Store::open(&StoreConfig::Sqlite { path: database(home), threads: Threads::Caller }).unwrap()
 }
 
-/// The stored output of each captured tool use.
+/// Returns the stored output of each captured tool use.
 fn captured(home: &Home) -> BTreeMap<String, String> {
     let store = open_store(home);
     let items =
@@ -184,7 +184,7 @@ fn captured(home: &Home) -> BTreeMap<String, String> {
     found
 }
 
-/// Number of a report that is made after a cut.
+/// Number of the report that is sent after a cut.
 const LATER: u64 = 900;
 
 fn report(home: &Home, number: u64) {
@@ -215,7 +215,7 @@ fn assert_sound_database(home: &Home) {
     assert_eq!(found, "ok");
 }
 
-/// Repeats every request that had begun and compares what is there with what was sent.
+/// Repeats every request that had started before the cut and compares the stored data with the requests.
 fn check_store(home: &Home, cut: usize, requests: &[Step<Request>], reports: &[Step<u64>]) {
     let begun_reports = || reports.iter().filter(|report| report.began < cut);
     let stored: Vec<u64> =
@@ -225,7 +225,7 @@ fn check_store(home: &Home, cut: usize, requests: &[Step<Request>], reports: &[S
     let begun: Vec<&Step<Request>> = requests.iter().filter(|request| request.began < cut).collect();
     let mut ids = BTreeMap::new();
     for Step { acknowledged, what, .. } in &begun {
-        // A session that was not acknowledged is another one now; what depends on it was not sent yet.
+        // An unacknowledged session may get another id; requests that depend on it had not been sent.
         let answer = post(&server, what.path, &what.key, &what.body);
         let id = answer[id_field(what.path)].as_str().unwrap().to_owned();
         if *acknowledged <= cut {
@@ -250,21 +250,21 @@ fn check_store(home: &Home, cut: usize, requests: &[Step<Request>], reports: &[S
     }
     let count = |path: &str| begun.iter().filter(|request| request.what.path == path).count();
     let listed = server.get(&format!("/handoffs?venture={VENTURE}&limit=100")).json();
-    assert_eq!(listed["handoffs"].as_array().unwrap().len(), count("/eod"), "a handoff is there twice");
+    assert_eq!(listed["handoffs"].as_array().unwrap().len(), count("/eod"), "a handoff was stored twice");
     let saved: usize = (0..CLIENTS)
         .map(|client| {
             let path = format!("/api/checkpoints?sessionId=w{client}&venture={VENTURE}&limit=100");
             server.get(&path).json()["checkpoints"].as_array().map_or(0, Vec::len)
         })
         .sum();
-    assert_eq!(saved, count("/api/checkpoints"), "a checkpoint is there twice");
+    assert_eq!(saved, count("/api/checkpoints"), "a checkpoint was stored twice");
     server.kill();
-    // Those that were cut off, and some that were acknowledged.
+    // Repeat the interrupted reports and some acknowledged ones.
     for begun in begun_reports().filter(|begun| begun.acknowledged > cut || begun.what.is_multiple_of(4)) {
         report(home, begun.what);
     }
     let all: Vec<u64> = begun_reports().map(|report| report.what).collect();
-    assert_eq!(replayed(home, &all).len(), all.len() + 1, "a report is there twice");
+    assert_eq!(replayed(home, &all).len(), all.len() + 1, "a report was stored twice");
     assert_sound_database(home);
 }
 
@@ -277,7 +277,7 @@ fn power_cut_keeps_sessions_handoffs_checkpoints_and_reports() {
     let (requests, reports) = (Mutex::default(), Mutex::default());
     for round in 0..2 {
         write_to_store(&disk, &home, round, &requests, &reports);
-        // The last process that uses the database writes the log back into it and removes it.
+        // The last process that closes the database checkpoints its WAL and removes it.
         assert_eq!(home.run(&["session", "list", "--venture", VENTURE]).code, 0);
     }
     let recording = disk.unmount();
@@ -305,7 +305,7 @@ fn save(home: &Home, number: u64) -> String {
     saved.json()["data"]["checkpointId"].as_str().unwrap().to_owned()
 }
 
-/// Ids of the checkpoints, oldest first. Listing replays the spool.
+/// Returns the ids of the checkpoints, oldest first. Listing replays the spool.
 fn saved(home: &Home) -> Vec<String> {
     let listed =
         home.run(&["checkpoint", "list", "--session", "spooled", "--limit", "100", "--format", "json"]);
@@ -319,7 +319,7 @@ fn saved(home: &Home) -> Vec<String> {
     listed.iter().rev().map(|one| one["checkpointId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What was spooled: a checkpoint or a hook report, by its number.
+/// A spooled item: a checkpoint or a hook report.
 enum Spooled {
     Checkpoint { id: String, number: u64 },
     Report { number: u64 },
@@ -396,14 +396,14 @@ fn power_cut_keeps_the_spool_and_its_replay() {
 
 // Task files: contexts, artifacts and the objects of snapshots.
 
-/// `context.json` after a verb; none before the first one.
+/// Content of `context.json` after a verb; `None` before the first one.
 type Context = Option<Vec<u8>>;
 
 fn context_file(checkout: &Checkout) -> Context {
     std::fs::read(checkout.path(&format!(".agent-output/{TASK}/context.json"))).ok()
 }
 
-/// Runs verbs one after the other; everything else in the checkout is on the disk before each of them.
+/// Runs verbs one after the other. All other files of the checkout are synced before each verb.
 fn work_on_task(disk: &Disk, checkout: &Checkout) -> Vec<Step<Context>> {
     let mut steps = Vec::new();
     let mut run = |arguments: &[&str]| {
@@ -426,7 +426,7 @@ fn work_on_task(disk: &Disk, checkout: &Checkout) -> Vec<Step<Context>> {
     steps
 }
 
-/// Reads every object of a snapshot, which git finds in the folder of snapshots or in the repository.
+/// Reads every object of a snapshot from the object folder or the repository.
 fn assert_objects_are_there(checkout: &Checkout, tree: &str) {
     let output = Command::new("git")
         .env_clear()
@@ -450,7 +450,7 @@ fn check_task(checkout: &Checkout, cut: usize, steps: &[Step<Context>]) {
         found == acknowledged || in_flight,
         "the context is neither the acknowledged one nor the next one"
     );
-    let Some(context) = read_whole(checkout.root(), TASK) else { return };
+    let Some(context) = read_with_artifacts(checkout.root(), TASK) else { return };
     checkout.task(&["get-context", TASK]);
     for snapshot in &context.snapshots {
         assert_objects_are_there(checkout, &snapshot.tree);
@@ -458,9 +458,9 @@ fn check_task(checkout: &Checkout, cut: usize, steps: &[Step<Context>]) {
     if let Some(snapshot) = context.snapshots.last() {
         checkout.task(&["get-diff", TASK, "--agent", &snapshot.agent.to_string(), "--content"]);
     }
-    // Work goes on.
+    // The task can be continued.
     checkout.task(&["attach-evidence", TASK, "--type", "plan", "--path", "README.md"]);
-    read_whole(checkout.root(), TASK).unwrap();
+    read_with_artifacts(checkout.root(), TASK).unwrap();
 }
 
 #[test]
@@ -475,7 +475,7 @@ fn power_cut_keeps_task_files() {
     let steps = work_on_task(&disk, &checkout);
     let recording = disk.unmount();
     check_each_cut(&recording, folder.path(), &acknowledged(&steps), cuts(CUTS), |cut| {
-        // Before that the repository itself is made, which is not ours.
+        // Earlier cuts interrupt git while it creates the repository, which is not tested here.
         if cut > begun {
             check_task(&checkout, cut, &steps);
         }

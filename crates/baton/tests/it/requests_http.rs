@@ -1,4 +1,4 @@
-//! The request log as people read it: `GET /api/requests`, `baton requests`, and following it.
+//! The request log: `GET /api/requests`, `baton requests` and `--follow`.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! A served store for tests over HTTP: the real server on an empty database of either kind, and short ways to call it.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+//! Test server: the real server on an empty database of either kind, with helpers to call it.
+#![expect(clippy::print_stdout, reason = "the output is shown when a test fails")]
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use baton_testkit::binary::{Answer, Home, ServerProcess};
 use baton_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
 
-/// A server with its home. Dropped in this order: the server, its home, its database.
+/// A server with its home and database, dropped in this order.
 pub(crate) struct Served {
     server: ServerProcess,
     pub(crate) home: Home,
@@ -25,27 +25,27 @@ impl Deref for Served {
 }
 
 impl Served {
-    /// Serves a SQLite file.
+    /// Starts a server on SQLite.
     pub(crate) fn sqlite() -> Self {
         let home = Home::new(env!("CARGO_BIN_EXE_baton"));
         Self { server: home.serve(), home, database: None }
     }
 
-    /// Serves a PostgreSQL database, when there is a server for tests.
+    /// Starts a server on PostgreSQL, if a PostgreSQL server is available.
     pub(crate) fn postgres() -> Option<Self> {
         let database = TestDatabase::create()?;
         let home = Home::new(env!("CARGO_BIN_EXE_baton")).on_postgres(&database.url);
         Some(Self { server: home.serve(), home, database: Some(database) })
     }
 
-    /// Serves each kind of database in turn, saying which: the output of a failed test ends with it.
+    /// Starts a server on each kind of database in turn and prints the kind, so that a failed test shows it.
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         let sqlite = std::iter::once_with(|| Some(Self::sqlite()));
         let postgres = std::iter::once_with(Self::postgres);
         sqlite.chain(postgres).flatten().inspect(|served| println!("on {}", served.kind()))
     }
 
-    /// The same, with servers that leave the queue as it is.
+    /// Like `each`, with servers that run no worker.
     pub(crate) fn each_without_worker() -> impl Iterator<Item = Self> {
         Self::each().map(|served| {
             let Self { server, home, database } = served;
@@ -54,21 +54,21 @@ impl Served {
         })
     }
 
-    /// Starts the server again with other settings.
+    /// Restarts the server with these environment variables.
     pub(crate) fn restarted(self, environment: &[(&str, &str)]) -> Self {
         let Self { server, home, database } = self;
         server.kill();
         Self { server: home.serve_with(environment), home, database }
     }
 
-    /// Stops the server, which writes its log, and gives its home and database.
+    /// Stops the server, which flushes its request log, and returns its home and database.
     pub(crate) fn stop(self) -> (Home, Option<TestDatabase>) {
         let Self { server, home, database } = self;
         assert_eq!(server.stop(), 0);
         (home, database)
     }
 
-    /// Ends the server, and gives its home.
+    /// Kills the server and returns its home.
     pub(crate) fn into_home(self) -> Home {
         self.server.kill();
         self.home
@@ -78,7 +78,7 @@ impl Served {
         if self.database.is_some() { "PostgreSQL" } else { "SQLite" }
     }
 
-    /// Opens the store past the server.
+    /// Opens the store directly.
     pub(crate) fn store(&self) -> Store {
         let threads = Threads::Caller;
         let config = match &self.database {
@@ -93,7 +93,7 @@ impl Served {
         Store::open(&config).unwrap()
     }
 
-    /// Posts a body that must be taken.
+    /// Posts a body; the response must be 200.
     #[track_caller]
     pub(crate) fn ok(&self, path: &str, body: &Value) -> Value {
         expect(&self.post(path, body), 200)
@@ -104,25 +104,25 @@ impl Served {
         self.send("POST", path, &[("idempotency-key", key)], body.to_string().as_bytes())
     }
 
-    /// Gets what must be there.
+    /// Sends a GET request; the response must be 200.
     #[track_caller]
     pub(crate) fn found(&self, path: &str) -> Value {
         expect(&self.get(path), 200)
     }
 
-    /// Posts a body that must be refused.
+    /// Posts a body; the response must be this error.
     #[track_caller]
     pub(crate) fn refused(&self, path: &str, body: &Value, status: u16, code: &str) -> Value {
         refusal(&self.post(path, body), status, code)
     }
 
-    /// Starts a session of an agent in `v` and `o/r`, and gives its id.
+    /// Starts a session of an agent in venture `v` and repository `o/r`, and returns its id.
     #[track_caller]
     pub(crate) fn start(&self, agent: &str) -> String {
         id(&self.ok("/sod", &who(agent))["session_id"])
     }
 
-    /// Starts a session, ends it with a handoff, and gives the ids of both.
+    /// Starts a session, ends it with a handoff, and returns both ids.
     #[track_caller]
     pub(crate) fn relay(&self, start: &Value, handoff: &Value) -> (String, String) {
         let session = id(&self.ok("/sod", start)["session_id"]);
@@ -131,7 +131,7 @@ impl Served {
     }
 }
 
-/// An agent that starts to work in `v` and `o/r`.
+/// Returns the parameters to start a session of an agent in venture `v` and repository `o/r`.
 pub(crate) fn who(agent: &str) -> Value {
     json!({ "agent": agent, "venture": "v", "repo": "o/r" })
 }
@@ -142,13 +142,13 @@ pub(crate) fn with(mut object: Value, mut more: Value) -> Value {
     object
 }
 
-/// Takes an id.
+/// Returns a JSON string, for example an id.
 #[track_caller]
 pub(crate) fn id(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// Checks the status, and that the answer is JSON.
+/// Asserts the status and the content type, and returns the JSON body.
 #[track_caller]
 pub(crate) fn expect(answer: &Answer, status: u16) -> Value {
     assert_eq!(answer.status, status, "{}", answer.text);
@@ -156,7 +156,7 @@ pub(crate) fn expect(answer: &Answer, status: u16) -> Value {
     answer.json()
 }
 
-/// Checks that an answer is this error, in the shape of every error.
+/// Asserts that the response is this error with all fields of an error body.
 #[track_caller]
 pub(crate) fn refusal(answer: &Answer, status: u16, code: &str) -> Value {
     let body = answer.json();
@@ -169,12 +169,12 @@ pub(crate) fn refusal(answer: &Answer, status: u16, code: &str) -> Value {
     body
 }
 
-/// The names of an object's fields.
+/// Returns the field names of an object.
 pub(crate) fn names(value: &Value) -> BTreeSet<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// Reads a time, which must be spelt as every time is: UTC, milliseconds, `Z`.
+/// Parses a time, which must be UTC with milliseconds and `Z`.
 #[track_caller]
 pub(crate) fn time(value: &Value) -> Timestamp {
     let text = value.as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The end of a session over HTTP: both shapes, twice, too late, too large, with fields that do not fit.
+//! Ending a session over HTTP: both request forms, repeated, conflicting, oversized and invalid requests.
 
 use baton_core::{MAX_PAYLOAD_BYTES, Sha256Hash, canonicalize};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn whole(session_id: &str, handoff: Value) -> Value {
 }
 
 #[test]
-fn both_shapes_say_the_same() {
+fn nested_and_flat_requests_are_equivalent() {
     for served in Served::each() {
         let payload =
             json!({ "work_completed": ["a"], "blockers": [], "next_actions": ["b"], "more": { "n": 1.5 } });
@@ -59,7 +59,7 @@ fn handoff_with_keep_session_open_leaves_the_session_active() {
             "session_id": session_id, "handoff_id": left["handoff_id"], "ended_at": null, "late": false,
         });
         assert_eq!(left, expected);
-        assert_eq!(served.ok("/eos", &flat), left, "the same handoff again");
+        assert_eq!(served.ok("/eos", &flat), left, "repeating the request must return the same handoff");
         let shown = served.found(&format!("/sessions/{session_id}"));
         assert_eq!((&shown["session"]["status"], &shown["handoff"]), (&"active".into(), &Value::Null));
         let active = served.found("/active?venture=v")["sessions"].clone();
@@ -67,7 +67,7 @@ fn handoff_with_keep_session_open_leaves_the_session_active() {
         let stored = served.found("/handoffs/latest?venture=v")["handoff"].clone();
         assert_eq!((&stored["id"], &stored["ends_session"]), (&left["handoff_id"], &false.into()));
         served.ok("/heartbeat", &json!({ "session_id": session_id }));
-        // Another handoff on the way, then the end.
+        // Another handoff during the session, then the end.
         let second = whole(&session_id, json!({ "summary": "nearly done" }));
         let second = served.ok("/eod", &with(second, json!({ "keep_session_open": true })));
         assert_ne!(second["handoff_id"], left["handoff_id"]);
@@ -83,12 +83,12 @@ fn handoff_with_keep_session_open_leaves_the_session_active() {
 }
 
 #[test]
-fn ending_twice_answers_the_same_and_another_handoff_is_a_conflict() {
+fn ending_twice_returns_the_same_response_and_another_handoff_is_a_conflict() {
     for served in Served::each() {
         let session_id = served.start("a");
         let handoff = json!({ "summary": "done", "status_label": "ready", "next_actions": ["b"], "n": 1 });
         let first = served.ok("/eod", &whole(&session_id, handoff.clone()));
-        // The same in another spelling: keys in another order, the flat shape, another spelling of a number.
+        // The same handoff in another form: other key order, flat request, another number format.
         let again = served.ok("/eod", &whole(&session_id, handoff.clone()));
         let flat = format!(
             "{{\"payload\":{{\"n\":1.0,\"next_actions\":[\"b\"]}},\"status_label\":\"ready\",\
@@ -108,16 +108,15 @@ fn ending_twice_answers_the_same_and_another_handoff_is_a_conflict() {
             assert_eq!(refused["details"]["status"], "ended");
         }
         let stored = served.found("/handoffs?venture=v");
-        assert_eq!(stored["handoffs"].as_array().unwrap().len(), 1, "one handoff stands");
+        assert_eq!(stored["handoffs"].as_array().unwrap().len(), 1, "only the first handoff may be stored");
         assert_eq!(stored["handoffs"][0]["payload"], json!({ "n": 1, "next_actions": ["b"] }));
         let missing = whole("sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ", handoff);
         served.refused("/eod", &missing, 404, "session_not_found");
     }
 }
 
-/// A session that was taken over by nobody and ended by its agent keeps its times in order.
 #[test]
-fn an_end_lies_at_or_after_the_last_sign_of_life() {
+fn ended_at_is_not_before_the_last_heartbeat() {
     let served = Served::sqlite();
     let session_id = served.start("a");
     let beat = served.ok("/heartbeat", &json!({ "session_id": session_id }));
@@ -126,7 +125,7 @@ fn an_end_lies_at_or_after_the_last_sign_of_life() {
 }
 
 #[test]
-fn fields_that_do_not_fit_are_named_one_by_one() {
+fn invalid_fields_are_all_listed() {
     let served = Served::sqlite();
     let session_id = served.start("a");
     let bad = json!({ "summary": "", "status_label": 7, "to_agent": "a b", "blockers": "none", "work_completed": [1] });
@@ -173,11 +172,11 @@ fn fields_that_do_not_fit_are_named_one_by_one() {
 }
 
 #[test]
-fn a_payload_of_800_kib_is_taken_and_one_byte_more_is_not() {
+fn a_payload_of_800_kib_is_accepted_and_one_byte_more_is_rejected() {
     for served in Served::each() {
         let session_id = served.start("a");
         let of_size = |bytes: usize| {
-            // {"x":"…"} is eight bytes around the text.
+            // `{"x":"…"}` adds eight bytes to the text.
             let text = "y".repeat(bytes - 8);
             whole(&session_id, json!({ "summary": "large", "x": text }))
         };
@@ -199,7 +198,7 @@ fn a_payload_of_800_kib_is_taken_and_one_byte_more_is_not() {
 }
 
 #[test]
-fn numbers_that_would_change_are_refused_by_name() {
+fn numbers_that_would_lose_precision_are_rejected_with_their_path() {
     for served in Served::each() {
         let session_id = served.start("a");
         let end = |number: &str, key: Option<&str>| {
@@ -218,7 +217,7 @@ fn numbers_that_would_change_are_refused_by_name() {
                 assert!(answer.text.contains(number), "{}", answer.text);
             }
         }
-        // Beyond 64 bits it is refused while it is read.
+        // A number beyond 64 bits is rejected by the JSON parser.
         let huge = end("123456789012345678901234567890", None);
         assert_eq!(huge.status, 400);
         assert_eq!(huge.json()["details"]["path"], "handoff.run.id[0]", "{}", huge.text);

@@ -10,7 +10,7 @@ use crate::served::{Served, expect, id, names, refusal, time, who, with};
 
 const UNKNOWN: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
-/// Everything that a start can say.
+/// Returns a start request with all parameters.
 fn everything() -> Value {
     json!({
         "schema_version": "1.0", "agent": "cc-cli-host", "client": "cc-cli", "client_version": "1.2.3",
@@ -19,7 +19,7 @@ fn everything() -> Value {
     })
 }
 
-/// The session of an answer as it must look, given what was sent and what nobody can know before.
+/// Returns the expected session: the sent values, and the generated values of the response.
 fn session(sent: &Value, answer: &Value) -> Value {
     let known = &answer["session"];
     let mut expected = json!({
@@ -35,7 +35,7 @@ fn session(sent: &Value, answer: &Value) -> Value {
     with_meta_json(expected)
 }
 
-/// Adds the text of `meta`.
+/// Adds `meta_json`, the text of `meta`.
 fn with_meta_json(mut session: Value) -> Value {
     let text = session.get("meta").filter(|meta| meta.is_object()).map(Value::to_string);
     session["meta_json"] = text.into();
@@ -43,7 +43,7 @@ fn with_meta_json(mut session: Value) -> Value {
 }
 
 #[test]
-fn a_start_answers_every_field_and_absent_ones_are_null() {
+fn a_start_returns_all_fields_and_absent_ones_are_null() {
     for served in Served::each() {
         for sent in [everything(), json!({ "agent": "a", "repo": "o/r" })] {
             let raw = served.post("/sod", &sent);
@@ -67,7 +67,7 @@ fn a_start_answers_every_field_and_absent_ones_are_null() {
 }
 
 #[test]
-fn a_resumed_session_takes_over_what_is_new_and_keeps_the_rest() {
+fn resuming_updates_given_fields_and_keeps_the_rest() {
     for served in Served::each() {
         let first = served.ok("/sod", &everything());
         let newer = json!({
@@ -81,12 +81,12 @@ fn a_resumed_session_takes_over_what_is_new_and_keeps_the_rest() {
         assert_eq!(second["session"], expected);
         assert!(time(&expected["last_heartbeat_at"]) >= time(&first["session"]["last_heartbeat_at"]));
         let shown = served.found(&format!("/sessions/{}", id(&first["session_id"])));
-        assert_eq!(shown["session"], expected, "what was answered is what is stored");
+        assert_eq!(shown["session"], expected, "the stored session must equal the response");
     }
 }
 
 #[test]
-fn whatever_differs_in_the_tuple_is_another_session() {
+fn any_difference_in_the_identity_starts_another_session() {
     for served in Served::each() {
         let starts = [
             who("a"),
@@ -102,18 +102,22 @@ fn whatever_differs_in_the_tuple_is_another_session() {
         ];
         let started: Vec<String> =
             starts.iter().map(|start| id(&served.ok("/sod", start)["session_id"])).collect();
-        assert_eq!(started.iter().collect::<BTreeSet<_>>().len(), starts.len(), "each is its own");
+        assert_eq!(
+            started.iter().collect::<BTreeSet<_>>().len(),
+            starts.len(),
+            "each request must start its own session"
+        );
         for (start, first) in starts.iter().zip(&started) {
             let again = served.ok("/sod", start);
             assert_eq!((again["session_id"].as_str(), &again["status"]), (Some(&**first), &"resumed".into()));
         }
         let explicit = with(who("a"), json!({ "track": null, "client_session_id": null }));
-        assert_eq!(id(&served.ok("/sod", &explicit)["session_id"]), started[0], "null is absent");
+        assert_eq!(id(&served.ok("/sod", &explicit)["session_id"]), started[0], "null must count as absent");
     }
 }
 
 #[test]
-fn the_bundle_names_the_last_handoff_of_the_same_track_alone() {
+fn start_returns_the_last_handoff_of_the_same_track_only() {
     for served in Served::each() {
         let plain = json!({ "summary": "without", "blockers": ["no key", "no door"], "next_actions": ["look for both"] });
         let (first_session, first) = served.relay(&who("a"), &plain);
@@ -140,13 +144,17 @@ fn the_bundle_names_the_last_handoff_of_the_same_track_alone() {
         let newer = json!({ "summary": "solved", "blockers": [] });
         let (_, newest) = served.relay(&who("c"), &newer);
         let again = served.ok("/sod", &who("b"));
-        assert_eq!(again["last_handoff"]["id"], newest.as_str(), "a resumed session learns of it too");
+        assert_eq!(
+            again["last_handoff"]["id"],
+            newest.as_str(),
+            "a resumed session must return the newest handoff"
+        );
         assert_eq!(again["open_blockers"], json!([]));
     }
 }
 
 #[test]
-fn the_bundle_names_the_others_at_work_in_the_repository() {
+fn start_lists_other_active_sessions_of_the_repository() {
     for served in Served::each() {
         let busy = with(who("b"), json!({ "track": 2, "issue_number": 200, "branch": "topic" }));
         let other = served.ok("/sod", &busy);
@@ -158,12 +166,15 @@ fn the_bundle_names_the_others_at_work_in_the_repository() {
             "id": other["session_id"], "agent": "b", "track": 2, "issue_number": 200, "branch": "topic",
             "last_heartbeat_at": other["session"]["last_heartbeat_at"],
         }]);
-        assert_eq!(mine["active_sessions"], expected, "not oneself, not elsewhere, not the ended one");
+        assert_eq!(
+            mine["active_sessions"], expected,
+            "only other active sessions of the repository must be listed"
+        );
     }
 }
 
 #[test]
-fn an_update_needs_a_key_and_patches_what_is_named() {
+fn an_update_requires_a_key_and_patches_given_fields() {
     for served in Served::each() {
         let started = served.ok("/sod", &with(everything(), json!({ "meta": { "a": 1, "b": { "c": 2 } } })));
         let session_id = id(&started["session_id"]);
@@ -190,7 +201,7 @@ fn an_update_needs_a_key_and_patches_what_is_named() {
 }
 
 #[test]
-fn heartbeats_ask_for_the_next_one_at_times_that_spread() {
+fn heartbeat_intervals_are_randomized() {
     let served = Served::sqlite();
     let session_id = served.start("a");
     let mut seen = BTreeSet::new();
@@ -201,20 +212,20 @@ fn heartbeats_ask_for_the_next_one_at_times_that_spread() {
         assert!((480..=720).contains(&interval), "{interval}");
         let beat = time(&answer["last_heartbeat_at"]);
         assert_eq!(time(&answer["next_heartbeat_at"]).as_millis() - beat.as_millis(), interval * 1000);
-        assert!(Some(beat) >= last, "never back");
+        assert!(Some(beat) >= last, "heartbeat times must not go backwards");
         assert_eq!(names(&answer).len(), 4);
         assert_eq!(answer["session_id"], session_id.as_str());
         last = Some(beat);
         seen.insert(interval);
     }
-    // Of 241 equally likely intervals, 200 draws that hit fewer than 50 do not happen.
+    // With 241 equally likely intervals, fewer than 50 different ones in 200 draws are practically impossible.
     assert!(seen.len() > 50, "{seen:?}");
     let stored = served.found(&format!("/sessions/{session_id}"))["session"]["last_heartbeat_at"].clone();
     assert_eq!(Some(time(&stored)), last);
 }
 
 #[test]
-fn configured_intervals_and_their_ends_are_held() {
+fn configured_heartbeat_intervals_are_used() {
     let home = baton_testkit::binary::Home::new(env!("CARGO_BIN_EXE_baton"));
     let environment = [("HEARTBEAT_INTERVAL_SECONDS", "60"), ("HEARTBEAT_JITTER_SECONDS", "1")];
     let server = home.serve_with(&environment);
@@ -223,11 +234,11 @@ fn configured_intervals_and_their_ends_are_held() {
     let seen: BTreeSet<i64> = (0..100)
         .map(|_| server.post("/heartbeat", &beat).json()["heartbeat_interval_seconds"].as_i64().unwrap())
         .collect();
-    assert_eq!(seen, [59, 60, 61].into(), "both ends belong to it");
+    assert_eq!(seen, [59, 60, 61].into(), "both limits are included");
 }
 
 #[test]
-fn a_session_that_is_over_or_unknown_takes_no_sign_of_life() {
+fn ended_and_unknown_sessions_reject_heartbeats() {
     for served in Served::each() {
         let session_id = served.start("a");
         served.ok("/eod", &json!({ "session_id": session_id, "summary": "done", "end_reason": "error" }));
@@ -238,7 +249,7 @@ fn a_session_that_is_over_or_unknown_takes_no_sign_of_life() {
         assert_eq!(refused["details"]["status"], "ended");
         let create = json!({ "session_id": session_id, "handoff": { "summary": "more" } });
         served.refused("/handoffs", &create, 409, "session_ended");
-        assert_eq!(served.found(&format!("/sessions/{session_id}")), before, "nothing moved");
+        assert_eq!(served.found(&format!("/sessions/{session_id}")), before, "the session must not change");
         served.refused("/heartbeat", &json!({ "session_id": UNKNOWN }), 404, "session_not_found");
         let handoff_id = before["handoff"]["id"].as_str().unwrap();
         served.refused("/heartbeat", &json!({ "session_id": handoff_id }), 400, "invalid_request");
@@ -247,6 +258,6 @@ fn a_session_that_is_over_or_unknown_takes_no_sign_of_life() {
             refusal(&served.get(&format!("/sessions/{bad}")), 400, "invalid_request");
         }
         let again = served.ok("/sod", &who("a"));
-        assert_eq!(again["status"], "created", "after an end a start is a new session");
+        assert_eq!(again["status"], "created", "a start after the end must create a session");
     }
 }

@@ -1,4 +1,4 @@
-//! The faces as they are promised: a change of any is seen here before it is seen by clients.
+//! Snapshots of the public interfaces, so that every change of them is visible in review.
 
 use baton_testkit::binary::Home;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn the_openapi_document() {
+fn openapi_document_matches_the_snapshot() {
     let mut document = Served::sqlite().found("/openapi.json");
     assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
     document["info"]["version"] = "<version>".into();
@@ -18,14 +18,14 @@ fn the_openapi_document() {
 }
 
 #[test]
-fn the_mcp_tools() {
+fn mcp_tools_match_the_snapshot() {
     let tools = home().mcp().request("tools/list", &json!({}))["result"]["tools"].clone();
     for tool in tools.as_array().unwrap() {
         let name = &tool["name"];
         for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
             assert_eq!(schema["type"], "object", "{name}");
             for combined in ["oneOf", "anyOf", "allOf", "$ref", "$defs"] {
-                assert!(schema.get(combined).is_none(), "{name}: models read plain objects best");
+                assert!(schema.get(combined).is_none(), "{name}: schemas must be plain objects for models");
             }
         }
         let described = |(_, property): (&String, &Value)| property["description"].is_string();
@@ -36,7 +36,7 @@ fn the_mcp_tools() {
 }
 
 #[test]
-fn the_mcp_resources_and_prompts() {
+fn mcp_resources_and_prompts_match_the_snapshot() {
     let mut client = home().mcp();
     let mut list = |method: &str, items: &str| client.request(method, &json!({}))["result"][items].clone();
     let lists = json!({
@@ -47,7 +47,7 @@ fn the_mcp_resources_and_prompts() {
     insta::assert_json_snapshot!("mcp_resources_and_prompts", lists);
 }
 
-/// The verbs that a help text lists.
+/// Returns the verbs that a help text lists.
 fn verbs(help: &str) -> Vec<String> {
     let listed = help.split("Commands:\n").nth(1).unwrap_or_default();
     let lines = listed.lines().take_while(|line| !line.is_empty());
@@ -55,7 +55,7 @@ fn verbs(help: &str) -> Vec<String> {
     words.filter(|word| *word != "help").map(str::to_owned).collect()
 }
 
-/// The help of a verb and, below it, of those that belong to it.
+/// Appends the help of a verb and of its subcommands.
 fn reference(home: &Home, path: &[String], text: &mut String) {
     let arguments = [path, &["--help".to_owned()]].concat();
     let finished = home.run(&arguments);
@@ -67,11 +67,11 @@ fn reference(home: &Home, path: &[String], text: &mut String) {
 }
 
 #[test]
-fn the_command_line() {
+fn command_line_help_matches_the_snapshot() {
     let mut text = String::new();
     reference(&home(), &[], &mut text);
     for verb in ["baton session start --help", "baton handoff ack --help", "baton token revoke --help"] {
-        assert!(text.contains(verb), "the walk must see {verb}");
+        assert!(text.contains(verb), "the reference must include {verb}");
     }
     insta::assert_snapshot!("cli_reference", text);
 }

@@ -1,4 +1,4 @@
-//! `baton task` from outside: where it works, what it refuses, and how it ends.
+//! `baton task` on the command line: where it works, errors, exit codes and output.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::checkout::{Checkout, TASK};
 
-/// A home that is a checkout with one task.
+/// Creates a home that is a checkout with one invalid task file.
 fn checkout() -> Home {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     fs::create_dir(home.path().join(".git")).unwrap();
@@ -24,7 +24,7 @@ fn task(home: &Home, arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn outside_of_a_repository_it_says_so() {
+fn outside_of_a_repository_task_verbs_fail() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let finished = task(&home, &["list"]);
     assert_eq!(finished.code, 3);
@@ -34,7 +34,7 @@ fn outside_of_a_repository_it_says_so() {
 }
 
 #[test]
-fn an_empty_checkout_has_no_tasks_and_gains_no_files() {
+fn task_verbs_create_no_files_in_a_checkout_without_tasks() {
     let home = checkout();
     assert_eq!(task(&home, &["list", "--format", "json"]).json()["data"], json!({ "tasks": [] }));
     assert!(task(&home, &["list"]).stdout.contains("no task has a context here"));
@@ -47,16 +47,16 @@ fn an_empty_checkout_has_no_tasks_and_gains_no_files() {
         assert_eq!((purged.code, &purged.json()["data"]["purged"]), (0, &json!(false)));
     }
     assert!(!home.path().join(".agent-output").exists());
-    assert!(!home.data_dir().exists(), "tasks need no store");
+    assert!(!home.data_dir().exists(), "task verbs must not create a store");
 }
 
 #[test]
-fn exit_codes_follow_the_error() {
+fn exit_codes_match_the_error() {
     let home = checkout();
     let code = |arguments: &[&str]| task(&home, arguments).code;
     assert_eq!(code(&["get-context", "TASK-1"]), 3);
     assert_eq!(code(&["init-context", "TASK-1"]), 3);
-    assert_eq!(code(&["init-context", "TASK-2"]), 7, "its file is no YAML");
+    assert_eq!(code(&["init-context", "TASK-2"]), 7, "the task file is not YAML");
     assert_eq!(code(&["get-context", "../TASK-1"]), 7);
     assert_eq!(code(&["update-agent", "TASK-1", "--agent", "../x", "--status", "done"]), 7);
     assert_eq!(code(&["update-agent", "TASK-1", "--agent", "reviewer", "--status", "finished"]), 7);
@@ -68,7 +68,7 @@ fn exit_codes_follow_the_error() {
 }
 
 #[test]
-fn a_task_file_that_cannot_be_read_is_named_with_line_and_column() {
+fn an_unreadable_task_file_is_reported_with_its_position() {
     let finished = task(&checkout(), &["init-context", "TASK-2", "--format", "json"]);
     let error = finished.json()["error"].clone();
     assert_eq!(error["details"]["path"], "tasks/TASK-2.task.yaml");
@@ -76,7 +76,7 @@ fn a_task_file_that_cannot_be_read_is_named_with_line_and_column() {
 }
 
 #[test]
-fn a_damaged_context_is_named_and_left_alone() {
+fn a_damaged_context_is_reported_and_can_be_purged() {
     let home = checkout();
     let folder = home.path().join(".agent-output/TASK-1");
     fs::create_dir_all(&folder).unwrap();
@@ -90,7 +90,7 @@ fn a_damaged_context_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_table_about_tasks_is_no_unknown_setting() {
+fn the_task_table_of_a_project_file_causes_no_warning() {
     let home = checkout();
     fs::write(
         home.path().join(".baton.toml"),
@@ -101,7 +101,7 @@ fn a_table_about_tasks_is_no_unknown_setting() {
     assert_eq!((finished.code, finished.stderr.as_str()), (0, ""));
 }
 
-/// Runs a verb under this umask and gives its data.
+/// Runs a verb with this umask and returns its data.
 fn task_under_umask(checkout: &Checkout, umask: &str, arguments: &[&str]) -> Value {
     let plain = checkout.home.command();
     let mut command = Command::new("sh");
@@ -119,7 +119,7 @@ fn task_under_umask(checkout: &Checkout, umask: &str, arguments: &[&str]) -> Val
     serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"].clone()
 }
 
-/// Lists everything below a folder that a group or others may read, write or enter.
+/// Lists files and folders below a folder that group or others can access.
 fn open_to_others(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -169,7 +169,7 @@ fn every_verb_ends_with_the_next_command() {
         let json = checkout.home.run(&[&["task"], arguments, &["--format", "json"]].concat());
         (finished, json)
     };
-    // Verbs that change something the first time are called once for people and once for machines.
+    // Each verb is run with text output and with JSON output.
     let ends_with_next = |arguments: &[&str]| {
         let (finished, _) = run(arguments);
         let last = finished.stdout.lines().last().unwrap_or_default().trim_start();
@@ -198,7 +198,7 @@ fn every_verb_ends_with_the_next_command() {
     ends_with_next(&["snapshot-worktree", TASK, "--agent", "implementer"]);
     ends_with_next(&["update-agent", TASK, "--agent", "implementer", "--status", "done"]);
     ends_with_next(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
-    // Other programs read the output of these, so the next command is on standard error.
+    // Programs read the output of these verbs, so the next command goes to standard error.
     for arguments in [&["get-diff", TASK][..], &["get-diff", TASK, "--content"], &["env", TASK]] {
         let (finished, json) = run(arguments);
         assert!(!finished.stdout.contains("next: "), "{arguments:?}: {}", finished.stdout);
@@ -224,7 +224,7 @@ fn every_verb_ends_with_the_next_command() {
 
 #[test]
 fn task_env_exports_the_path_of_the_context() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     let text = checkout.home.run(&["task", "env", TASK]).stdout;
     let shell = Command::new("sh")
         .args(["-c", &format!("{text}\nprintf %s \"$TASK_CONTEXT_PATH\"")])
@@ -247,13 +247,13 @@ fn help_lists_global_options_at_the_top_level_only() {
         assert_eq!(help.code, 0, "{verb:?}: {}", help.stderr);
         assert!(!help.stdout.contains("--data-dir"), "{verb:?}: {}", help.stdout);
     }
-    // They are accepted everywhere all the same.
+    // Global options are accepted everywhere.
     assert_eq!(home.run(&["session", "list", "--format", "json"]).json()["success"], json!(true));
 }
 
 #[test]
-fn role_flags_and_words_may_be_spelled_either_way() {
-    let checkout = Checkout::begun();
+fn role_and_agent_flags_and_both_word_forms_are_accepted() {
+    let checkout = Checkout::with_context();
     checkout.task(&["update-agent", TASK, "--role", "implementer", "--status", "in-progress"]);
     checkout.write("src/main.rs", "fn main() { fast(); }\n");
     checkout.task(&["snapshot-worktree", TASK, "--role", "implementer"]);
@@ -263,7 +263,7 @@ fn role_flags_and_words_may_be_spelled_either_way() {
 }
 
 #[test]
-fn the_actor_is_the_user_of_the_machine_when_none_is_named() {
+fn the_default_actor_is_the_user_name() {
     let user = Command::new("id").arg("-un").output().unwrap();
     let user = String::from_utf8(user.stdout).unwrap().trim().to_owned();
     let actor = |environment: &[(&str, &str)]| {

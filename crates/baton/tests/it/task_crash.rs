@@ -1,5 +1,5 @@
-//! `kill -9` during every verb that writes: the context is the old one or the new one, refers only to what is there, and
-//! whoever comes next goes on.
+//! `kill -9` during every verb that writes: the context is the old or the new one, the files that it refers to exist,
+//! and the next verb works.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -13,9 +13,8 @@ use baton_testkit::crash::cycles;
 
 use crate::checkout::{Checkout, TASK};
 
-/// Reads a context as it is on disk, and checks that every file it refers to is there and as it was written; none if
-/// there is no context.
-pub(crate) fn read_whole(root: &Path, task: &str) -> Option<TaskContext> {
+/// Reads a context from disk and verifies the hashes of its artifacts; `None` if there is no context.
+pub(crate) fn read_with_artifacts(root: &Path, task: &str) -> Option<TaskContext> {
     let path = format!(".agent-output/{task}/context.json");
     let bytes = fs::read(root.join(&path)).ok()?;
     let context = TaskContext::from_document(&bytes, &path).unwrap();
@@ -29,7 +28,7 @@ pub(crate) fn read_whole(root: &Path, task: &str) -> Option<TaskContext> {
     Some(context)
 }
 
-/// A verb, how the checkout must be for it, and how it may end when nobody kills it.
+/// A verb, the preparation of the checkout, and the allowed exit codes when it is run again.
 struct Case {
     verb: &'static [&'static str],
     prepare: fn(&Checkout, u64),
@@ -40,16 +39,16 @@ fn edit(checkout: &Checkout, round: u64) {
     checkout.write("src/main.rs", &format!("fn main() {{ round({round}) }}\n"));
 }
 
-/// The implementer holds the task.
+/// Makes the implementer hold the task.
 fn held(checkout: &Checkout, round: u64) {
-    if read_whole(checkout.root(), TASK).is_none() {
+    if read_with_artifacts(checkout.root(), TASK).is_none() {
         checkout.task(&["init-context", TASK]);
     }
     checkout.update("implementer", "in_progress");
     edit(checkout, round);
 }
 
-/// The implementer left the task, and somebody edited afterwards.
+/// Finishes the work of the implementer and edits a file afterwards.
 fn edited_afterwards(checkout: &Checkout, round: u64) {
     checkout.task(&["purge-context", TASK]);
     checkout.task(&["init-context", TASK]);
@@ -126,7 +125,7 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
     for round in 0..cycles(8) {
         for (number, case) in CASES.iter().enumerate() {
             (case.prepare)(&checkout, 100 * round + number as u64);
-            let before = read_whole(checkout.root(), TASK);
+            let before = read_with_artifacts(checkout.root(), TASK);
             let mut child = checkout
                 .home
                 .command()
@@ -136,12 +135,12 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // Anywhere between the start and a little after the end.
+            // Random time between the start and shortly after the end of the verb.
             std::thread::sleep(Duration::from_micros(dice.hash_one((round, number)) % 45_000));
             killed += u64::from(child.try_wait().unwrap().is_none());
             child.kill().unwrap();
             child.wait().unwrap();
-            let after = read_whole(checkout.root(), TASK);
+            let after = read_with_artifacts(checkout.root(), TASK);
             let count =
                 |context: &Option<TaskContext>| context.as_ref().map(|context| context.audit.update_count);
             match (count(&before), count(&after)) {
@@ -156,7 +155,7 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
                     assert!(["complete", "purge-context", "sweep-contexts"].contains(&case.verb[0]));
                 }
             }
-            // Whoever comes next goes on, and what was archived can be read.
+            // The verb can be run again, and archived contexts can be read.
             let again = checkout.try_task(case.verb);
             assert!(case.codes.contains(&again.code), "{:?}: {again:?}", case.verb);
             let list = checkout.task(&["list", "--archived"])["tasks"].clone();
@@ -172,5 +171,5 @@ fn crash_during_any_verb_leaves_the_old_context_or_the_new_one() {
     }
     assert!(killed > 0 && undone > 0, "{killed} killed, {undone} undone");
     checkout.task(&["purge-context", TASK]);
-    assert!(!checkout.path(".agent-output/.trash").exists(), "what was being removed is removed");
+    assert!(!checkout.path(".agent-output/.trash").exists(), "the trash must be emptied");
 }

@@ -1,4 +1,4 @@
-//! What differs from how a role left the working tree is found, named and recorded, whatever it is.
+//! Drift: every change of the working tree after a snapshot is detected, listed and recorded.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,15 +10,15 @@ use crate::checkout::{Checkout, TASK};
 const VERIFY: [&str; 4] = ["verify-worktree", TASK, "--expected-agent", "implementer"];
 const REVIEW: [&str; 6] = ["update-agent", TASK, "--agent", "reviewer", "--status", "in_progress"];
 
-/// Kind and path of every difference.
+/// Returns kind and path of every difference.
 fn named(error: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let differences = error["details"]["differences"].as_array().unwrap();
     differences.iter().map(|difference| (text(&difference["kind"]), text(&difference["path"]))).collect()
 }
 
-/// After the edit a task cannot be taken: what differs is named, and nothing goes on before somebody settles it.
-fn drifts(edit: impl FnOnce(&Checkout), expected: &[(&str, &str)]) -> Value {
+/// Asserts that an edit is detected as these differences, blocks all verbs that write, and can be resolved.
+fn assert_drift(edit: impl FnOnce(&Checkout), expected: &[(&str, &str)]) -> Value {
     let checkout = Checkout::implemented();
     edit(&checkout);
     let error = checkout.refused(5, &REVIEW);
@@ -30,7 +30,7 @@ fn drifts(edit: impl FnOnce(&Checkout), expected: &[(&str, &str)]) -> Value {
     for difference in error["details"]["differences"].as_array().unwrap() {
         assert!(message.contains(difference["message"].as_str().unwrap()), "{message}");
     }
-    // The same drift counts once, reading changes nothing, and whatever writes is refused.
+    // The same drift is recorded once, and verbs that write fail.
     assert_eq!(checkout.refused(5, &VERIFY)["details"]["drift_budget"], 1);
     for verb in [
         &REVIEW[..],
@@ -41,20 +41,23 @@ fn drifts(edit: impl FnOnce(&Checkout), expected: &[(&str, &str)]) -> Value {
         assert_eq!(checkout.refused(6, verb)["code"], "task_blocked");
     }
     checkout.task(&["get-context", TASK]);
-    let settled = checkout.task(&["resolve-drift", TASK, "--note", "it was me", "--actor", "somebody"]);
-    assert_eq!((&settled["resolved"], &settled["snapshot"]), (&json!(1), &json!(2)));
+    let resolved = checkout.task(&["resolve-drift", TASK, "--note", "it was me", "--actor", "somebody"]);
+    assert_eq!((&resolved["resolved"], &resolved["snapshot"]), (&json!(1), &json!(2)));
     assert_eq!(checkout.task(&REVIEW)["verified_snapshot"], 2);
     error
 }
 
 #[test]
-fn another_content() {
-    drifts(|c| c.write("src/main.rs", "fn main() { other() }\n"), &[("content_changed", "src/main.rs")]);
+fn changed_content_is_drift() {
+    assert_drift(
+        |c| c.write("src/main.rs", "fn main() { other() }\n"),
+        &[("content_changed", "src/main.rs")],
+    );
 }
 
 #[test]
-fn another_content_of_the_same_size_in_the_same_second() {
-    let checkout = Checkout::begun();
+fn changed_content_of_the_same_size_and_second_is_drift() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { aaaa() }\n");
     checkout.snapshot("implementer");
@@ -64,9 +67,9 @@ fn another_content_of_the_same_size_in_the_same_second() {
 }
 
 #[test]
-fn another_mode() {
+fn a_changed_mode_is_drift() {
     let executable = fs::Permissions::from_mode(0o755);
-    let error = drifts(
+    let error = assert_drift(
         |c| fs::set_permissions(c.path("src/lib.rs"), executable).unwrap(),
         &[("mode_changed", "src/lib.rs")],
     );
@@ -75,8 +78,8 @@ fn another_mode() {
 }
 
 #[test]
-fn another_name() {
-    let error = drifts(
+fn a_renamed_file_is_drift() {
+    let error = assert_drift(
         |c| fs::rename(c.path("src/lib.rs"), c.path("src/library.rs")).unwrap(),
         &[("renamed", "src/library.rs"), ("scope_file_missing", "src/lib.rs")],
     );
@@ -84,17 +87,17 @@ fn another_name() {
 }
 
 #[test]
-fn something_came_and_something_went() {
-    drifts(|c| c.write("src/new.rs", "// new\n"), &[("added", "src/new.rs")]);
-    drifts(
+fn added_and_removed_files_are_drift() {
+    assert_drift(|c| c.write("src/new.rs", "// new\n"), &[("added", "src/new.rs")]);
+    assert_drift(
         |c| fs::remove_file(c.path("src/lib.rs")).unwrap(),
         &[("removed", "src/lib.rs"), ("scope_file_missing", "src/lib.rs")],
     );
 }
 
 #[test]
-fn a_link_in_place_of_a_file() {
-    drifts(
+fn a_file_replaced_by_a_link_is_drift() {
+    assert_drift(
         |c| {
             fs::remove_file(c.path("src/lib.rs")).unwrap();
             symlink("main.rs", c.path("src/lib.rs")).unwrap();
@@ -104,14 +107,14 @@ fn a_link_in_place_of_a_file() {
 }
 
 #[test]
-fn a_commit_of_everything() {
-    let error = drifts(Checkout::commit, &[("base_commit_moved", ""), ("committed", "")]);
+fn a_commit_of_the_changes_is_drift() {
+    let error = assert_drift(Checkout::commit, &[("base_commit_moved", ""), ("committed", "")]);
     assert!(error["message"].as_str().unwrap().contains("working tree was committed"));
 }
 
 #[test]
-fn another_base() {
-    let error = drifts(
+fn a_moved_head_is_drift() {
+    let error = assert_drift(
         |c| {
             c.git(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
         },
@@ -121,14 +124,14 @@ fn another_base() {
 }
 
 #[test]
-fn a_stash_and_a_reset() {
-    drifts(
+fn a_stash_or_reset_is_drift() {
+    assert_drift(
         |c| {
             c.git(&["stash", "--quiet"]);
         },
         &[("stashed", ""), ("content_changed", "src/main.rs")],
     );
-    drifts(
+    assert_drift(
         |c| {
             c.git(&["checkout", "--quiet", "."]);
         },
@@ -136,9 +139,9 @@ fn a_stash_and_a_reset() {
     );
 }
 
-/// A task whose implementer edited one file and made another, which git does not track.
+/// Creates a task whose implementer edited one file and created an untracked one.
 fn with_a_new_file() -> Checkout {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { edited() }\n");
     checkout.write("src/new.rs", "pub fn edited() {}\n");
@@ -148,7 +151,7 @@ fn with_a_new_file() -> Checkout {
 }
 
 #[test]
-fn what_git_does_not_track_hides_no_commit_stash_or_reset() {
+fn untracked_files_do_not_hide_a_commit_stash_or_reset() {
     type Step = &'static [&'static str];
     let main = ("content_changed", "src/main.rs");
     let steps: [(Step, &[(&str, &str)]); 5] = [
@@ -169,16 +172,16 @@ fn what_git_does_not_track_hides_no_commit_stash_or_reset() {
 }
 
 #[test]
-fn what_does_not_belong_to_the_task() {
-    let error = drifts(|c| c.write("README.md", "Changed\n"), &[("content_changed", "README.md")]);
+fn a_change_out_of_scope_is_drift() {
+    let error = assert_drift(|c| c.write("README.md", "Changed\n"), &[("content_changed", "README.md")]);
     let difference = &error["details"]["differences"][0];
     assert_eq!(difference["in_scope"], false);
     assert!(difference["message"].as_str().unwrap().ends_with("(out of scope)"));
 }
 
 #[test]
-fn many_things_at_once_are_all_named() {
-    drifts(
+fn several_changes_are_all_listed() {
+    assert_drift(
         |c| {
             c.write("src/main.rs", "fn main() { other() }\n");
             c.write("a new file", "1\n");
@@ -195,7 +198,7 @@ fn many_things_at_once_are_all_named() {
 }
 
 #[test]
-fn what_is_only_staged_or_ignored_is_no_drift() {
+fn staged_and_ignored_changes_are_not_drift() {
     let checkout = Checkout::implemented();
     checkout.git(&["add", "src/main.rs"]);
     checkout.write(".git/info/exclude", "*.log\n");
@@ -210,7 +213,7 @@ fn what_is_only_staged_or_ignored_is_no_drift() {
 }
 
 #[test]
-fn without_its_objects_a_drift_is_still_one() {
+fn drift_is_detected_without_the_objects_of_the_snapshot() {
     let checkout = Checkout::implemented();
     fs::remove_dir_all(checkout.path(".agent-output/.objects")).unwrap();
     checkout.task(&VERIFY);

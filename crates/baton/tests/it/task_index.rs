@@ -1,4 +1,4 @@
-//! Tasks are found from anywhere: the store knows where they stand, and never stands in their way.
+//! The task index in the store lists the tasks of all checkouts; a failing store never blocks a task verb.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::checkout::{Checkout, TASK};
 
 fn everywhere(checkout: &Checkout, arguments: &[&str]) -> Vec<Value> {
-    // Also from where there is no checkout.
+    // Run outside of a checkout.
     let mut command = checkout.home.command();
     command.current_dir(checkout.home.path()).args(["task", "list", "--everywhere", "--format", "json"]);
     let output = command.args(arguments).output().unwrap();
@@ -17,16 +17,16 @@ fn everywhere(checkout: &Checkout, arguments: &[&str]) -> Vec<Value> {
     answer["data"]["tasks"].as_array().unwrap().clone()
 }
 
-/// Status, holder and open drifts of the one task that is known.
+/// Returns status, holder and open drifts of the only task in the index.
 fn state(checkout: &Checkout) -> (Value, Value, Value) {
     let known = everywhere(checkout, &[]);
-    assert_eq!(known.len(), 1, "one task is known: {known:?}");
+    assert_eq!(known.len(), 1, "the index must contain one task: {known:?}");
     let task = &known[0];
     (task["status"].clone(), task["holder"].clone(), task["open_drifts"].clone())
 }
 
 #[test]
-fn the_store_knows_where_a_task_stands_after_every_verb() {
+fn the_index_is_updated_after_every_verb() {
     let checkout = Checkout::new();
     checkout.git(&["remote", "add", "origin", "https://example.com/acme/shop.git"]);
     assert_eq!(everywhere(&checkout, &[]), Vec::<Value>::new());
@@ -51,7 +51,7 @@ fn the_store_knows_where_a_task_stands_after_every_verb() {
     assert_eq!(state(&checkout), (json!("completed"), Value::Null, json!(0)));
     assert_eq!(everywhere(&checkout, &["--status", "blocked"]), Vec::<Value>::new());
     assert_eq!(everywhere(&checkout, &["--repo", "acme/shop", "--limit", "1"]).len(), 1);
-    // Begun again and purged: what is left of it is what was completed.
+    // After a second init and a purge, the archived task is listed again.
     checkout.task(&["init-context", TASK]);
     assert_eq!(state(&checkout).0, "pending");
     checkout.task(&["purge-context", TASK]);
@@ -59,8 +59,8 @@ fn the_store_knows_where_a_task_stands_after_every_verb() {
 }
 
 #[test]
-fn checkouts_that_went_are_forgotten_and_swept_tasks_are_completed() {
-    let checkout = Checkout::begun();
+fn deleted_checkouts_are_removed_and_swept_tasks_are_completed() {
+    let checkout = Checkout::with_context();
     checkout.git(&["worktree", "add", "--quiet", "../linked"]);
     let linked = checkout.home.path().join("linked");
     let mut command = checkout.home.command();
@@ -78,7 +78,7 @@ fn checkouts_that_went_are_forgotten_and_swept_tasks_are_completed() {
 }
 
 #[test]
-fn every_face_lists_the_same() {
+fn every_interface_lists_the_same_tasks() {
     let checkout = Checkout::implemented();
     let known = everywhere(&checkout, &[]);
     let server = checkout.home.serve();
@@ -87,14 +87,14 @@ fn every_face_lists_the_same() {
     let mut client = checkout.home.mcp();
     let listed = client.call("tasks_everywhere", &json!({}));
     assert_eq!(listed["structuredContent"]["tasks"], json!(known));
-    // What a tool changes is known as well.
+    // Changes by MCP tools are recorded as well.
     client
         .call("task_update_agent", &json!({ "task_id": TASK, "agent": "reviewer", "status": "in_progress" }));
     assert_eq!(state(&checkout).1, "reviewer");
 }
 
 #[test]
-fn a_server_is_told_and_one_that_is_not_there_is_waited_for_by_nobody() {
+fn the_index_of_a_server_is_updated_and_an_unreachable_server_is_a_warning() {
     let checkout = Checkout::new();
     let server = checkout.home.serve();
     let run = |url: &str, arguments: &[&str]| {
@@ -121,7 +121,7 @@ fn a_server_is_told_and_one_that_is_not_there_is_waited_for_by_nobody() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_a_warning() {
+fn an_unusable_store_is_a_warning() {
     let checkout = Checkout::new();
     fs::create_dir_all(checkout.home.data_dir().parent().unwrap()).unwrap();
     fs::write(checkout.home.data_dir(), "no folder").unwrap();

@@ -10,8 +10,8 @@ use crate::checkout::{Checkout, TASK};
 
 const OTHER: &str = "TASK-0825";
 
-/// Writes a program `git` that stops in `git status` until `gate` is removed, and says so by creating `reached`.
-fn stopping_git(folder: &Path) {
+/// Writes a program `git` that creates `reached` and blocks in `git status` until `gate` is removed.
+fn write_blocking_git(folder: &Path) {
     fs::create_dir(folder).unwrap();
     let path = std::env::var("PATH").unwrap();
     let script = format!(
@@ -24,8 +24,8 @@ fn stopping_git(folder: &Path) {
     fs::write(folder.join("gate"), "").unwrap();
 }
 
-/// Starts a verb whose reading of the working tree does not end before the gate is removed.
-fn start_stopped(checkout: &Checkout, folder: &Path, arguments: &[&str]) -> Child {
+/// Starts a verb that blocks while it reads the working tree, until the gate is removed.
+fn start_blocked(checkout: &Checkout, folder: &Path, arguments: &[&str]) -> Child {
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let mut command = checkout.home.command();
     command.env("PATH", path).arg("task").args(arguments);
@@ -40,7 +40,7 @@ fn start_stopped(checkout: &Checkout, folder: &Path, arguments: &[&str]) -> Chil
 
 #[test]
 fn reading_a_large_tree_does_not_block_other_tasks() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.task(&["init-context", OTHER]);
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { fast(); }\n");
@@ -50,8 +50,8 @@ fn reading_a_large_tree_does_not_block_other_tasks() {
     ];
     for (number, verb) in verbs.into_iter().enumerate() {
         let folder = checkout.home.path().join(format!("stopping-git-{number}"));
-        stopping_git(&folder);
-        let child = start_stopped(&checkout, &folder, verb);
+        write_blocking_git(&folder);
+        let child = start_blocked(&checkout, &folder, verb);
         checkout.task(&["note", OTHER, "--agent", "implementer", "meanwhile"]);
         checkout.task(&["update-agent", OTHER, "--agent", "implementer", "--status", "in_progress"]);
         checkout.task(&["update-agent", OTHER, "--agent", "implementer", "--status", "pending"]);
@@ -60,14 +60,14 @@ fn reading_a_large_tree_does_not_block_other_tasks() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{verb:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    // The objects of the snapshot outlive a sweep for another task.
+    // The purge of another task must not remove the objects of this snapshot.
     checkout.task(&["purge-context", OTHER]);
     checkout.task(&["verify-worktree", TASK, "--expected-agent", "implementer"]);
 }
 
 #[test]
 fn objects_of_an_unfinished_snapshot_are_not_swept() {
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.task(&["init-context", OTHER]);
     checkout.task(&["update-agent", OTHER, "--agent", "implementer", "--status", "in_progress"]);
     checkout.write("src/main.rs", "fn main() { fast(); }\n");
@@ -75,8 +75,8 @@ fn objects_of_an_unfinished_snapshot_are_not_swept() {
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { faster(); }\n");
     let folder = checkout.home.path().join("stopping-git");
-    stopping_git(&folder);
-    let child = start_stopped(&checkout, &folder, &["snapshot-worktree", TASK, "--agent", "implementer"]);
+    write_blocking_git(&folder);
+    let child = start_blocked(&checkout, &folder, &["snapshot-worktree", TASK, "--agent", "implementer"]);
     checkout.task(&["purge-context", OTHER]);
     fs::remove_file(folder.join("gate")).unwrap();
     let output = child.wait_with_output().unwrap();

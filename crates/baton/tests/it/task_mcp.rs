@@ -1,4 +1,4 @@
-//! The tasks of a checkout as tools of `baton mcp`, and only there.
+//! Task tools of `baton mcp`, which are available only in a checkout.
 
 use baton_testkit::binary::{Home, tool_answer};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn tools(list: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn the_task_tools() {
+fn task_tools_match_the_snapshot() {
     let checkout = Checkout::new();
     let tools = tools(&checkout.home.mcp().request("tools/list", &json!({})));
     assert_eq!(tools.len(), 17);
@@ -21,7 +21,7 @@ fn the_task_tools() {
         for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
             assert_eq!(schema["type"], "object", "{name}");
             for combined in ["oneOf", "anyOf", "allOf", "$ref", "$defs"] {
-                assert!(schema.get(combined).is_none(), "{name}: models read plain objects best");
+                assert!(schema.get(combined).is_none(), "{name}: schemas must be plain objects for models");
             }
         }
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
@@ -31,7 +31,7 @@ fn the_task_tools() {
 }
 
 #[test]
-fn without_a_checkout_there_are_none() {
+fn task_tools_require_a_checkout() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let mut client = home.mcp();
     assert!(tools(&client.request("tools/list", &json!({}))).is_empty());
@@ -42,12 +42,12 @@ fn without_a_checkout_there_are_none() {
     let server = checkout.home.serve();
     assert!(
         tools(&mcp_http::ask(&server, &[], "tools/list", &json!({}))).is_empty(),
-        "a server sees no checkout"
+        "a server must not offer task tools"
     );
 }
 
 #[test]
-fn a_task_is_worked_on_by_tools() {
+fn a_task_can_be_processed_with_tools() {
     let checkout = Checkout::new();
     let mut client = checkout.home.mcp();
     let mut call = |tool: &str, arguments: Value| {
@@ -65,7 +65,7 @@ fn a_task_is_worked_on_by_tools() {
     assert_eq!(taken["snapshot"]["sequence"], 1, "{taken}");
     call("task_update_agent", role("implementer", "done"));
 
-    // HEAD moves while the server runs, and it sees that.
+    // The running server detects a moved HEAD.
     checkout.git(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
     let (failed, error) = call("task_update_agent", role("reviewer", "in_progress"));
     assert!(failed);
@@ -84,12 +84,12 @@ fn a_task_is_worked_on_by_tools() {
     assert!(failed && error["code"] == "INVALID_REQUEST", "{error}");
     let (_, list) = call("task_list", json!({}));
     assert_eq!(list["tasks"][0]["holder"], "reviewer");
-    // What the tools wrote, the verbs read.
+    // The CLI reads what the tools wrote.
     assert_eq!(checkout.task(&["list"]), list);
 }
 
 #[test]
-fn the_repository_of_a_checkout_has_a_name() {
+fn the_repository_defaults_to_that_of_the_checkout() {
     let checkout = Checkout::new();
     let start = |arguments: &[&str]| {
         let all = [&["session", "start", "--agent", "a", "--format", "json"], arguments].concat();

@@ -1,4 +1,4 @@
-//! Two processes of the real binary on the same task, on every verb that writes: nothing torn, nothing lost.
+//! Two processes of the real binary on one task, with every verb that writes: no partial file, no lost update.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,9 +10,9 @@ use baton_testkit::binary::Finished;
 use serde_json::{Value, json};
 
 use crate::checkout::{Checkout, TASK};
-use crate::task_crash::read_whole;
+use crate::task_crash::read_with_artifacts;
 
-/// How many rounds every race has: `BATON_TEST_RACE_ROUNDS`, or 10.
+/// Number of rounds of each race: `BATON_TEST_RACE_ROUNDS`, 10 by default.
 fn rounds() -> usize {
     std::env::var("BATON_TEST_RACE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
@@ -33,17 +33,17 @@ fn both(checkout: &Checkout, verbs: [&[&str]; 2]) -> [Finished; 2] {
     })
 }
 
-/// Lets somebody read the context of a task all the time while a race goes on.
+/// Runs a race while another thread reads the context continuously.
 fn while_read(checkout: &Checkout, race: impl FnOnce()) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                read_whole(checkout.root(), TASK);
+                read_with_artifacts(checkout.root(), TASK);
                 std::thread::yield_now();
             }
         });
-        // What the race says of itself comes first, and then nobody waits for the reader.
+        // Stop the reader even if the race panics, then propagate the panic.
         let raced = std::panic::catch_unwind(std::panic::AssertUnwindSafe(race));
         over.store(true, Ordering::Relaxed);
         raced.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -57,11 +57,11 @@ fn codes(finished: &[Finished; 2]) -> [i32; 2] {
 }
 
 fn context(checkout: &Checkout) -> TaskContext {
-    read_whole(checkout.root(), TASK).unwrap()
+    read_with_artifacts(checkout.root(), TASK).unwrap()
 }
 
-/// Both succeed, and both are in the context.
-fn assert_both_count(checkout: &Checkout, verbs: [&[&str]; 2]) -> [Value; 2] {
+/// Asserts that both verbs succeed and both are counted in the context.
+fn assert_both_recorded(checkout: &Checkout, verbs: [&[&str]; 2]) -> [Value; 2] {
     let before = context(checkout).audit.update_count;
     let finished = both(checkout, verbs);
     assert_eq!(codes(&finished), [0, 0], "{finished:?}");
@@ -70,8 +70,8 @@ fn assert_both_count(checkout: &Checkout, verbs: [&[&str]; 2]) -> [Value; 2] {
 }
 
 #[test]
-fn findings_sessions_logs_and_evidence() {
-    let checkout = Checkout::begun();
+fn concurrent_findings_logs_and_evidence_are_all_recorded() {
+    let checkout = Checkout::with_context();
     let lines: String = (0..2 * rounds()).map(|line| format!("line {line}\n")).collect();
     checkout.write("lines.txt", &lines);
     checkout.write("qa.log", "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
@@ -80,7 +80,7 @@ fn findings_sessions_logs_and_evidence() {
             let finding = |side: &str| format!("{side} {round}");
             let (left, right) = (finding("left"), finding("right"));
             let block = |finding| ["mark-blocked", TASK, "--agent", "reviewer", "--finding", finding];
-            assert_both_count(&checkout, [&block(&left), &block(&right)]);
+            assert_both_recorded(&checkout, [&block(&left), &block(&right)]);
             let take = |session| {
                 [
                     "update-agent",
@@ -93,35 +93,35 @@ fn findings_sessions_logs_and_evidence() {
                     session,
                 ]
             };
-            // One session holds the task, and the other is told so.
+            // One session acquires the task, and the other gets an error.
             let taken = both(&checkout, [&take("left"), &take("right")]);
             assert_eq!(codes(&taken), [0, 4], "{taken:?}");
             let record = ["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"];
-            assert_both_count(&checkout, [&record, &record]);
+            assert_both_recorded(&checkout, [&record, &record]);
             checkout.update("implementer", "pending");
             let (first, second) = ((2 * round + 1).to_string(), (2 * round + 2).to_string());
             let attach = |lines| {
                 ["attach-evidence", TASK, "--type", "excerpt", "--path", "lines.txt", "--lines", lines]
             };
-            assert_both_count(&checkout, [&attach(&first), &attach(&second)]);
+            assert_both_recorded(&checkout, [&attach(&first), &attach(&second)]);
         }
     });
     let context = context(&checkout);
     let reviewer = &context.coordination[&"reviewer".parse().unwrap()];
     assert_eq!((reviewer.blocking_findings.len(), context.evidence.len()), (2 * rounds(), 2 * rounds()));
-    assert_eq!(context.past_revisions.len(), 0, "no result is taken for the baseline");
+    assert_eq!(context.past_revisions.len(), 0, "no result may be recorded as the baseline");
 }
 
 #[test]
-fn snapshots_against_snapshots_and_against_sweeping() {
-    let checkout = Checkout::begun();
+fn concurrent_snapshots_and_purges_lose_no_objects() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     let snapshot: &[&str] = &["snapshot-worktree", TASK, "--agent", "implementer"];
     while_read(&checkout, || {
         for round in 0..rounds() {
             checkout.write("src/main.rs", &format!("fn main() {{ round({round}) }}\n"));
-            assert_both_count(&checkout, [snapshot, snapshot]);
-            // Another task goes, and with it the objects that nobody needs: none of this one's.
+            assert_both_recorded(&checkout, [snapshot, snapshot]);
+            // Purging another task removes unused objects, but none of this task.
             checkout.task(&["init-context", "TASK-0825"]);
             checkout.task(&["snapshot-worktree", "TASK-0825", "--agent", "implementer"]);
             checkout.write("src/main.rs", &format!("fn main() {{ again({round}) }}\n"));
@@ -134,7 +134,7 @@ fn snapshots_against_snapshots_and_against_sweeping() {
     assert_eq!(sequence, (1..=3 * rounds() as u64).collect::<Vec<_>>());
 }
 
-/// Everything that the last snapshot of every role names is in the vault or in the repository.
+/// Asserts that all objects of the last snapshot of every role exist.
 fn assert_objects_are_there(checkout: &Checkout) {
     let vault = checkout.path(".agent-output/.objects");
     for snapshot in context(checkout).coordination.into_values().filter_map(|role| role.worktree_snapshot) {
@@ -147,7 +147,7 @@ fn assert_objects_are_there(checkout: &Checkout) {
 }
 
 #[test]
-fn drifts_and_their_settlement() {
+fn concurrent_verifications_record_one_drift_and_one_resolution() {
     let checkout = Checkout::implemented();
     let verify: &[&str] = &["verify-worktree", TASK, "--expected-agent", "implementer"];
     while_read(&checkout, || {
@@ -155,7 +155,11 @@ fn drifts_and_their_settlement() {
             checkout.write("src/main.rs", &format!("fn main() {{ edited_by_hand({round}) }}\n"));
             let finished = both(&checkout, [verify, verify]);
             assert_eq!(codes(&finished), [5, 5], "{finished:?}");
-            assert_eq!(context(&checkout).drift.events.len(), round + 1, "one pair of trees is one drift");
+            assert_eq!(
+                context(&checkout).drift.events.len(),
+                round + 1,
+                "the same pair of trees must be recorded once"
+            );
             let settle = |note| ["resolve-drift", TASK, "--note", note];
             let finished = both(&checkout, [&settle("left"), &settle("right")]);
             assert_eq!(codes(&finished), [0, 4], "{finished:?}");
@@ -166,19 +170,19 @@ fn drifts_and_their_settlement() {
 }
 
 #[test]
-fn taking_against_giving_back() {
+fn concurrent_acquire_and_release_are_both_recorded() {
     let checkout = Checkout::implemented();
     while_read(&checkout, || {
         for _ in 0..rounds() {
             let status = |status| ["update-agent", TASK, "--agent", "reviewer", "--status", status];
-            assert_both_count(&checkout, [&status("in_progress"), &status("pending")]);
+            assert_both_recorded(&checkout, [&status("in_progress"), &status("pending")]);
         }
     });
 }
 
 #[test]
-fn rebuilding_from_a_file_that_changes() {
-    let checkout = Checkout::begun();
+fn concurrent_rebuilds_create_one_revision_per_change() {
+    let checkout = Checkout::with_context();
     let path = "tasks/TASK-0824-settings.task.yaml";
     let text = fs::read_to_string(checkout.path(path)).unwrap();
     while_read(&checkout, || {
@@ -196,7 +200,7 @@ fn rebuilding_from_a_file_that_changes() {
 }
 
 #[test]
-fn only_one_begins_completes_purges_or_sweeps() {
+fn concurrent_init_complete_purge_and_sweep_succeed_once() {
     let checkout = Checkout::new();
     let init: &[&str] = &["init-context", TASK];
     for round in 0..rounds() {

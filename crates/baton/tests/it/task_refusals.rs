@@ -1,4 +1,4 @@
-//! What `baton task` refuses on a real repository: secrets, bad input, no git. Nothing is half written.
+//! Errors of `baton task` on a real repository: secrets, invalid input, missing git. No file is partially written.
 
 use std::fs;
 
@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::checkout::{Checkout, TASK};
 
-/// Put together here, so that this file holds none.
+/// Builds a secret at run time, so that this file does not contain one.
 fn secret() -> String {
     format!("AKIA{}", "IOSFODNN7EXAMPLQ")
 }
 
 #[test]
-fn secrets_are_refused_wherever_they_would_be_kept() {
-    let checkout = Checkout::begun();
+fn secrets_are_rejected_by_every_verb_that_stores_text() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", &format!("const KEY: &str = \"{}\";\n", secret()));
     checkout.write("qa.log", &format!("using {}\n", secret()));
@@ -42,8 +42,8 @@ fn secrets_are_refused_wherever_they_would_be_kept() {
     assert_eq!(checkout.refused(8, &note)["code"], "secret_found");
 }
 
-/// Every file below a folder whose bytes hold this, packs unpacked.
-fn holding(checkout: &Checkout, needle: &str) -> Vec<String> {
+/// Returns the task files and snapshot objects that contain a text.
+fn files_containing(checkout: &Checkout, needle: &str) -> Vec<String> {
     let objects = checkout.path(".agent-output/.objects");
     let mut found = Vec::new();
     if objects.is_dir() {
@@ -71,8 +71,8 @@ fn holding(checkout: &Checkout, needle: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_refused_secret_leaves_no_object_behind() {
-    let checkout = Checkout::begun();
+fn a_rejected_secret_leaves_no_object() {
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     let snapshot = ["snapshot-worktree", TASK, "--agent", "implementer"];
     let wide: Vec<u8> = format!("key = {}", secret()).encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -80,17 +80,17 @@ fn a_refused_secret_leaves_no_object_behind() {
         fs::write(checkout.path("src/new.rs"), bytes).unwrap();
         let error = checkout.refused(8, &snapshot);
         assert!(error["message"].as_str().unwrap().contains("aws-access-key at src/new.rs"), "{error}");
-        assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+        assert_eq!(files_containing(&checkout, &secret()), Vec::<String>::new());
         fs::remove_file(checkout.path("src/new.rs")).unwrap();
     }
-    // What somebody insists on is kept.
+    // A forced secret is stored.
     checkout.write("src/new.rs", &secret());
     checkout.task(&[&snapshot[..], &["--force-secrets"]].concat());
-    assert!(!holding(&checkout, &secret()).is_empty());
+    assert!(!files_containing(&checkout, &secret()).is_empty());
 }
 
 #[test]
-fn a_drift_with_a_secret_is_named_and_not_kept() {
+fn a_drift_with_a_secret_is_listed_and_not_stored() {
     let checkout = Checkout::implemented();
     checkout.write("src/main.rs", &format!("const KEY: &str = \"{}\";\n", secret()));
     fs::rename(checkout.path("src/lib.rs"), checkout.path("src/library.rs")).unwrap();
@@ -108,16 +108,16 @@ fn a_drift_with_a_secret_is_named_and_not_kept() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("only names and hashes of this tree were kept: potential secret"), "{message}");
     assert!(message.contains("aws-access-key at src/main.rs:1") && !message.contains(&secret()), "{message}");
-    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+    assert_eq!(files_containing(&checkout, &secret()), Vec::<String>::new());
     let resolve = ["resolve-drift", TASK, "--note", "it is a key of a test"];
     checkout.refused(8, &resolve);
-    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+    assert_eq!(files_containing(&checkout, &secret()), Vec::<String>::new());
     checkout.task(&[&resolve[..], &["--force-secrets"]].concat());
     checkout.update("reviewer", "in_progress");
 }
 
 #[test]
-fn names_with_a_secret_are_neither_kept_nor_said() {
+fn secrets_in_names_are_redacted_and_not_stored() {
     let checkout = Checkout::implemented();
     let path = format!("src/{}.rs", secret());
     checkout.write(&path, "// a strange name\n");
@@ -126,18 +126,18 @@ fn names_with_a_secret_are_neither_kept_nor_said() {
     let resolve = checkout.refused(8, &["resolve-drift", TASK, "--note", "x"]);
     assert!(resolve["message"].as_str().unwrap().contains("in the name src/[redacted"), "{resolve}");
     assert!(!format!("{error}{resolve}").contains(&secret()));
-    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+    assert_eq!(files_containing(&checkout, &secret()), Vec::<String>::new());
 
     let checkout = Checkout::new();
     checkout.git(&["checkout", "--quiet", "-b", &format!("feature/{}", secret())]);
     let error = checkout.refused(8, &["init-context", TASK]);
     assert!(error["message"].as_str().unwrap().contains("aws-access-key at git.branch"), "{error}");
-    assert_eq!(holding(&checkout, &secret()), Vec::<String>::new());
+    assert_eq!(files_containing(&checkout, &secret()), Vec::<String>::new());
 }
 
 #[test]
-fn bad_input_ends_with_its_code() {
-    let checkout = Checkout::begun();
+fn invalid_input_fails_with_the_documented_codes() {
+    let checkout = Checkout::with_context();
     checkout.refused(3, &["init-context", "TASK-9999"]);
     checkout.refused(3, &["get-context", "TASK-9999"]);
     checkout.refused(7, &["get-context", "../../etc"]);
@@ -165,8 +165,8 @@ fn bad_input_ends_with_its_code() {
 }
 
 #[test]
-fn a_task_file_that_changed_is_said() {
-    let checkout = Checkout::begun();
+fn a_changed_task_file_causes_a_warning() {
+    let checkout = Checkout::with_context();
     let path = "tasks/TASK-0824-settings.task.yaml";
     let text = fs::read_to_string(checkout.path(path)).unwrap();
     checkout.write(path, &text.replace("Make it faster", "Make it much faster"));
@@ -177,15 +177,15 @@ fn a_task_file_that_changed_is_said() {
 }
 
 #[test]
-fn a_head_that_moved_is_a_warning_to_readers() {
-    let checkout = Checkout::begun();
+fn a_moved_head_causes_a_warning() {
+    let checkout = Checkout::with_context();
     checkout.git(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
     let read = checkout.task(&["get-context", TASK]);
     assert!(read["warnings"].to_string().contains("HEAD"), "{read}");
 }
 
 #[test]
-fn without_git_reading_works_and_the_rest_says_what_is_missing() {
+fn without_git_reads_work_and_writes_fail_with_a_hint() {
     let checkout = Checkout::implemented();
     let run = |arguments: &[&str]| {
         let output =
@@ -195,7 +195,7 @@ fn without_git_reading_works_and_the_rest_says_what_is_missing() {
     assert_eq!(run(&["list"]).0, 0);
     assert_eq!(run(&["get-diff", TASK, "--agent", "implementer", "--content"]).0, 0);
     assert_eq!(run(&["get-context", TASK]).0, 0);
-    // Whatever writes into a context says where HEAD was, so it needs git; nothing is half written.
+    // Verbs that write a context record HEAD, so they need git. They must not change the context.
     let before = fs::read(checkout.path(".agent-output/TASK-0824/context.json")).unwrap();
     for verb in [
         &["verify-worktree", TASK, "--expected-agent", "implementer"][..],
@@ -217,7 +217,7 @@ fn without_git_reading_works_and_the_rest_says_what_is_missing() {
 }
 
 #[test]
-fn a_missing_git_has_a_code_of_its_own() {
+fn a_missing_git_has_its_own_error_code() {
     let checkout = Checkout::implemented();
     let mut command = checkout.home.command();
     command.env("PATH", "/nonexistent").args(["task", "mark-blocked", TASK, "--agent", "reviewer"]);
@@ -227,7 +227,7 @@ fn a_missing_git_has_a_code_of_its_own() {
 }
 
 #[test]
-fn without_git_whoever_names_the_repository_can_work() {
+fn without_git_session_start_requires_repo() {
     let checkout = Checkout::new();
     let start = |arguments: &[&str]| {
         let mut command = checkout.home.command();
@@ -241,7 +241,7 @@ fn without_git_whoever_names_the_repository_can_work() {
 }
 
 #[test]
-fn a_bare_repository_and_the_inside_of_one_have_no_tasks() {
+fn bare_repositories_have_no_tasks() {
     let checkout = Checkout::new();
     checkout.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
     let run = |folder: &str| {
@@ -257,7 +257,7 @@ fn a_bare_repository_and_the_inside_of_one_have_no_tasks() {
     };
     let (code, said) = run("bare.git");
     assert!(code == 3 && said.contains("is in no checkout of a git repository"), "{said}");
-    // Its git folder says that it has no working tree.
+    // A repository configured as bare has no working tree.
     checkout.git(&["config", "core.bare", "true"]);
     let (code, said) = run("shop");
     assert!(
@@ -268,8 +268,8 @@ fn a_bare_repository_and_the_inside_of_one_have_no_tasks() {
 }
 
 #[test]
-fn every_refusal_says_what_to_do_next() {
-    let checkout = Checkout::begun();
+fn every_error_has_a_next_step() {
+    let checkout = Checkout::with_context();
     let said = |arguments: &[&str]| {
         let finished = checkout.home.run(&[&["task"], arguments].concat());
         assert_ne!(finished.code, 0, "{arguments:?}");
@@ -297,8 +297,8 @@ fn every_refusal_says_what_to_do_next() {
 }
 
 #[test]
-fn colours_of_a_pipe_do_not_hide_what_failed() {
-    let checkout = Checkout::begun();
+fn colours_in_a_log_do_not_hide_failures() {
+    let checkout = Checkout::with_context();
     let log = "\u{1b}[31mFAILED\u{1b}[0m t.py::a - x\n\u{1b}[1m1 failed\u{1b}[0m, 3 passed in 0.1s\n";
     let arguments = ["task", "record-qa", TASK, "--agent", "implementer", "--from", "-", "--format", "json"];
     let finished = checkout.home.run_with_input(&arguments, log.as_bytes());
@@ -307,7 +307,7 @@ fn colours_of_a_pipe_do_not_hide_what_failed() {
 }
 
 #[test]
-fn a_repository_of_somebody_else_is_not_believed() {
+fn a_repository_of_another_user_is_rejected() {
     let checkout = Checkout::implemented();
     let output = checkout
         .home
@@ -322,14 +322,14 @@ fn a_repository_of_somebody_else_is_not_believed() {
 }
 
 #[test]
-fn a_folder_that_only_looks_like_a_repository_is_none() {
+fn a_git_folder_without_head_is_not_a_repository() {
     let checkout = Checkout::implemented();
     fs::remove_file(checkout.path(".git/HEAD")).unwrap();
     checkout.refused(3, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
 }
 
-/// Makes the checkout that of a user who may not read everything: root may. Returns the way to run `baton task` as that
-/// user.
+/// Returns a function that runs `baton task` as an unprivileged user. If the tests run as root, the checkout is given
+/// to that user first, because root can read every file.
 fn as_ordinary_user(checkout: &Checkout) -> impl Fn(&[&str]) -> (Option<i32>, String) {
     use std::os::unix::fs::lchown;
     use std::os::unix::process::CommandExt;
@@ -344,7 +344,7 @@ fn as_ordinary_user(checkout: &Checkout) -> impl Fn(&[&str]) -> (Option<i32>, St
     let is_root = rustix::process::geteuid().is_root();
     let mut binary = std::path::PathBuf::from(env!("CARGO_BIN_EXE_baton"));
     if is_root {
-        // The folder of the build may be closed to other users.
+        // Other users may not have access to the build folder.
         let copy = checkout.home.path().join("baton-of-this-user");
         fs::copy(&binary, &copy).unwrap();
         binary = copy;
@@ -366,10 +366,10 @@ fn as_ordinary_user(checkout: &Checkout) -> impl Fn(&[&str]) -> (Option<i32>, St
 }
 
 #[test]
-fn unreadable_folders_and_repositories_without_commits_are_named() {
+fn unreadable_folders_and_embedded_repositories_are_reported() {
     use std::os::unix::fs::PermissionsExt;
 
-    let checkout = Checkout::begun();
+    let checkout = Checkout::with_context();
     checkout.update("implementer", "in_progress");
     checkout.write("src/main.rs", "fn main() { fast(); }\n");
     checkout.write("sealed/inner/file", "x\n");

@@ -1,4 +1,4 @@
-//! A task from role to role on a real repository, with every verb, and what that leaves of the repository.
+//! A task from role to role on a real repository, with every verb, and the effects on the repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::checkout::{Checkout, TASK};
 
 #[test]
-fn a_task_goes_from_role_to_role_with_every_verb() {
+fn a_task_passes_through_all_roles_with_every_verb() {
     let checkout = Checkout::new();
     let base = checkout.git(&["rev-parse", "HEAD"]);
     let begun = checkout.task(&["init-context", TASK, "--base-commit", "HEAD", "--actor", "runner"]);
@@ -44,7 +44,7 @@ fn a_task_goes_from_role_to_role_with_every_verb() {
     let role = checkout.task(&["get-context", TASK, "--role", "reviewer"]);
     assert!(role["context"].is_null() && role["role"].is_object());
 
-    // The reviewer finds something, the implementer mends it, the reviewer looks again.
+    // The reviewer blocks the task, the implementer fixes it, the reviewer continues.
     checkout.task(&["mark-blocked", TASK, "--agent", "reviewer", "--finding", "src/fast.rs: is slow"]);
     checkout.work("implementer", "fn main() {\n    faster();\n}\n");
     checkout.update("reviewer", "in_progress");
@@ -62,7 +62,7 @@ fn a_task_goes_from_role_to_role_with_every_verb() {
     assert_eq!(context["coordination"]["reviewer"]["resolved_findings"], json!(["src/fast.rs: is slow"]));
     assert_eq!(context["snapshots"].as_array().unwrap().len(), 4);
     assert!(checkout.path(".agent-output/.objects").is_dir());
-    // A file that the scope's pattern did not find at the beginning belongs to it now.
+    // A rebuild adds a new file that matches the scope pattern.
     assert_eq!(context["immutable"]["repo_paths"], json!(["src/lib.rs", "src/main.rs"]));
     assert_eq!(checkout.task(&["rebuild-context", TASK])["changed"], true);
     let scope = checkout.context()["immutable"]["repo_paths"].clone();
@@ -70,7 +70,7 @@ fn a_task_goes_from_role_to_role_with_every_verb() {
 
     let done = checkout.task(&["complete", TASK]);
     assert!(checkout.path(done["archive_path"].as_str().unwrap()).join("context.json").is_file());
-    assert!(!checkout.path(".agent-output/.objects").exists(), "nobody needs the objects any more");
+    assert!(!checkout.path(".agent-output/.objects").exists(), "unused objects must be removed");
     assert_eq!(checkout.task(&["list"])["tasks"], json!([]));
     assert_eq!(checkout.task(&["list", "--archived"])["tasks"][0]["task_id"], TASK);
     assert_eq!(checkout.task(&["sweep-contexts", "--ttl", "1h"])["swept"], json!([]));
@@ -78,7 +78,7 @@ fn a_task_goes_from_role_to_role_with_every_verb() {
 }
 
 #[test]
-fn people_read_what_happened() {
+fn text_output_describes_verification_and_drift() {
     let checkout = Checkout::implemented();
     let human = |arguments: &[&str]| {
         let finished = checkout.home.run(&[&["task"], arguments].concat());
@@ -102,7 +102,7 @@ fn people_read_what_happened() {
 }
 
 #[test]
-fn people_read_evidence_drifts_failures_and_what_would_be_swept() {
+fn text_output_lists_evidence_drifts_failures_and_sweeps() {
     let checkout = Checkout::implemented();
     let human = |arguments: &[&str]| {
         let finished = checkout.home.run(&[&["task"], arguments].concat());
@@ -113,19 +113,19 @@ fn people_read_evidence_drifts_failures_and_what_would_be_swept() {
     checkout.write("src/main.rs", "fn main() { /* not mine */ }\n");
     checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
     for arguments in [&["get-context", TASK][..], &["get-context", TASK, "--role", "reviewer"]] {
-        let said = human(arguments);
+        let text = human(arguments);
         for part in ["evidence:\n  ev_", "plan  README.md", "drifts:\n  found ", "src/main.rs: expected SHA"]
         {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
     checkout.write("qa.log", "FAILED t.py::a - it is wrong\n1 failed, 3 passed in 0.1s\n");
     checkout.task(&["resolve-drift", TASK, "--note", "it was me"]);
     checkout.update("implementer", "in_progress");
-    let said = human(&["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"]);
-    assert!(said.contains("pytest: 3 passed, 1 failed, 0 skipped, 0 errors, 0 warnings"), "{said}");
-    assert!(said.contains("  t.py::a in t.py: it is wrong"), "{said}");
-    assert!(said.starts_with("failed\n") && !said.contains("baseline"), "{said}");
+    let text = human(&["record-qa", TASK, "--agent", "implementer", "--from", "qa.log"]);
+    assert!(text.contains("pytest: 3 passed, 1 failed, 0 skipped, 0 errors, 0 warnings"), "{text}");
+    assert!(text.contains("  t.py::a in t.py: it is wrong"), "{text}");
+    assert!(text.starts_with("failed\n") && !text.contains("baseline"), "{text}");
     let dry = ["sweep-contexts", "--ttl", "0s", "--all", "--dry-run", "--actor", "cleaner"];
     assert_eq!(human(&dry), "would archive TASK-0824\nnext: baton task list\n");
     assert_eq!(
@@ -139,7 +139,7 @@ fn people_read_evidence_drifts_failures_and_what_would_be_swept() {
 }
 
 #[test]
-fn what_is_only_staged_is_no_modified_file_when_a_task_begins() {
+fn init_does_not_warn_about_staged_files() {
     let checkout = Checkout::new();
     checkout.write("src/main.rs", "fn main() { staged() }\n");
     checkout.git(&["add", "src/main.rs"]);
@@ -150,7 +150,7 @@ fn what_is_only_staged_is_no_modified_file_when_a_task_begins() {
 }
 
 #[test]
-fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
+fn several_tasks_in_one_checkout_cause_warnings_and_keep_objects() {
     let checkout = Checkout::implemented();
     let other = checkout.task(&["init-context", "TASK-0825"]);
     assert!(
@@ -173,7 +173,7 @@ fn several_tasks_in_one_checkout_are_warned_of_and_keep_the_objects() {
 }
 
 #[test]
-fn objects_that_no_context_needs_go_with_the_context_that_did() {
+fn unused_objects_are_removed_with_their_context() {
     let checkout = Checkout::implemented();
     let packs = || fs::read_dir(checkout.path(".agent-output/.objects/objects/pack")).unwrap().count();
     let of_first = packs();
@@ -206,7 +206,7 @@ fn objects_that_no_context_needs_go_with_the_context_that_did() {
 }
 
 #[test]
-fn a_repository_before_its_first_commit_and_a_detached_one() {
+fn tasks_work_before_the_first_commit_and_with_a_detached_head() {
     let checkout = Checkout::unborn();
     assert_eq!(checkout.task(&["init-context", TASK])["base_commit"], Value::Null);
     checkout.work("implementer", "fn main() { one() }\n");
@@ -223,8 +223,8 @@ fn a_repository_before_its_first_commit_and_a_detached_one() {
 }
 
 #[test]
-fn a_linked_worktree_has_tasks_of_its_own() {
-    let checkout = Checkout::begun();
+fn a_linked_worktree_has_its_own_tasks() {
+    let checkout = Checkout::with_context();
     checkout.git(&["worktree", "add", "--quiet", "../linked"]);
     let linked = checkout.home.path().join("linked");
     let run = |arguments: &[&str]| {
@@ -242,11 +242,11 @@ fn a_linked_worktree_has_tasks_of_its_own() {
         run(&["verify-worktree", TASK, "--expected-agent", "implementer"])
             .contains("is as implementer left it")
     );
-    assert_eq!(checkout.context()["snapshots"], json!([]), "the first checkout is not concerned");
+    assert_eq!(checkout.context()["snapshots"], json!([]), "the first checkout must not change");
 }
 
 #[test]
-fn repositories_inside_are_reported_and_not_looked_into() {
+fn nested_repositories_are_reported_and_not_captured() {
     let checkout = Checkout::new();
     checkout.git(&["clone", "--quiet", ".", "../part"]);
     checkout.git(&["submodule", "--quiet", "add", "../part", "part"]);
@@ -260,14 +260,14 @@ fn repositories_inside_are_reported_and_not_looked_into() {
     assert!(warnings.contains("part is a submodule"), "{warnings}");
     assert!(warnings.contains("stray is an embedded repository"), "{warnings}");
     checkout.update("implementer", "done");
-    // Another commit there is another tree here.
+    // A new commit in the submodule changes the tree.
     checkout.git(&["-C", "part", "commit", "--quiet", "--allow-empty", "-m", "x"]);
     let error = checkout.refused(5, &["verify-worktree", TASK, "--expected-agent", "implementer"]);
     assert_eq!(error["details"]["differences"][0]["path"], "part", "{error}");
 }
 
-/// Everything in a folder but Baton's own: content and time of every file.
-fn seen(root: &Path) -> BTreeMap<PathBuf, (i64, i64, Vec<u8>)> {
+/// Returns content and modification time of every file in a folder, except Baton's own files.
+fn files_with_times(root: &Path) -> BTreeMap<PathBuf, (i64, i64, Vec<u8>)> {
     let mut all = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -287,9 +287,9 @@ fn seen(root: &Path) -> BTreeMap<PathBuf, (i64, i64, Vec<u8>)> {
 }
 
 #[test]
-fn the_repository_of_the_user_is_untouched() {
+fn task_verbs_do_not_change_the_repository_of_the_user() {
     let checkout = Checkout::new();
-    // An index that git would like to refresh, a stash, something staged, something untracked.
+    // An outdated index, a stash, a staged file and an untracked file.
     checkout.write("README.md", "Set aside\n");
     checkout.git(&["stash", "--quiet"]);
     checkout.write("src/main.rs", "fn main() { staged() }\n");
@@ -297,7 +297,7 @@ fn the_repository_of_the_user_is_untouched() {
     checkout.write("src/main.rs", "fn main() { unstaged() }\n");
     checkout.write("src/lib.rs", &fs::read_to_string(checkout.path("src/lib.rs")).unwrap());
     checkout.write("untracked.txt", "1\n");
-    let before = seen(checkout.root());
+    let before = files_with_times(checkout.root());
     checkout.task(&["init-context", TASK]);
     checkout.update("implementer", "in_progress");
     checkout.snapshot("implementer");
@@ -308,5 +308,5 @@ fn the_repository_of_the_user_is_untouched() {
     checkout.task(&["get-diff", TASK, "--agent", "reviewer", "--content"]);
     checkout.task(&["list"]);
     checkout.task(&["complete", TASK, "--force"]);
-    assert_eq!(seen(checkout.root()), before);
+    assert_eq!(files_with_times(checkout.root()), before);
 }

@@ -1,4 +1,4 @@
-//! Text over HTTP: what callers write comes back byte for byte, and what no terminal or database should see stays out.
+//! Text over HTTP: text is returned byte for byte, and control characters are rejected.
 
 use baton_store::StoreError;
 use baton_testkit::processes::wait_until;
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, encode, id, refusal, who, with};
 
-/// Text that whoever counts bytes, folds case, normalises or stops at a quote would not give back.
+/// Text that breaks if it is truncated by bytes, case-folded, normalised or not escaped.
 const AWKWARD: &str = "naïve e\u{301} ☕ 接力棒 👩‍💻 \u{202e}rtl \"q\" 'q' \\ $1 ?1 %00 \u{fffd}\u{10ffff}";
 const CONTROL: [char; 4] = ['\0', '\u{7}', '\u{1b}', '\u{7f}'];
 
 #[test]
-fn unicode_survives_byte_for_byte() {
+fn unicode_is_returned_byte_for_byte() {
     for served in Served::each() {
         let chat = "a.b-c_d/!\"#$%&'()*+,:;<=>?@[\\]^`{|}~";
         let start = json!({
@@ -25,7 +25,11 @@ fn unicode_survives_byte_for_byte() {
         }
         let session_id = id(&started["session_id"]);
         assert_eq!(served.found(&format!("/sessions/{session_id}"))["session"], started["session"]);
-        assert_eq!(served.ok("/sod", &start)["session_id"], session_id.as_str(), "the tuple is found again");
+        assert_eq!(
+            served.ok("/sod", &start)["session_id"],
+            session_id.as_str(),
+            "the same identity must resume the session"
+        );
         let summary = format!("{AWKWARD}\n\tsecond line\r\n");
         let handoff = json!({
             "summary": summary, "status_label": AWKWARD, "work_completed": [AWKWARD], AWKWARD: { AWKWARD: AWKWARD },
@@ -39,10 +43,10 @@ fn unicode_survives_byte_for_byte() {
     }
 }
 
-/// Every request that carries text, with a place in it for some.
-fn places(session_id: &str, handoff_id: &str) -> Vec<(String, Value)> {
-    let mut places = Vec::new();
-    let mut sod = |more: Value| places.push(("/sod".to_owned(), with(who("x"), more)));
+/// Returns every request with a text field, with `HERE` in place of the text.
+fn requests_with_placeholder(session_id: &str, handoff_id: &str) -> Vec<(String, Value)> {
+    let mut requests_with_placeholder = Vec::new();
+    let mut sod = |more: Value| requests_with_placeholder.push(("/sod".to_owned(), with(who("x"), more)));
     for name in ["agent", "venture", "repo", "schema_version", "client_session_id"] {
         sod(json!({ name: "o/rHERE" }));
     }
@@ -52,7 +56,8 @@ fn places(session_id: &str, handoff_id: &str) -> Vec<(String, Value)> {
     sod(json!({ "meta": { "a": [{ "b": "HERE" }] } }));
     sod(json!({ "meta": { "HERE": 1 } }));
     let session = json!({ "session_id": session_id });
-    let mut update = |more: Value| places.push(("/update".to_owned(), with(session.clone(), more)));
+    let mut update =
+        |more: Value| requests_with_placeholder.push(("/update".to_owned(), with(session.clone(), more)));
     update(json!({ "branch": "HERE" }));
     update(json!({ "commit_sha": "HERE" }));
     update(json!({ "meta": { "a": "HERE" } }));
@@ -69,8 +74,9 @@ fn places(session_id: &str, handoff_id: &str) -> Vec<(String, Value)> {
         json!({ "HERE": 1 }),
     ] {
         let handoff = with(good.clone(), handoff);
-        places.push(("/eod".into(), with(session.clone(), json!({ "handoff": handoff }))));
-        places.push(("/handoffs".into(), with(session.clone(), json!({ "handoff": handoff }))));
+        requests_with_placeholder.push(("/eod".into(), with(session.clone(), json!({ "handoff": handoff }))));
+        requests_with_placeholder
+            .push(("/handoffs".into(), with(session.clone(), json!({ "handoff": handoff }))));
     }
     for flat in [
         json!({ "summary": "HERE" }),
@@ -80,20 +86,20 @@ fn places(session_id: &str, handoff_id: &str) -> Vec<(String, Value)> {
         json!({ "end_reason": "manualHERE" }),
         json!({ "session_id": "HERE" }),
     ] {
-        places.push(("/eod".into(), with(with(session.clone(), good.clone()), flat)));
+        requests_with_placeholder.push(("/eod".into(), with(with(session.clone(), good.clone()), flat)));
     }
-    places.push(("/heartbeat".into(), json!({ "session_id": "HERE" })));
-    places.push((format!("/handoffs/{handoff_id}/ack"), json!({ "agent": "HERE" })));
-    places
+    requests_with_placeholder.push(("/heartbeat".into(), json!({ "session_id": "HERE" })));
+    requests_with_placeholder.push((format!("/handoffs/{handoff_id}/ack"), json!({ "agent": "HERE" })));
+    requests_with_placeholder
 }
 
 #[test]
-fn control_characters_are_refused_wherever_text_is_taken() {
+fn control_characters_are_rejected_in_every_text_field() {
     for served in Served::each() {
         let (_, handoff_id) = served.relay(&who("a"), &json!({ "summary": "before" }));
         let session_id = served.start("b");
         let before = (served.found("/handoffs?venture=v"), served.found(&format!("/sessions/{session_id}")));
-        for (path, body) in places(&session_id, &handoff_id) {
+        for (path, body) in requests_with_placeholder(&session_id, &handoff_id) {
             for control in CONTROL {
                 let escaped = format!("a\\u{:04x}b", u32::from(control));
                 let body = body.to_string().replace("HERE", &escaped);
@@ -118,7 +124,7 @@ fn control_characters_are_refused_wherever_text_is_taken() {
 }
 
 #[test]
-fn a_refused_text_does_not_keep_other_calls_out_of_the_request_log() {
+fn rejected_text_does_not_prevent_logging_of_other_calls() {
     for served in Served::each() {
         let own = |number: usize| format!("own-{number}");
         let nul = "\0".repeat(3);
@@ -135,7 +141,7 @@ fn a_refused_text_does_not_keep_other_calls_out_of_the_request_log() {
             let headers = [(headers[0].0, headers[0].1.as_str())];
             served.send("POST", path, &headers, body.to_string().as_bytes());
         }
-        // The server writes the log after it has answered.
+        // The server writes the log after the response.
         let store = served.store();
         for number in 0..bodies.len() {
             wait_until(&format!("call {number} is in the log"), || {
@@ -147,7 +153,7 @@ fn a_refused_text_does_not_keep_other_calls_out_of_the_request_log() {
 }
 
 #[test]
-fn nul_in_any_text_is_refused_and_the_field_is_named() {
+fn nul_in_any_text_is_rejected_with_the_field() {
     for served in Served::each() {
         let task = json!({ "task_id": "TASK-1", "checkout": "/c", "host": "h\0", "title": "t" });
         let answers =

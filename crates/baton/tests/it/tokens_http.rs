@@ -1,4 +1,4 @@
-//! Credentials of single agents: made, listed and revoked at the machine, held to their scope on every route.
+//! Access tokens: created, listed and revoked locally, and limited to their scope on every route.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, expect, id, names, refusal, who, with};
 
-/// A token made by `baton token create`, with what is told about it.
+/// Creates a token with `baton token create` and returns it with its description.
 fn token(home: &Home, arguments: &[&str]) -> (String, Value) {
     let made = home.run(&[&["token", "create", "--format", "json"], arguments].concat());
     assert_eq!(made.code, 0, "{made:?}");
@@ -22,7 +22,7 @@ fn by(served: &Served, token: &str, method: &str, path: &str, body: Option<&Valu
     static KEYS: AtomicU32 = AtomicU32::new(0);
     let key = format!("key-{}", KEYS.fetch_add(1, Ordering::Relaxed));
     let bearer = format!("Bearer {token}");
-    // The harness leaves its own key out when this header is there, whatever its case.
+    // The test client omits its own key if this header is present, in any case.
     let mut headers = vec![("X-Relay-Key", token), ("authorization", bearer.as_str())];
     if method == "POST" {
         headers.push(("idempotency-key", key.as_str()));
@@ -30,15 +30,15 @@ fn by(served: &Served, token: &str, method: &str, path: &str, body: Option<&Valu
     served.send(method, path, &headers, body.map(Value::to_string).unwrap_or_default().as_bytes())
 }
 
-/// A request of a documented operation that concerns the session, handoff and venture `b`.
-struct Concerning {
+/// A request of a documented operation on records of venture `b`.
+struct VentureRequest {
     method: &'static str,
     path: String,
     body: Option<Value>,
 }
 
-/// What venture `b` holds, in words that are found nowhere else.
-const SECRETS: [&str; 7] = [
+/// Texts that occur only in records of venture `b`.
+const VENTURE_B_TEXTS: [&str; 7] = [
     "b-only-branch",
     "b-only-summary",
     "b-only-meta",
@@ -48,15 +48,15 @@ const SECRETS: [&str; 7] = [
     "b-only-tool",
 ];
 
-/// What concerns every venture at once: refused to whoever does not reach them all.
-const OF_ALL_VENTURES: [&str; 4] =
+/// Routes that require access to all ventures.
+const REQUIRE_ALL_VENTURES: [&str; 4] =
     ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health"];
 
-/// What leaves out, or does not have, what a credential does not reach.
-const HARMLESS: [&str; 3] = ["/api/queue", "/api/context", "/api/requests"];
+/// Routes that omit records of other ventures.
+const OMIT_OTHER_VENTURES: [&str; 3] = ["/api/queue", "/api/context", "/api/requests"];
 
-/// What was put into venture `b`.
-struct Filled {
+/// Records that were stored in venture `b`.
+struct VentureRecords {
     session_id: String,
     handoff_id: String,
     workflow_id: String,
@@ -64,8 +64,8 @@ struct Filled {
     observation_id: String,
 }
 
-/// Puts a session, a handoff and a workflow with two checkpoints into venture `b`.
-fn fill_venture_b(served: &Served) -> Filled {
+/// Stores a session, a handoff, a workflow with two checkpoints and an observation in venture `b`.
+fn fill_venture_b(served: &Served) -> VentureRecords {
     static WORKFLOWS: AtomicU32 = AtomicU32::new(0);
     let start = json!({
         "agent": "b-agent", "venture": "b", "repo": "b/repo", "branch": "b-only-branch", "meta": { "m": "b-only-meta" },
@@ -85,10 +85,16 @@ fn fill_venture_b(served: &Served) -> Filled {
         id(&saved["checkpointId"])
     });
     let observation_id = observe_in_venture_b(served, &workflow_id);
-    Filled { session_id, handoff_id: id(&left["handoff_id"]), workflow_id, checkpoint_ids, observation_id }
+    VentureRecords {
+        session_id,
+        handoff_id: id(&left["handoff_id"]),
+        workflow_id,
+        checkpoint_ids,
+        observation_id,
+    }
 }
 
-/// Reports a tool use to venture `b`, and waits until the server's worker has made an observation of it.
+/// Reports a tool use to venture `b` and waits until the worker has created its observation.
 fn observe_in_venture_b(served: &Served, chat: &str) -> String {
     let report = json!({
         "session_id": chat, "venture": "b", "repo": "b/repo", "agent": "b-observer", "tool_name": "b-only-tool",
@@ -102,10 +108,16 @@ fn observe_in_venture_b(served: &Served, chat: &str) -> String {
     id(&list()[0]["id"])
 }
 
-/// Makes the requests of a documented operation: its example, moved to venture `b`; for questions, every way to ask.
-fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec<Concerning> {
-    let Filled { session_id, handoff_id, workflow_id, checkpoint_ids: [earlier, later], observation_id } =
-        filled;
+/// Returns requests of a documented operation: for a write, its example changed to venture `b`; for a read, all
+/// queries.
+fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecords) -> Vec<VentureRequest> {
+    let VentureRecords {
+        session_id,
+        handoff_id,
+        workflow_id,
+        checkpoint_ids: [earlier, later],
+        observation_id,
+    } = records;
     let wanted = path
         .replace("{observation_id}", observation_id)
         .replace("{event}", "post-tool-use")
@@ -128,9 +140,9 @@ fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec
                     body[name] = value.into();
                 }
             }
-            return vec![Concerning { method: "POST", path: wanted, body: Some(body) }];
+            return vec![VentureRequest { method: "POST", path: wanted, body: Some(body) }];
         }
-        "delete" => return vec![Concerning { method: "DELETE", path: wanted, body: None }],
+        "delete" => return vec![VentureRequest { method: "DELETE", path: wanted, body: None }],
         other => assert_eq!(other, "get", "a new kind of method needs a request here"),
     }
     let latest = format!("sessionId={workflow_id}&venture=b");
@@ -148,10 +160,10 @@ fn requests(path: &str, method: &str, operation: &Value, filled: &Filled) -> Vec
         _ => vec![String::new()],
     };
     let paths = queries.iter().map(|query| format!("{wanted}?{query}"));
-    paths.map(|path| Concerning { method: "GET", path, body: None }).collect()
+    paths.map(|path| VentureRequest { method: "GET", path, body: None }).collect()
 }
 
-/// Every operation of the document that needs a credential and concerns what is stored.
+/// Returns every documented operation on stored records.
 fn operations(served: &Served) -> Vec<(String, String, Value)> {
     let document = served.found("/openapi.json");
     let mut found = Vec::new();
@@ -162,38 +174,38 @@ fn operations(served: &Served) -> Vec<(String, String, Value)> {
             }
         }
     }
-    assert!(found.len() >= 32, "the walk must see every route");
+    assert!(found.len() >= 32, "every route must be found");
     found
 }
 
 #[test]
-fn no_route_lets_a_token_see_or_change_another_venture() {
+fn a_token_cannot_read_or_change_another_venture_on_any_route() {
     for served in Served::each() {
         let (outsider, _) = token(&served.home, &["--name", "outsider", "--venture", "a"]);
         for (path, method, operation) in operations(&served) {
-            let filled = fill_venture_b(&served);
+            let records = fill_venture_b(&served);
             let look = || {
                 [
-                    format!("/sessions/{}", filled.session_id),
-                    format!("/handoffs/{}", filled.handoff_id),
+                    format!("/sessions/{}", records.session_id),
+                    format!("/handoffs/{}", records.handoff_id),
                     "/handoffs?venture=b".into(),
-                    format!("/api/checkpoints?sessionId={}&venture=b", filled.workflow_id),
+                    format!("/api/checkpoints?sessionId={}&venture=b", records.workflow_id),
                     "/api/workflows?venture=b".into(),
                 ]
                 .map(|path| served.found(&path))
             };
-            for Concerning { method, path, body } in requests(&path, &method, &operation, &filled) {
+            for VentureRequest { method, path, body } in requests(&path, &method, &operation, &records) {
                 let before = look();
                 let answer = by(&served, &outsider, method, &path, body.as_ref());
-                for secret in SECRETS {
+                for secret in VENTURE_B_TEXTS {
                     assert!(!answer.text.contains(secret), "{method} {path}: {}", answer.text);
                 }
                 let route = path.split('?').next().unwrap();
-                if HARMLESS.contains(&route) {
+                if OMIT_OTHER_VENTURES.contains(&route) {
                     expect(&answer, 200);
                     continue;
                 }
-                if OF_ALL_VENTURES.contains(&route) {
+                if REQUIRE_ALL_VENTURES.contains(&route) {
                     refusal(&answer, 403, "forbidden");
                     continue;
                 }
@@ -203,7 +215,7 @@ fn no_route_lets_a_token_see_or_change_another_venture() {
                     assert!([403, 404].contains(&answer.status), "{method} {path}: {}", answer.text);
                 }
                 assert_eq!(look(), before, "{method} {path} changed something");
-                // The very same request is good: the scope alone stood in its way.
+                // The same request succeeds with access to both ventures.
                 let (insider, _) =
                     token(&served.home, &["--name", "insider", "--venture", "a", "--venture", "b"]);
                 expect(&by(&served, &insider, method, &path, body.as_ref()), 200);
@@ -213,19 +225,19 @@ fn no_route_lets_a_token_see_or_change_another_venture() {
 }
 
 #[test]
-fn no_route_lets_a_reading_token_write() {
+fn a_read_only_token_cannot_write_on_any_route() {
     for served in Served::each() {
         let (reader, _) = token(&served.home, &["--name", "reader", "--access", "read"]);
         for (path, method, operation) in operations(&served) {
-            let filled = fill_venture_b(&served);
+            let records = fill_venture_b(&served);
             let look = || {
                 [
-                    format!("/sessions/{}", filled.session_id),
-                    format!("/api/checkpoints?sessionId={}&venture=b", filled.workflow_id),
+                    format!("/sessions/{}", records.session_id),
+                    format!("/api/checkpoints?sessionId={}&venture=b", records.workflow_id),
                 ]
                 .map(|path| served.found(&path))
             };
-            for Concerning { method, path, body } in requests(&path, &method, &operation, &filled) {
+            for VentureRequest { method, path, body } in requests(&path, &method, &operation, &records) {
                 let before = look();
                 let answer = by(&served, &reader, method, &path, body.as_ref());
                 if method != "GET" {
@@ -237,12 +249,12 @@ fn no_route_lets_a_reading_token_write() {
             }
         }
         let held = served.found("/handoffs?venture=b&limit=200")["handoffs"].as_array().unwrap().len();
-        assert_eq!(held, operations(&served).len(), "only what the relay key left");
+        assert_eq!(held, operations(&served).len(), "only handoffs of the relay key may exist");
     }
 }
 
 #[test]
-fn without_a_credential_only_pages_about_the_server_are_open() {
+fn without_a_credential_only_service_endpoints_are_available() {
     let served = Served::sqlite();
     let document = served.found("/openapi.json");
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -260,7 +272,7 @@ fn without_a_credential_only_pages_about_the_server_are_open() {
             }
         }
     }
-    // Whoever has no credential does not learn which paths there are.
+    // Without a credential, unknown paths and methods also return 401.
     refusal(&served.send("GET", "/nothing", &[("x-relay-key", "wrong")], b""), 401, "unauthorized");
     refusal(&served.send("DELETE", "/sod", &[("x-relay-key", "wrong")], b""), 401, "unauthorized");
 }
@@ -278,14 +290,14 @@ fn a_server_rejects_a_revoked_token() {
         wait_until("the server rejects the token", || call().status != 200);
         refusal(&call(), 401, "unauthorized");
         let again = served.home.run(&["token", "revoke", &token_id, "--format", "json"]).json();
-        assert_eq!(again["data"], revoked.json()["data"], "revoking twice is revoking once");
+        assert_eq!(again["data"], revoked.json()["data"], "revoking again must have no effect");
         assert_eq!(served.home.run(&["token", "revoke", "0123456789abcdef"]).code, 3);
         assert_eq!(served.home.run(&["token", "revoke", "x"]).code, 7);
     }
 }
 
 #[test]
-fn a_token_is_told_from_its_neighbours_by_its_whole_text() {
+fn a_token_must_match_completely() {
     let served = Served::sqlite();
     let (one, _) = token(&served.home, &["--name", "one", "--venture", "a"]);
     let (two, _) = token(&served.home, &["--name", "two", "--venture", "b"]);
@@ -306,7 +318,7 @@ fn a_token_is_told_from_its_neighbours_by_its_whole_text() {
 }
 
 #[test]
-fn the_list_tells_everything_but_the_secret() {
+fn token_list_contains_everything_but_the_secret() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     assert_eq!(home.run(&["token", "list", "--format", "json"]).json()["data"], json!({ "tokens": [] }));
     let (first, plain) = token(&home, &["--name", "plain ☕"]);
@@ -339,8 +351,11 @@ fn the_list_tells_everything_but_the_secret() {
         let secret = &credential[20..];
         assert_eq!(secret.len(), 64);
         assert!(!listed.stdout.contains(secret) && !shown.stdout.contains(secret));
-        assert!(!holds(home.path(), secret.as_bytes()), "the secret is in a file");
-        assert!(holds(home.path(), &credential.as_bytes()[3..19]), "the search finds what is there");
+        assert!(!contains_bytes(home.path(), secret.as_bytes()), "the secret is in a file");
+        assert!(
+            contains_bytes(home.path(), &credential.as_bytes()[3..19]),
+            "the search must find existing text"
+        );
     }
     for (arguments, code) in [
         (&["--name", "x", "--venture", "a b"][..], 7),
@@ -354,23 +369,23 @@ fn the_list_tells_everything_but_the_secret() {
 }
 
 #[test]
-fn a_served_token_leaves_its_secret_in_no_file() {
+fn a_used_token_leaves_its_secret_in_no_file() {
     let served = Served::sqlite();
     let (credential, info) = token(&served.home, &["--name", "served"]);
     expect(&by(&served, &credential, "POST", "/sod", Some(&who("a"))), 200);
     refusal(&by(&served, &credential, "POST", "/eod", Some(&json!({}))), 400, "invalid_request");
-    assert!(holds(&served.home.data_dir(), id(&info["id"]).as_bytes()));
+    assert!(contains_bytes(&served.home.data_dir(), id(&info["id"]).as_bytes()));
     for secret in [&credential[20..], &credential[..]] {
-        assert!(!holds(served.home.path(), secret.as_bytes()));
+        assert!(!contains_bytes(served.home.path(), secret.as_bytes()));
     }
 }
 
-/// Tells whether any file of a folder holds these bytes.
-fn holds(folder: &Path, bytes: &[u8]) -> bool {
+/// Returns true if any file below a folder contains these bytes.
+fn contains_bytes(folder: &Path, bytes: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            holds(&path, bytes)
+            contains_bytes(&path, bytes)
         } else {
             std::fs::read(path).unwrap().windows(bytes.len()).any(|window| window == bytes)
         }
@@ -378,7 +393,7 @@ fn holds(folder: &Path, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_token_of_one_venture_means_it_when_a_request_names_none() {
+fn a_token_of_one_venture_implies_that_venture() {
     for served in Served::each() {
         let (mine, _) = token(&served.home, &["--name", "one", "--venture", "mine"]);
         let (two, _) = token(&served.home, &["--name", "two", "--venture", "mine", "--venture", "other"]);

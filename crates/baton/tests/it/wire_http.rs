@@ -1,5 +1,4 @@
-//! HTTP below the routes, over raw sockets: what is decided from the head of a request alone, and what is answered when
-//! there is no request.
+//! HTTP over raw sockets: decisions that depend only on the head of a request, and responses to unparsable requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +10,7 @@ use crate::served::Served;
 
 const KEY: &str = "X-Relay-Key: test-relay-key-0123456789\r\n";
 
-/// An answer as it came over the socket.
+/// A response as received from the socket.
 struct RawAnswer {
     status: u16,
     head: String,
@@ -45,15 +44,15 @@ fn receive(stream: &mut BufReader<TcpStream>) -> RawAnswer {
 }
 
 #[track_caller]
-fn is_closed(mut stream: BufReader<TcpStream>) {
+fn assert_closed(mut stream: BufReader<TcpStream>) {
     let mut rest = Vec::new();
     // The server may reset the connection when it closes with unread bytes.
     let _ = stream.read_to_end(&mut rest);
-    assert_eq!(String::from_utf8_lossy(&rest), "", "nothing follows the answer");
+    assert_eq!(String::from_utf8_lossy(&rest), "", "no bytes may follow the response");
 }
 
 #[test]
-fn a_client_that_expects_100_continue_is_refused_before_it_sends_the_body() {
+fn a_client_that_expects_100_continue_is_rejected_before_it_sends_the_body() {
     let served = Served::sqlite();
     let head = |start: &str, headers: &str, length: usize| {
         format!(
@@ -80,22 +79,22 @@ fn a_client_that_expects_100_continue_is_refused_before_it_sends_the_body() {
         assert_eq!(answer.status, status, "{head}: {}", answer.head);
         assert!(answer.head.contains("connection: close"), "{}", answer.head);
         assert!(answer.head.contains("x-correlation-id: "), "{}", answer.head);
-        is_closed(stream);
+        assert_closed(stream);
     }
     let body = json!({ "agent": "a", "venture": "v", "repo": "o/r" }).to_string();
     let mut stream = connect(&served);
     for _ in 0..2 {
         send(&mut stream, &head("POST /sod", KEY, body.len()));
-        assert_eq!(receive(&mut stream).status, 100, "a request that may be accepted is asked for its body");
+        assert_eq!(receive(&mut stream).status, 100, "a valid head must get 100 Continue");
         send(&mut stream, &body);
         assert_eq!(receive(&mut stream).status, 200);
     }
 }
 
 #[test]
-fn answers_to_unparsable_requests_have_a_body_and_a_correlation_id() {
+fn responses_to_unparsable_requests_have_a_body_and_a_correlation_id() {
     let served = Served::sqlite();
-    // As many bytes as the head of a request may have, and no end: all of them are read before the answer.
+    // As many bytes as a request head may have, without an end: the server reads all of them before it responds.
     let filled = |start: &str| format!("{start}{}", "x".repeat(64 * 1024 - start.len()));
     for (request, statuses) in [
         ("nonsense\r\n\r\n".to_owned(), &[400][..]),
@@ -119,13 +118,13 @@ fn answers_to_unparsable_requests_have_a_body_and_a_correlation_id() {
         );
         assert!(body["error"].is_string() && body["hint"].is_string(), "{body}");
         assert!(answer.head.contains("connection: close"), "{}", answer.head);
-        is_closed(stream);
+        assert_closed(stream);
     }
-    // Also behind a request that was answered, and without mixing the two.
+    // The same after a valid request on the same connection.
     let mut stream = connect(&served);
     send(&mut stream, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n");
     assert_eq!([receive(&mut stream).status, receive(&mut stream).status], [200, 400]);
-    is_closed(stream);
+    assert_closed(stream);
 }
 
 #[test]
@@ -140,7 +139,7 @@ fn a_request_with_content_length_and_transfer_encoding_is_rejected() {
     for both in lengths {
         let head = format!("POST /sod HTTP/1.1\r\nHost: localhost\r\n{KEY}{both}\r\n");
         let mut stream = connect(&served);
-        // A request before it on the same connection does not hide it.
+        // The check also applies to later requests on a connection.
         send(&mut stream, &format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n{head}{chunked}"));
         assert_eq!(receive(&mut stream).status, 200);
         let answer = receive(&mut stream);
@@ -151,14 +150,14 @@ fn a_request_with_content_length_and_transfer_encoding_is_rejected() {
             answer.body
         );
         assert!(answer.head.contains("connection: close"), "{}", answer.head);
-        is_closed(stream);
+        assert_closed(stream);
     }
     let mut stream = connect(&served);
     for _ in 0..2 {
         let head =
             format!("POST /sod HTTP/1.1\r\nHost: localhost\r\n{KEY}Transfer-Encoding: chunked\r\n\r\n");
         send(&mut stream, &format!("{head}{chunked}"));
-        assert_eq!(receive(&mut stream).status, 200, "one length is enough");
+        assert_eq!(receive(&mut stream).status, 200, "transfer encoding alone must be accepted");
     }
     assert_eq!(served.found("/active?venture=v")["sessions"].as_array().unwrap().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! What a worker answers over its socket: nobody is asked for a key, for only its owner can open it.
+//! HTTP API on the socket of a worker. It needs no key, because only the owner can open the socket.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,13 +7,13 @@ use baton_testkit::model_server::Behaviour;
 use baton_testkit::processes::wait_until;
 use serde_json::{Value, json};
 
-use crate::workplace::Workplace;
+use crate::worker_fixture::WorkerFixture;
 
 fn fields(object: &Value) -> BTreeSet<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// Waits until no UTC midnight comes within the next minutes: the worker counts by UTC day.
+/// Waits if UTC midnight is near, because the worker counts per UTC day.
 fn wait_until_midnight_is_far() {
     const DAY: u64 = 86_400;
     const MARGIN: u64 = 180;
@@ -24,10 +24,10 @@ fn wait_until_midnight_is_far() {
 }
 
 #[test]
-fn a_worker_tells_how_it_is() {
-    for place in Workplace::each() {
-        place.start();
-        let answer = place.asked("GET", "/api/health", &Value::Null);
+fn health_reports_counters_and_errors() {
+    for fixture in WorkerFixture::each() {
+        fixture.start();
+        let answer = fixture.request("GET", "/api/health", &Value::Null);
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
         let health = answer.json();
         let expected = [
@@ -51,13 +51,13 @@ fn a_worker_tells_how_it_is() {
         assert_eq!((&health["compressor"], &health["errors"]), (&json!("anthropic"), &json!(0)));
 
         wait_until_midnight_is_far();
-        place.capture(1);
-        place.capture(2);
-        place.titles_when(2);
-        place.model.behave(Behaviour::Garbage);
-        place.capture(3);
-        baton_testkit::processes::wait_until("one is given up", || place.stats()["error"] == 1);
-        let health = place.asked("GET", "/api/health", &Value::Null).json();
+        fixture.capture(1);
+        fixture.capture(2);
+        fixture.titles_when(2);
+        fixture.model.behave(Behaviour::Garbage);
+        fixture.capture(3);
+        baton_testkit::processes::wait_until("one item fails", || fixture.stats()["error"] == 1);
+        let health = fixture.request("GET", "/api/health", &Value::Null).json();
         assert_eq!(
             (&health["queue_depth"], &health["observations_today"]),
             (&json!(0), &json!(2)),
@@ -65,59 +65,59 @@ fn a_worker_tells_how_it_is() {
         );
         assert_eq!(health["errors"], 1);
         assert!(health["tokens_today"].as_u64().unwrap() > 0, "{health}");
-        let status = place.run(&["worker", "status"]).stdout;
+        let status = fixture.run(&["worker", "status"]).stdout;
         assert!(status.contains(" 2 observations today, 1 given up, compressor anthropic"), "{status}");
     }
 }
 
 #[test]
-fn a_worker_counts_its_queue_and_gives_the_context() {
-    for place in Workplace::each() {
-        place.model.behave(Behaviour::Hang);
-        place.start();
-        place.capture(1);
-        place.model.wait_for_requests(1);
-        let stats = place.asked("GET", "/api/queue/stats", &Value::Null);
+fn queue_stats_and_context_are_available_on_the_socket() {
+    for fixture in WorkerFixture::each() {
+        fixture.model.behave(Behaviour::Hang);
+        fixture.start();
+        fixture.capture(1);
+        fixture.model.wait_for_requests(1);
+        let stats = fixture.request("GET", "/api/queue/stats", &Value::Null);
         assert_eq!(stats.json(), json!({ "raw": 0, "processing": 1, "done": 0, "error": 0 }));
-        let depth = place.asked("GET", "/api/health", &Value::Null).json()["queue_depth"].clone();
-        assert_eq!(depth, 1, "what is worked on is not done");
-        let context = place.asked("GET", "/api/context", &Value::Null);
+        let depth = fixture.request("GET", "/api/health", &Value::Null).json()["queue_depth"].clone();
+        assert_eq!(depth, 1, "items in progress count as queued");
+        let context = fixture.request("GET", "/api/context", &Value::Null);
         assert_eq!(context.status, 200);
         assert!(fields(&context.json()).is_superset(&["context", "tokens"].into()), "{}", context.text);
-        assert_eq!(place.asked("GET", "/api/nothing", &Value::Null).status, 404);
+        assert_eq!(fixture.request("GET", "/api/nothing", &Value::Null).status, 404);
     }
 }
 
 #[test]
-fn a_worker_sums_a_session_up() {
-    for place in Workplace::each() {
-        place.start();
-        place.capture(1);
-        place.capture(2);
-        place.titles_when(2);
-        let session = place.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
-        let made = place.asked("POST", "/api/summarize", &json!({ "session_id": session }));
+fn summarize_ends_the_session_and_is_not_repeated() {
+    for fixture in WorkerFixture::each() {
+        fixture.start();
+        fixture.capture(1);
+        fixture.capture(2);
+        fixture.titles_when(2);
+        let session = fixture.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
+        let made = fixture.request("POST", "/api/summarize", &json!({ "session_id": session }));
         assert_eq!(made.status, 200, "{}", made.text);
         let made = made.json();
         assert_eq!(made["summary"], "Summary of item-1", "{made}");
         assert!(made["tokens"].as_u64().unwrap() > 0, "{made}");
         assert_eq!((&made["observations"], &made["session_status"]), (&json!(2), &json!("ended")));
 
-        let again = place.asked("POST", "/api/summarize", &json!({ "session_id": session })).json();
+        let again = fixture.request("POST", "/api/summarize", &json!({ "session_id": session })).json();
         assert_eq!(
             (&again["summary"], &again["tokens"]),
             (&made["summary"], &json!(0)),
-            "it is not paid twice"
+            "a repeated summary must not call the model again"
         );
         let unknown = json!({ "session_id": "sess_01ARZ3NDEKTSV4RRFFQ69G5FAV" });
-        assert_eq!(place.asked("POST", "/api/summarize", &unknown).status, 404);
-        assert_eq!(place.asked("POST", "/api/summarize", &json!({})).status, 400);
+        assert_eq!(fixture.request("POST", "/api/summarize", &unknown).status, 404);
+        assert_eq!(fixture.request("POST", "/api/summarize", &json!({})).status, 400);
     }
 }
 
-/// What `baton doctor` finds about observations: how bad it is, and what it says.
-fn diagnosis(place: &Workplace) -> (String, String) {
-    let told = place.json(&["doctor"]).json();
+/// Returns level and message of the observations finding of `baton doctor`.
+fn diagnosis(fixture: &WorkerFixture) -> (String, String) {
+    let told = fixture.json(&["doctor"]).json();
     let findings = told["data"]["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["check"] == "observations").unwrap();
     let text = |field: &str| finding[field].as_str().unwrap().to_owned();
@@ -125,14 +125,14 @@ fn diagnosis(place: &Workplace) -> (String, String) {
 }
 
 #[test]
-fn a_model_that_refuses_us_is_told_of_by_everybody_who_is_asked() {
-    for place in Workplace::each() {
-        assert_eq!(diagnosis(&place).0, "ok");
-        place.model.behave(Behaviour::Unauthorized);
-        place.start();
-        place.capture(1);
-        let health = || place.asked("GET", "/api/health", &Value::Null).json();
-        wait_until("the worker knows", || health()["model_trouble"].is_object());
+fn model_errors_are_reported_by_health_status_and_doctor() {
+    for fixture in WorkerFixture::each() {
+        assert_eq!(diagnosis(&fixture).0, "ok");
+        fixture.model.behave(Behaviour::Unauthorized);
+        fixture.start();
+        fixture.capture(1);
+        let health = || fixture.request("GET", "/api/health", &Value::Null).json();
+        wait_until("the worker reports the model error", || health()["model_trouble"].is_object());
         let told = health();
         let trouble = &told["model_trouble"];
         assert_eq!(
@@ -141,100 +141,100 @@ fn a_model_that_refuses_us_is_told_of_by_everybody_who_is_asked() {
             "{told}"
         );
         assert!(trouble["error"].as_str().unwrap().contains("401"), "{told}");
-        let status = place.run(&["worker", "status"]).stdout;
+        let status = fixture.run(&["worker", "status"]).stdout;
         assert!(status.contains("the model cannot be asked since") && status.contains("401"), "{status}");
-        let (level, message) = diagnosis(&place);
+        let (level, message) = diagnosis(&fixture);
         assert!(level == "warning" && message.contains("401"), "{level} {message}");
-        place.ok(&["worker", "stop"]);
-        place.model.behave(Behaviour::Good);
-        place.start();
-        place.titles_when(1);
+        fixture.ok(&["worker", "stop"]);
+        fixture.model.behave(Behaviour::Good);
+        fixture.start();
+        fixture.titles_when(1);
         let told = health();
         assert_eq!((&told["status"], &told["model_trouble"]), (&json!("ok"), &Value::Null), "{told}");
-        place.model.behave(Behaviour::MissingTitle);
-        place.capture(2);
-        wait_until("it is given up", || place.stats()["error"] == 1);
-        let (level, message) = diagnosis(&place);
+        fixture.model.behave(Behaviour::MissingTitle);
+        fixture.capture(2);
+        wait_until("the item fails", || fixture.stats()["error"] == 1);
+        let (level, message) = diagnosis(&fixture);
         assert!(
             level == "warning" && message.contains("1 captured tool uses were given up"),
             "{level} {message}"
         );
-        let log = std::fs::read_to_string(place.data_dir().join("logs/worker.log")).unwrap();
+        let log = std::fs::read_to_string(fixture.data_dir().join("logs/worker.log")).unwrap();
         assert!(log.contains("compress.done") && log.contains("duration_ms="), "{log}");
     }
 }
 
 #[test]
-fn a_budget_that_is_used_up_is_told_of() {
-    let place = Workplace::sqlite_with(|home| home.with("BATON_WORKER_DAILY_TOKEN_BUDGET", "1"));
-    place.start();
-    place.capture(1);
-    place.titles_when(1);
-    let told = place.asked("GET", "/api/health", &Value::Null).json();
+fn a_used_up_budget_is_reported_and_work_continues_offline() {
+    let fixture = WorkerFixture::sqlite_with(|home| home.with("BATON_WORKER_DAILY_TOKEN_BUDGET", "1"));
+    fixture.start();
+    fixture.capture(1);
+    fixture.titles_when(1);
+    let told = fixture.request("GET", "/api/health", &Value::Null).json();
     assert_eq!((&told["compressor"], &told["budget_used_up"]), (&json!("anthropic"), &json!(true)), "{told}");
-    assert!(place.run(&["worker", "status"]).stdout.contains("used up"));
-    assert_eq!(diagnosis(&place).0, "warning");
-    place.capture(2);
-    place.titles_when(2);
-    let made = place.ok(&["observation", "list"])["observations"][0]["provenance"].clone();
+    assert!(fixture.run(&["worker", "status"]).stdout.contains("used up"));
+    assert_eq!(diagnosis(&fixture).0, "warning");
+    fixture.capture(2);
+    fixture.titles_when(2);
+    let made = fixture.ok(&["observation", "list"])["observations"][0]["provenance"].clone();
     assert_eq!((&made["compressor"], &made["model"]), (&json!("offline"), &Value::Null));
 }
 
 #[test]
-fn a_secret_that_a_model_writes_is_stored_nowhere() {
+fn secrets_in_model_output_are_not_stored() {
     let secret = format!("gh{}_{}", "p", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z5A");
-    let place = Workplace::sqlite();
+    let fixture = WorkerFixture::sqlite();
     let observation = json!({
         "title": "Find it", "summary": "It was found.", "detail": secret, "files_touched": [secret],
         "functions_changed": [{ "file": secret, "name": secret, "action": "new" }],
     });
     let summary = json!({ "summary": secret, "key_files": [secret], "key_decisions": [secret] });
-    place.model.behave(Behaviour::Says(observation.to_string()));
-    place.capture(1);
-    place.ok(&["worker", "run", "--once"]);
-    let session = place.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
-    place.model.behave(Behaviour::Says(summary.to_string()));
-    place.hook("stop", json!({}));
-    place.ok(&["worker", "run", "--once"]);
-    place.capture(2);
-    place.model.behave(Behaviour::Says(format!("{secret} is no JSON")));
-    let run = place.run(&["worker", "run", "--once"]);
+    fixture.model.behave(Behaviour::Says(observation.to_string()));
+    fixture.capture(1);
+    fixture.ok(&["worker", "run", "--once"]);
+    let session = fixture.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
+    fixture.model.behave(Behaviour::Says(summary.to_string()));
+    fixture.hook("stop", json!({}));
+    fixture.ok(&["worker", "run", "--once"]);
+    fixture.capture(2);
+    fixture.model.behave(Behaviour::Says(format!("{secret} is no JSON")));
+    let run = fixture.run(&["worker", "run", "--once"]);
     assert!(!run.stderr.contains(&secret), "{}", run.stderr);
-    assert_eq!(place.stats()["error"], 1);
-    place.ok(&["summarize", session.as_str().unwrap()]);
+    assert_eq!(fixture.stats()["error"], 1);
+    fixture.ok(&["summarize", session.as_str().unwrap()]);
     for arguments in [
         &["observation", "list"][..],
         &["session", "show", session.as_str().unwrap()],
         &["queue", "list", "--errors"],
     ] {
-        let told = place.ok(arguments).to_string();
+        let told = fixture.ok(arguments).to_string();
         assert!(!told.contains(&secret), "{arguments:?}: {told}");
     }
-    let database = std::fs::read(place.data_dir().join("baton.db")).unwrap();
-    let log = std::fs::read(place.data_dir().join("baton.db-wal")).unwrap_or_default();
+    let database = std::fs::read(fixture.data_dir().join("baton.db")).unwrap();
+    let log = std::fs::read(fixture.data_dir().join("baton.db-wal")).unwrap_or_default();
     for bytes in [database, log] {
         assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));
     }
 }
 
 #[test]
-fn summaries_that_wait_again_are_counted() {
-    let place = Workplace::sqlite();
-    place.capture(1);
-    place.ok(&["worker", "run", "--once"]);
-    place.hook("stop", json!({}));
-    place.model.behave(Behaviour::ServerError);
-    let done = place.ok(&["worker", "run", "--once"]);
+fn summaries_to_retry_are_counted() {
+    let fixture = WorkerFixture::sqlite();
+    fixture.capture(1);
+    fixture.ok(&["worker", "run", "--once"]);
+    fixture.hook("stop", json!({}));
+    fixture.model.behave(Behaviour::ServerError);
+    let done = fixture.ok(&["worker", "run", "--once"]);
     assert_eq!((&done["summaries"], &done["summaries_returned"]), (&json!(0), &json!(1)), "{done}");
     assert!(done["model_trouble"]["error"].as_str().unwrap().contains("500"), "{done}");
 }
 
 #[test]
-fn a_folder_that_no_worker_can_listen_in_is_told_of() {
+fn doctor_reports_a_data_folder_path_that_is_too_long() {
     let long = "x".repeat(120);
-    let place = Workplace::sqlite();
-    let folder = place.path().join(long);
-    let told = place.json(&["doctor", "--data-dir", folder.to_str().unwrap()]).json();
+    let fixture = WorkerFixture::sqlite();
+    let folder = fixture.path().join(long);
+    let told = fixture.json(&["doctor", "--data-dir", folder.to_str().unwrap()]).json();
     let findings = told["data"]["findings"].as_array().unwrap();
     let worker = findings.iter().find(|finding| finding["check"] == "worker").unwrap();
     assert_eq!(worker["level"], "warning", "{worker}");

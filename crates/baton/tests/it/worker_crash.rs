@@ -1,4 +1,4 @@
-//! Workers that are killed, stopped and started again: no job is lost, none is done twice.
+//! Workers that are killed, stopped and started again: no job is lost or done twice.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use baton_testkit::postgres::TestDatabase;
 const WORKERS: usize = 4;
 const JOBS: u32 = 600;
 
-/// A model that takes its time, as models do.
+/// Starts a model server with random delays.
 fn model() -> ModelServer {
     let model = ModelServer::start();
     model.behave(Behaviour::SlowUpTo(Duration::from_millis(60)));
@@ -25,7 +25,7 @@ fn home(model: &ModelServer) -> Home {
         .with("BATON_ANTHROPIC_API_KEY", "sk-test-0123456789abcdef")
         .with("BATON_ANTHROPIC_BASE_URL", &model.url())
         .with("BATON_WORKER_LEASE_SECONDS", &LEASE_SECONDS.to_string())
-        // Being killed is no fault of the job.
+        // A killed worker counts as an attempt, so the limit is high.
         .with("BATON_WORKER_MAX_ATTEMPTS", "100")
 }
 
@@ -41,28 +41,28 @@ fn server(home: &Home) -> Command {
     command
 }
 
-/// The run was one: everything was done, although workers were killed and others came too late.
-fn went_on(tally: Tally, jobs: u32) {
+/// Asserts that all jobs were done although workers were killed and paused.
+fn assert_progress(tally: Tally, jobs: u32) {
     assert!(tally.done >= u64::from(jobs), "{tally:?}");
     assert!(tally.kills >= 3 && tally.naps >= 3 && tally.claimed_again > 0, "{tally:?}");
 }
 
 #[test]
-fn crash_of_workers_on_sqlite_loses_and_doubles_no_job() {
+fn crash_of_workers_on_sqlite_loses_and_duplicates_no_job() {
     let model = model();
     let home = home(&model);
     let store = StoreConfig::Sqlite { path: home.data_dir().join("baton.db"), threads: Threads::Caller };
     let jobs = crash_jobs::jobs(JOBS);
-    // A data folder has one seat for a worker; the others are servers.
+    // A data folder allows one worker process; the others are servers.
     let tally = crash_jobs::run(&store, WORKERS, jobs, |number| match number {
         0 => worker(&home),
         _ => server(&home),
     });
-    went_on(tally, jobs);
+    assert_progress(tally, jobs);
 }
 
 #[test]
-fn crash_of_workers_on_postgres_loses_and_doubles_no_job() {
+fn crash_of_workers_on_postgres_loses_and_duplicates_no_job() {
     let Some(database) = TestDatabase::create() else { return };
     let model = model();
     let homes: Vec<Home> = (0..WORKERS).map(|_| home(&model).on_postgres(&database.url)).collect();
@@ -74,5 +74,5 @@ fn crash_of_workers_on_postgres_loses_and_doubles_no_job() {
     };
     let jobs = crash_jobs::jobs(JOBS);
     let tally = crash_jobs::run(&store, WORKERS, jobs, |number| worker(&homes[number]));
-    went_on(tally, jobs);
+    assert_progress(tally, jobs);
 }

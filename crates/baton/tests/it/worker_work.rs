@@ -1,4 +1,4 @@
-//! Work that comes in while somebody works, while nobody does, and what a stop leaves behind.
+//! Queue processing with and without a running worker, and the state after a stop.
 
 use std::process::{Child, Stdio};
 
@@ -6,77 +6,77 @@ use baton_testkit::model_server::Behaviour;
 use baton_testkit::processes::{processes_of, signal, wait_until};
 use serde_json::json;
 
-use crate::workplace::{Workplace, tool_use};
+use crate::worker_fixture::{WorkerFixture, tool_use};
 
 #[test]
-fn a_started_worker_takes_up_what_comes_in() {
-    for place in Workplace::each() {
-        place.start();
+fn a_running_worker_processes_new_items() {
+    for fixture in WorkerFixture::each() {
+        fixture.start();
         for number in 1..=3 {
-            place.capture(number);
-            let titles = place.titles_when(u64::from(number));
+            fixture.capture(number);
+            let titles = fixture.titles_when(u64::from(number));
             assert_eq!(titles[0], format!("Compressed item-{number}"));
         }
-        place.hook("stop", json!({}));
-        place.model.wait_for_requests(4);
-        assert!(place.model.requests()[3].prompt().contains("Summarize this development session"));
+        fixture.hook("stop", json!({}));
+        fixture.model.wait_for_requests(4);
+        assert!(fixture.model.requests()[3].prompt().contains("Summarize this development session"));
     }
 }
 
 #[test]
-fn what_came_in_while_nobody_worked_is_done_by_the_next_worker() {
-    for place in Workplace::each() {
+fn queued_items_are_processed_by_the_next_worker() {
+    for fixture in WorkerFixture::each() {
         for number in 1..=5 {
-            place.capture(number);
+            fixture.capture(number);
         }
-        assert_eq!(place.stats(), json!({ "raw": 5, "processing": 0, "done": 0, "error": 0 }));
-        assert_eq!(place.model.received(), 0);
-        place.start();
-        let mut titles = place.titles_when(5);
+        assert_eq!(fixture.stats(), json!({ "raw": 5, "processing": 0, "done": 0, "error": 0 }));
+        assert_eq!(fixture.model.received(), 0);
+        fixture.start();
+        let mut titles = fixture.titles_when(5);
         titles.sort();
         assert_eq!(titles, [1, 2, 3, 4, 5].map(|number| format!("Compressed item-{number}")));
-        assert_eq!(place.model.received(), 5);
+        assert_eq!(fixture.model.received(), 5);
     }
 }
 
 #[test]
-fn a_server_works_too() {
-    for place in Workplace::each() {
-        let server = place.serve();
-        place.capture(1);
-        assert_eq!(place.titles_when(1), ["Compressed item-1"]);
+fn a_server_processes_queued_items() {
+    for fixture in WorkerFixture::each() {
+        let server = fixture.serve();
+        fixture.capture(1);
+        assert_eq!(fixture.titles_when(1), ["Compressed item-1"]);
         let mut report = tool_use(2);
         report["session_id"] = "chat".into();
         report["cwd"] = "/somewhere/shop".into();
         assert_eq!(server.post("/hooks/post-tool-use", &report).status, 200);
-        assert_eq!(place.titles_when(2)[0], "Compressed item-2");
-        // The same use is taken once, whoever reports it.
+        assert_eq!(fixture.titles_when(2)[0], "Compressed item-2");
+        // The same tool use is stored once.
         assert_eq!(server.post("/hooks/post-tool-use", &report).status, 200);
-        place.capture(3);
-        place.titles_when(3);
-        assert_eq!(place.model.received(), 3);
+        fixture.capture(3);
+        fixture.titles_when(3);
+        assert_eq!(fixture.model.received(), 3);
     }
 }
 
 #[test]
-fn a_server_without_a_worker_leaves_items_to_others() {
-    for place in Workplace::each() {
-        let mut server = serve(&place, &["--no-worker"]);
-        place.capture(1);
-        place.capture(2);
-        // A server with a worker would return what it holds before it ends.
+fn a_server_without_a_worker_leaves_items_in_the_queue() {
+    for fixture in WorkerFixture::each() {
+        let mut server = serve(&fixture, &["--no-worker"]);
+        fixture.capture(1);
+        fixture.capture(2);
+        // A server with a worker would return its claimed items before it exits.
         assert!(signal(server.id(), "TERM"));
         wait_until("the server ends", || server.try_wait().unwrap().is_some());
-        assert_eq!(place.stats(), json!({ "raw": 2, "processing": 0, "done": 0, "error": 0 }));
-        assert_eq!(place.model.received(), 0);
-        place.finish(2);
+        assert_eq!(fixture.stats(), json!({ "raw": 2, "processing": 0, "done": 0, "error": 0 }));
+        assert_eq!(fixture.model.received(), 0);
+        fixture.finish(2);
     }
 }
 
 /// Starts a server and waits until it listens.
-fn serve(place: &Workplace, arguments: &[&str]) -> Child {
+fn serve(fixture: &WorkerFixture, arguments: &[&str]) -> Child {
     use std::io::{BufRead, BufReader};
-    let mut command = place.command();
+    let mut command = fixture.command();
     command
         .args(["serve", "--listen", "127.0.0.1:0"])
         .args(arguments)
@@ -89,9 +89,9 @@ fn serve(place: &Workplace, arguments: &[&str]) -> Child {
     child
 }
 
-/// Items that wait, with how often each was tried and what went wrong.
-fn waiting(place: &Workplace) -> Vec<(i64, Option<String>)> {
-    let listed = place.ok(&["queue", "list", "--status", "raw"]);
+/// Returns attempts and last error of each pending item.
+fn waiting(fixture: &WorkerFixture) -> Vec<(i64, Option<String>)> {
+    let listed = fixture.ok(&["queue", "list", "--status", "raw"]);
     let items = listed["items"].as_array().unwrap();
     items
         .iter()
@@ -100,81 +100,85 @@ fn waiting(place: &Workplace) -> Vec<(i64, Option<String>)> {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_a_model_that_hangs() {
-    for place in Workplace::each() {
+fn stop_does_not_wait_for_a_hanging_model() {
+    for fixture in WorkerFixture::each() {
         for number in 1..=6 {
-            place.capture(number);
+            fixture.capture(number);
         }
-        place.model.behave(Behaviour::Hang);
-        place.start();
-        // As many as are compressed at a time.
-        place.model.wait_for_requests(4);
-        assert_eq!(place.ok(&["worker", "stop"])["stopped"], true);
-        wait_until("nothing is left", || processes_of(&place.data_dir()).is_empty());
-        assert!(!place.pid_file().exists() && !place.socket().exists());
-        assert_eq!(place.stats(), json!({ "raw": 6, "processing": 0, "done": 0, "error": 0 }));
-        assert_eq!(waiting(&place), vec![(0, None); 6]);
-        place.finish(6);
+        fixture.model.behave(Behaviour::Hang);
+        fixture.start();
+        // The default concurrency is 4.
+        fixture.model.wait_for_requests(4);
+        assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], true);
+        wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
+        assert!(!fixture.pid_file().exists() && !fixture.socket().exists());
+        assert_eq!(fixture.stats(), json!({ "raw": 6, "processing": 0, "done": 0, "error": 0 }));
+        assert_eq!(waiting(&fixture), vec![(0, None); 6]);
+        fixture.finish(6);
     }
 }
 
 #[test]
-fn a_stop_does_not_wait_for_a_summary_that_hangs() {
-    for place in Workplace::each() {
-        place.capture(1);
-        place.finish(1);
-        place.hook("stop", json!({}));
-        place.model.forget();
-        place.model.behave(Behaviour::Hang);
-        place.start();
-        place.model.wait_for_requests(1);
-        assert_eq!(place.ok(&["worker", "stop"])["stopped"], true);
-        place.model.behave(Behaviour::Good);
-        assert_eq!(place.ok(&["worker", "run", "--once"])["summaries"], 1, "it is made by the next");
+fn stop_does_not_wait_for_a_hanging_summary() {
+    for fixture in WorkerFixture::each() {
+        fixture.capture(1);
+        fixture.finish(1);
+        fixture.hook("stop", json!({}));
+        fixture.model.forget();
+        fixture.model.behave(Behaviour::Hang);
+        fixture.start();
+        fixture.model.wait_for_requests(1);
+        assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], true);
+        fixture.model.behave(Behaviour::Good);
+        assert_eq!(
+            fixture.ok(&["worker", "run", "--once"])["summaries"],
+            1,
+            "the next worker must create the summary"
+        );
     }
 }
 
 #[test]
-fn a_stop_does_not_wait_for_whoever_waits_for_a_summary() {
-    let place = Workplace::sqlite();
-    place.capture(1);
-    place.finish(1);
-    let session = place.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
-    place.model.forget();
-    place.model.behave(Behaviour::Hang);
-    place.start();
+fn stop_does_not_wait_for_a_summarize_request() {
+    let fixture = WorkerFixture::sqlite();
+    fixture.capture(1);
+    fixture.finish(1);
+    let session = fixture.ok(&["observation", "list"])["observations"][0]["session_id"].clone();
+    fixture.model.forget();
+    fixture.model.behave(Behaviour::Hang);
+    fixture.start();
     std::thread::scope(|scope| {
         let body = json!({ "session_id": session });
-        let socket = place.socket();
+        let socket = fixture.socket();
         let asked =
             scope.spawn(move || baton_testkit::processes::ask(&socket, "POST", "/api/summarize", &body));
-        place.model.wait_for_requests(1);
-        assert_eq!(place.ok(&["worker", "stop"])["stopped"], true);
-        assert!(asked.join().unwrap().is_err(), "nobody answers that any more");
+        fixture.model.wait_for_requests(1);
+        assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], true);
+        assert!(asked.join().unwrap().is_err(), "the request must fail when the worker stops");
     });
-    wait_until("nothing is left", || processes_of(&place.data_dir()).is_empty());
+    wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
 }
 
 #[test]
-fn a_server_that_stops_gives_back_what_a_hanging_model_holds_up() {
-    for place in Workplace::each() {
-        place.capture(1);
-        place.model.behave(Behaviour::Hang);
-        let mut server = serve(&place, &[]);
-        place.model.wait_for_requests(1);
+fn a_stopping_server_returns_items_of_a_hanging_model() {
+    for fixture in WorkerFixture::each() {
+        fixture.capture(1);
+        fixture.model.behave(Behaviour::Hang);
+        let mut server = serve(&fixture, &[]);
+        fixture.model.wait_for_requests(1);
         assert!(signal(server.id(), "TERM"));
         wait_until("the server ends", || server.try_wait().unwrap().is_some());
         assert!(server.wait().unwrap().success());
-        assert_eq!(waiting(&place), [(0, None)]);
-        place.finish(1);
+        assert_eq!(waiting(&fixture), [(0, None)]);
+        fixture.finish(1);
     }
 }
 
 #[test]
-fn a_server_that_is_stopped_the_moment_it_listens_ends_at_once() {
-    for place in Workplace::each() {
+fn a_server_stopped_right_after_start_exits() {
+    for fixture in WorkerFixture::each() {
         for _ in 0..8 {
-            let mut server = serve(&place, &[]);
+            let mut server = serve(&fixture, &[]);
             assert!(signal(server.id(), "TERM"));
             wait_until("the server ends", || server.try_wait().unwrap().is_some());
             assert!(server.wait().unwrap().success());
@@ -183,30 +187,30 @@ fn a_server_that_is_stopped_the_moment_it_listens_ends_at_once() {
 }
 
 #[test]
-fn what_a_killed_worker_held_is_done_after_its_lease() {
-    let place = Workplace::sqlite_with(|home| home.with("BATON_WORKER_LEASE_SECONDS", "1"));
-    place.capture(1);
-    place.model.behave(Behaviour::Hang);
-    let killed = place.start();
-    place.model.wait_for_requests(1);
+fn items_of_a_killed_worker_are_processed_after_the_lease() {
+    let fixture = WorkerFixture::sqlite_with(|home| home.with("BATON_WORKER_LEASE_SECONDS", "1"));
+    fixture.capture(1);
+    fixture.model.behave(Behaviour::Hang);
+    let killed = fixture.start();
+    fixture.model.wait_for_requests(1);
     assert!(signal(killed, "KILL"));
-    wait_until("it is gone", || place.workers().is_empty());
-    assert_eq!(place.stats()["processing"], 1, "nobody gave it back");
-    place.model.behave(Behaviour::Good);
-    place.start();
-    assert_eq!(place.titles_when(1), ["Compressed item-1"]);
+    wait_until("it is gone", || fixture.workers().is_empty());
+    assert_eq!(fixture.stats()["processing"], 1, "a killed worker must not return its item");
+    fixture.model.behave(Behaviour::Good);
+    fixture.start();
+    assert_eq!(fixture.titles_when(1), ["Compressed item-1"]);
 }
 
 #[test]
-fn work_goes_on_when_the_model_is_back() {
-    for place in Workplace::each() {
-        place.model.script([Behaviour::rate_limited(1)]);
-        place.start();
+fn work_resumes_after_a_rate_limit() {
+    for fixture in WorkerFixture::each() {
+        fixture.model.script([Behaviour::rate_limited(1)]);
+        fixture.start();
         for number in 1..=3 {
-            place.capture(number);
+            fixture.capture(number);
         }
-        // The pause is five seconds, more or less.
-        assert_eq!(place.titles_when(3).len(), 3);
-        assert_eq!(place.model.received(), 4);
+        // The worker pauses about five seconds after a rate limit.
+        assert_eq!(fixture.titles_when(3).len(), 3);
+        assert_eq!(fixture.model.received(), 4);
     }
 }

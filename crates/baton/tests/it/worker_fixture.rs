@@ -1,5 +1,5 @@
-//! A home with a model of its own, for tests of the worker as a process. Whatever runs there ends with it.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+//! Test home with a model server, for tests of the worker process. Its processes are killed on drop.
+#![expect(clippy::print_stdout, reason = "the output is shown when a test fails")]
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use baton_testkit::postgres::TestDatabase;
 use baton_testkit::processes::{ask, processes_of, signal, wait_until};
 use serde_json::{Value, json};
 
-/// A home and its model. Dropped in this order: what runs there, the home, the database, the model.
-pub(crate) struct Workplace {
+/// A home with its database and model server. Its processes are killed first, then the fields are dropped in order.
+pub(crate) struct WorkerFixture {
     home: Home,
     _database: Option<TestDatabase>,
     pub(crate) model: ModelServer,
 }
 
-impl Deref for Workplace {
+impl Deref for WorkerFixture {
     type Target = Home;
     fn deref(&self) -> &Home {
         &self.home
     }
 }
 
-impl Drop for Workplace {
+impl Drop for WorkerFixture {
     fn drop(&mut self) {
         for pid in processes_of(&self.home.data_dir()) {
             signal(pid, "KILL");
@@ -32,17 +32,17 @@ impl Drop for Workplace {
     }
 }
 
-impl Workplace {
+impl WorkerFixture {
     pub(crate) fn sqlite() -> Self {
         Self::on(None, |home| home)
     }
 
-    /// One with further settings.
+    /// Creates a home on SQLite with additional settings.
     pub(crate) fn sqlite_with(change: impl FnOnce(Home) -> Home) -> Self {
         Self::on(None, change)
     }
 
-    /// One on each kind of database in turn, saying which: the output of a failed test ends with it.
+    /// Creates a home with each kind of database in turn and prints the kind, so that a failed test shows it.
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         let sqlite = std::iter::once_with(|| {
             println!("on SQLite");
@@ -75,12 +75,12 @@ impl Workplace {
         self.data_dir().join("worker.pid")
     }
 
-    /// Runs a verb with an answer for machines.
+    /// Runs a verb with JSON output.
     pub(crate) fn json(&self, arguments: &[&str]) -> Finished {
         self.run(&[arguments, &["--format", "json"]].concat())
     }
 
-    /// The data of a verb that must have worked.
+    /// Runs a verb that must succeed and returns its data.
     #[track_caller]
     pub(crate) fn ok(&self, arguments: &[&str]) -> Value {
         let finished = self.json(arguments);
@@ -88,7 +88,7 @@ impl Workplace {
         finished.json()["data"].clone()
     }
 
-    /// Starts a worker and gives its number.
+    /// Starts a worker and returns its process id.
     #[track_caller]
     pub(crate) fn start(&self) -> u32 {
         let started = self.ok(&["worker", "start"]);
@@ -96,7 +96,7 @@ impl Workplace {
         u32::try_from(started["pid"].as_u64().unwrap()).unwrap()
     }
 
-    /// The numbers of all workers of this home.
+    /// Returns the process ids of all workers of this home.
     pub(crate) fn workers(&self) -> Vec<u32> {
         let is_worker = |pid: &u32| {
             let told = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -105,13 +105,13 @@ impl Workplace {
         processes_of(&self.data_dir()).into_iter().filter(is_worker).collect()
     }
 
-    /// Asks the worker over its socket.
+    /// Sends a request to the socket of the worker.
     #[track_caller]
-    pub(crate) fn asked(&self, method: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) fn request(&self, method: &str, path: &str, body: &Value) -> Answer {
         ask(&self.socket(), method, path, body).unwrap()
     }
 
-    /// Lets an agent's hook report an event.
+    /// Reports an event with a hook.
     #[track_caller]
     pub(crate) fn hook(&self, event: &str, report: Value) {
         let report = merged(json!({ "session_id": "chat", "cwd": self.path() }), report);
@@ -119,7 +119,7 @@ impl Workplace {
         assert_eq!((finished.code, finished.stderr.as_str()), (0, ""), "{finished:?}");
     }
 
-    /// Lets an agent's hook report the use of a tool that says `item-<number>`.
+    /// Reports a tool use with the output `item-<number>`.
     #[track_caller]
     pub(crate) fn capture(&self, number: u32) {
         self.hook("post-tool-use", tool_use(number));
@@ -129,7 +129,7 @@ impl Workplace {
         self.ok(&["queue", "stats"])
     }
 
-    /// Waits until so many items became observations, and gives the titles of all, newest first.
+    /// Waits until this many items are done and returns the titles of all observations, newest first.
     #[track_caller]
     pub(crate) fn titles_when(&self, count: u64) -> Vec<String> {
         wait_until("observations are made", || self.stats()["done"] == count);
@@ -138,7 +138,7 @@ impl Workplace {
         found.iter().map(|one| one["title"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Has everything that waits done by a process of its own: nothing was lost.
+    /// Processes all pending items with a separate process and asserts the number of finished items.
     #[track_caller]
     pub(crate) fn finish(&self, count: u64) {
         self.model.behave(Behaviour::Good);
@@ -147,7 +147,7 @@ impl Workplace {
     }
 }
 
-/// A use of a tool that says `item-<number>`.
+/// Returns a tool use with the output `item-<number>`.
 pub(crate) fn tool_use(number: u32) -> Value {
     json!({
         "tool_name": "Bash", "tool_input": { "command": "make" }, "tool_use_id": format!("use-{number}"),
