@@ -1,7 +1,8 @@
-//! How git may store files of a repository otherwise than they lie in the working tree.
+//! Conversions that git may apply to files before it stores them.
 //!
-//! Line endings, `ident`, encodings and filters are settings and attributes. Where one of them may apply, the index
-//! names converted content, so that it says nothing about raw bytes; unless the conversion can be seen to do nothing.
+//! Line endings, `ident`, encodings and filters are controlled by settings and attributes. Where one of them may apply,
+//! the index refers to converted content and says nothing about raw bytes, unless the conversion is known to have no
+//! effect.
 
 use std::fs;
 use std::io;
@@ -10,18 +11,18 @@ use std::path::{Path, PathBuf};
 use crate::index::Index;
 use crate::repository::Repository;
 
-/// The file that gives files of its folder attributes.
+/// Name of the file with the attributes of a folder.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 
-/// What git may do to a file before it stores it.
+/// Conversions that may apply to a file before git stores it, from none to any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Conversion {
-    /// Nothing.
+    /// No conversion.
     None,
-    /// It may take carriage returns out, and nothing else: a file without any is stored as it is, and one of which
-    /// something was taken out is stored smaller than it is.
+    /// Only removal of carriage returns. A file without carriage returns is stored unmodified, and a converted file is
+    /// stored smaller than it is.
     LineEndings,
-    /// Anything.
+    /// Any conversion.
     Any,
 }
 
@@ -29,7 +30,7 @@ const LINE_ENDINGS: &[&[u8]] = &[b"text", b"eol", b"crlf"];
 const OTHERS: &[&[u8]] = &[b"ident", b"filter", b"working-tree-encoding"];
 
 impl Conversion {
-    /// What is possible as far as can be told without looking into every folder.
+    /// Returns the possible conversions, without searching every folder for attributes.
     pub(crate) fn possible(repository: &Repository, index: &Index) -> Self {
         let configuration = repository.configuration();
         let automatic = configuration.get("core.autocrlf").is_some()
@@ -40,7 +41,7 @@ impl Conversion {
         });
         let tracked = tracked.map(|path| {
             let file = repository.root().join(crate::path::RepoPath::new(path).as_path());
-            // One that is missing is read from the index.
+            // Git reads a missing attribute file from the index.
             if file.exists() { Self::by_file(&file) } else { Self::Any }
         });
         let others = [
@@ -51,7 +52,8 @@ impl Conversion {
         others.into_iter().chain(tracked).max().unwrap_or(Self::None)
     }
 
-    /// What a file of attributes may ask for, by the words in it. What cannot be read may say anything.
+    /// Returns the conversions that an attribute file may request, judged by the words in it. An unreadable file may
+    /// request any.
     pub(crate) fn by_file(path: &Path) -> Self {
         let content = match fs::read(path) {
             Ok(content) => content,
@@ -73,7 +75,7 @@ impl Conversion {
     }
 }
 
-/// Where the attributes of the user are; none if that cannot be told.
+/// Returns the path of the user's attributes; `None` if it is unknown.
 fn users_attributes(repository: &Repository) -> Option<PathBuf> {
     let home = || repository.git().variable("HOME").map(Path::new);
     match repository.configuration().get("core.attributesfile") {
@@ -84,7 +86,7 @@ fn users_attributes(repository: &Repository) -> Option<PathBuf> {
         None => {
             let configured = repository.git().variable("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
             let folder = configured.map(PathBuf::from).or_else(|| Some(home()?.join(".config")));
-            // Without a home there are none: a path that does not exist.
+            // Without a home folder there are no user attributes, and the path does not exist.
             Some(folder.unwrap_or_default().join("git/attributes"))
         }
     }

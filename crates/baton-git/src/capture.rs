@@ -1,4 +1,4 @@
-//! Reads a working tree: git says what is tracked, staged and ignored, while tracked files are looked at here.
+//! Reads a working tree. Git reports what is tracked, staged and ignored; tracked files are examined here.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,8 +8,7 @@ use sha2::Digest as _;
 use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexStamp};
-use crate::inspector::{Inspector, Unasked};
-use crate::moment::Moment;
+use crate::inspector::{Inspector, PermitAll};
 use crate::object::{FileMode, ObjectId};
 use crate::pack::{NewObject, ObjectKind, PackError};
 use crate::path::{RepoPath, is_within, quoted};
@@ -17,16 +16,17 @@ use crate::program::Invocation;
 use crate::repository::Repository;
 use crate::snapshot::{Snapshot, StagedChange, TreeFile};
 use crate::stat_cache::{KnownContent, StatCache};
+use crate::stat_time::StatTime;
 use crate::status::{Status, StatusCode, StatusEntry, StatusSide, Unstaged};
 use crate::tree::build;
 use crate::vault::Vault;
 use crate::view::View;
-use crate::worktree::{Found, FoundFile, Item, Look, Sight, Source, content};
+use crate::worktree::{Found, FoundFile, Item, ScanResult, Source, TreeScan, content};
 
-/// How often a checkout may change while it is being read.
-const ATTEMPTS: usize = 5;
+/// Maximum number of attempts if the checkout changes while it is read.
+const MAX_ATTEMPTS: usize = 5;
 
-/// A working tree that was read.
+/// A captured working tree.
 #[derive(Debug)]
 pub struct Capture {
     snapshot: Snapshot,
@@ -35,57 +35,58 @@ pub struct Capture {
     withheld: Option<Withheld>,
 }
 
-/// The hashes of what was looked at and may not be stored, by path.
+/// Hashes of examined files that may not be stored, by path.
 pub(crate) type Withheld = HashMap<RepoPath, Sha256Hash>;
 
 impl Capture {
-    /// What to remember of it.
+    /// Returns the snapshot.
     pub const fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// What git said about it.
+    /// Returns the status as reported by git.
     pub const fn status(&self) -> &Status {
         &self.status
     }
 
-    /// Every file of the tree, in the order of paths.
+    /// Returns every file of the tree, sorted by path.
     pub fn files(&self) -> &[TreeFile] {
         &self.files
     }
 
-    /// What is known of the files whose content may not be stored; none if everything is.
+    /// Returns the hashes of files that may not be stored; `None` if everything may be stored.
     pub(crate) const fn withheld(&self) -> Option<&Withheld> {
         self.withheld.as_ref()
     }
 }
 
-/// Whether the objects of a capture are to be stored.
+/// Whether to store the objects of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Objects,
-    /// Nothing, if the tree is this one or something in it may not be stored.
+    /// Nothing if the tree equals this one, or if the inspector rejects a file.
     ObjectsUnless(ObjectId),
-    /// Nothing at all.
+    /// Nothing.
     Nothing,
 }
 
 impl Repository {
-    /// Reads the working tree and stores in the vault what `HEAD` does not have of it, durably.
+    /// Reads the working tree and stores in the vault, durably, everything that `HEAD` does not have.
     ///
     /// # Errors
     ///
-    /// [`GitError::Changing`] if the checkout does not hold still, [`GitError::Unreadable`] for a file that cannot be
-    /// read, and whatever git says.
+    /// [`GitError::Changing`] if the checkout keeps changing, [`GitError::Unreadable`] for an unreadable file, and
+    /// errors of git.
     pub fn capture(&self, vault: &Vault) -> Result<Capture, GitError> {
-        self.capture_inspected(vault, &mut Unasked)
+        self.capture_inspected(vault, &mut PermitAll)
     }
 
-    /// The same, if the inspector permits it. It sees every file that `HEAD` does not have, before anything is stored.
+    /// Like [`capture`](Self::capture), but asks an inspector first, which sees every file that `HEAD` does not have.
     ///
     /// # Errors
     ///
-    /// [`GitError::Withheld`] if it does not; then nothing was stored. Else as [`capture`](Self::capture).
+    /// [`GitError::Withheld`] if the inspector rejects the content; nothing is stored then. Otherwise as
+    /// [`capture`](Self::capture).
     pub fn capture_inspected(
         &self,
         vault: &Vault,
@@ -94,13 +95,13 @@ impl Repository {
         self.capture_keeping(vault, Keep::Objects, inspector)
     }
 
-    /// Reads the working tree and stores nothing.
+    /// Reads the working tree without storing anything.
     ///
     /// # Errors
     ///
     /// As [`capture`](Self::capture).
     pub fn glimpse(&self, vault: &Vault) -> Result<Capture, GitError> {
-        self.capture_keeping(vault, Keep::Nothing, &mut Unasked)
+        self.capture_keeping(vault, Keep::Nothing, &mut PermitAll)
     }
 
     pub(crate) fn capture_keeping(
@@ -110,7 +111,7 @@ impl Repository {
         inspector: &mut dyn Inspector,
     ) -> Result<Capture, GitError> {
         let mut last = Err(GitError::Changing { path: RepoPath::new("") });
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             inspector.begin();
             last = attempt(self, vault, keep, inspector);
             if !matches!(last, Err(GitError::Changing { .. })) {
@@ -127,28 +128,28 @@ fn attempt(
     keep: Keep,
     inspector: &mut dyn Inspector,
 ) -> Result<Capture, GitError> {
-    let now = Moment::now(vault.folder())?;
+    let now = StatTime::now(vault.folder())?;
     let cache = StatCache::load(&vault.stat_cache(), vault.object_format());
     let index = Index::read(repository, vault.folder())?;
     let tracked_items = tracked_items(&index, vault.excluded());
-    let mut look = Look::new(repository, &index, &cache);
-    look.reread = vault.rereads();
-    look.conversion = Conversion::possible(repository, &index);
-    // Where nothing is converted, whether a tracked file changed is found out here alone.
-    let quiet = match look.conversion {
-        Conversion::None => index.quiet_copy(vault.folder())?,
+    let mut scan = TreeScan::new(repository, &index, &cache);
+    scan.reread = vault.rereads();
+    scan.conversion = Conversion::possible(repository, &index);
+    // Where nothing is converted, changes of tracked files are detected here and not by git.
+    let unchanged_index = match scan.conversion {
+        Conversion::None => index.assume_unchanged_copy(vault.folder())?,
         Conversion::LineEndings | Conversion::Any => None,
     };
     let (status, tracked) = std::thread::scope(|scope| {
-        let quiet = quiet.as_ref().map(tempfile::NamedTempFile::path);
-        let status = scope.spawn(move || Status::ask(repository, vault.excluded(), quiet));
-        if look.conversion == Conversion::LineEndings && cache.len() < tracked_items.len() / 2 {
-            look.stored_sizes = stored_sizes(repository, &index);
+        let unchanged_index = unchanged_index.as_ref().map(tempfile::NamedTempFile::path);
+        let status = scope.spawn(move || Status::ask(repository, vault.excluded(), unchanged_index));
+        if scan.conversion == Conversion::LineEndings && cache.len() < tracked_items.len() / 2 {
+            scan.stored_sizes = stored_sizes(repository, &index);
         }
-        let tracked = look.at(&tracked_items);
+        let tracked = scan.run(&tracked_items);
         (status.join(), tracked)
     });
-    let status = status.unwrap_or_else(|_| Err(GitError::unexpected("status", "the listener broke off")));
+    let status = status.unwrap_or_else(|_| Err(GitError::unexpected("status", "the thread panicked")));
     let (mut status, mut tracked) = (status?, tracked?);
     if IndexStamp::of(repository) != index.stamp {
         return Err(GitError::Changing { path: RepoPath::new(".git/index") });
@@ -156,15 +157,15 @@ fn attempt(
     let untracked_paths = untracked_paths(&status);
     let untracked_items: Vec<Item<'_>> =
         untracked_paths.iter().map(|path| Item { path, entry: None }).collect();
-    let untracked = look.at(&untracked_items)?;
+    let untracked = scan.run(&untracked_items)?;
     let attributed = [tracked.attributed.as_slice(), &untracked.attributed].concat();
-    let conversion = look.conversion.max(conversion_in(repository, &attributed));
-    if conversion > look.conversion {
-        // A file of attributes that nobody tracks.
-        look.conversion = conversion;
-        tracked = look.at(&tracked_items)?;
+    let conversion = scan.conversion.max(conversion_in(repository, &attributed));
+    if conversion > scan.conversion {
+        // An untracked attribute file was found that allows more conversions.
+        scan.conversion = conversion;
+        tracked = scan.run(&tracked_items)?;
         status = Status::ask(repository, vault.excluded(), None)?;
-    } else if quiet.is_some() {
+    } else if unchanged_index.is_some() {
         status.add_unstaged(unstaged(&tracked_items, &tracked));
     }
     let view = View::new(&status, merged(&tracked_items, &tracked, &untracked_items, &untracked));
@@ -210,15 +211,15 @@ fn attempt(
     Ok(Capture { snapshot, status, files, withheld })
 }
 
-/// Files that are too large for a patch.
+/// Returns the files that are too large for a patch.
 fn large_files(repository: &Repository, view: &View<'_>) -> Vec<RepoPath> {
     let least = repository.git().limits().large_file_bytes;
     let is_large = |found: &Found| matches!(found, Found::File(file) if file.stat.size >= least);
     view.found.iter().filter(|(_, found)| is_large(found)).map(|(item, _)| RepoPath::new(item.path)).collect()
 }
 
-/// Shows the inspector every file that `HEAD` does not have; answers what they are if they may not be stored. Hashes are
-/// wanted only where that is no reason to give up.
+/// Shows the inspector every file that `HEAD` does not have. Returns the hashes of these files if they may not be
+/// stored. Hashes are computed only if a rejection does not end the capture.
 fn inspect(
     repository: &Repository,
     view: &View<'_>,
@@ -247,7 +248,7 @@ fn inspect(
     Ok(if inspector.permits() { None } else { Some(seen) })
 }
 
-/// The tracked paths, once each: in a conflict the index has a path up to three times.
+/// Returns each tracked path once: during a conflict the index has a path up to three times.
 fn tracked_items<'a>(index: &'a Index, excluded: &[RepoPath]) -> Vec<Item<'a>> {
     let mut items: Vec<Item<'a>> = Vec::with_capacity(index.entries().len());
     for entry in index.entries() {
@@ -260,8 +261,8 @@ fn tracked_items<'a>(index: &'a Index, excluded: &[RepoPath]) -> Vec<Item<'a>> {
     items
 }
 
-/// How tracked files differ from the index. Conflicts and nested repositories are git's to tell.
-fn unstaged<'a>(items: &[Item<'a>], sight: &Sight) -> BTreeMap<&'a [u8], Unstaged> {
+/// Returns the differences between tracked files and the index. Conflicts and nested repositories are reported by git.
+fn unstaged<'a>(items: &[Item<'a>], scanned: &ScanResult) -> BTreeMap<&'a [u8], Unstaged> {
     let change = |(item, found): (&Item<'a>, &Found)| {
         let entry = item.entry.filter(|entry| entry.stage == 0 && entry.mode != FileMode::Nested)?;
         let (code, worktree) = match found {
@@ -277,10 +278,10 @@ fn unstaged<'a>(items: &[Item<'a>], sight: &Sight) -> BTreeMap<&'a [u8], Unstage
         let index = StatusSide { mode: entry.mode, id: entry.id };
         Some((item.path, Unstaged { code, index, worktree }))
     };
-    items.iter().zip(&sight.found).filter_map(change).collect()
+    items.iter().zip(&scanned.found).filter_map(change).collect()
 }
 
-/// What files of attributes in some folders may ask for.
+/// Returns the conversions that the attribute files of some folders may request.
 fn conversion_in(repository: &Repository, folders: &[Vec<u8>]) -> Conversion {
     let distinct: HashSet<&Vec<u8>> = folders.iter().collect();
     let by_folder = distinct.into_iter().map(|folder| {
@@ -290,12 +291,12 @@ fn conversion_in(repository: &Repository, folders: &[Vec<u8>]) -> Conversion {
     by_folder.max().unwrap_or(Conversion::None)
 }
 
-/// How large the objects of tracked files are, if git can tell that faster than the files are read: it can where
-/// objects are packed. Only a help: what is not known is read.
+/// Returns the sizes of the stored objects of tracked files, if git can report them faster than the files can be read,
+/// which requires packed objects. This is an optimization: files of unknown size are read.
 fn stored_sizes(repository: &Repository, index: &Index) -> HashMap<ObjectId, u64> {
     let files = index.entries().iter().filter(|entry| entry.stage == 0 && entry.mode.is_file());
     let ids: Vec<ObjectId> = files.map(|entry| entry.id).collect();
-    // As git itself estimates it: ids are spread evenly over the folders.
+    // Like git's own estimate: object ids are distributed evenly over the folders.
     let loose =
         std::fs::read_dir(repository.common_dir().join("objects/17")).map_or(0, |list| list.count() * 256);
     if ids.len() < repository.git().limits().files_worth_a_call
@@ -314,7 +315,7 @@ fn stored_sizes(repository: &Repository, index: &Index) -> HashMap<ObjectId, u64
     ids.into_iter().zip(sizes).filter_map(|(id, size)| Some((id, size?))).collect()
 }
 
-/// What git calls untracked, in the order of paths; repositories without the slash at their end.
+/// Returns the untracked paths, sorted; nested repositories without the trailing slash.
 fn untracked_paths(status: &Status) -> Vec<Vec<u8>> {
     let mut paths: Vec<Vec<u8>> = status
         .entries
@@ -356,9 +357,9 @@ fn staged_changes(status: &Status) -> Vec<StagedChange> {
 
 fn merged<'a>(
     tracked: &[Item<'a>],
-    seen_tracked: &Sight,
+    seen_tracked: &ScanResult,
     untracked: &[Item<'a>],
-    seen_untracked: &Sight,
+    seen_untracked: &ScanResult,
 ) -> Vec<(Item<'a>, Found)> {
     let mut all = Vec::with_capacity(tracked.len() + untracked.len());
     let mut left = tracked.iter().copied().zip(seen_tracked.found.iter().copied()).peekable();
@@ -373,9 +374,10 @@ fn merged<'a>(
     all
 }
 
-/// Remembers what was read, if it settled before the reading began.
-fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>, conversion: Conversion) {
-    // Where files are converted, whether the index speaks of a file's own bytes had to be asked for.
+/// Caches the ids of files that had settled before the capture began.
+fn remember(vault: &Vault, cache: &StatCache, now: StatTime, view: &View<'_>, conversion: Conversion) {
+    // Where files are converted, it is not cheap to find out whether the index refers to raw bytes, so the result is
+    // cached.
     let known = |file: &FoundFile| {
         file.source == Source::Index && (conversion == Conversion::None || !file.mode.is_file())
     };
@@ -394,8 +396,8 @@ fn remember(vault: &Vault, cache: &StatCache, now: Moment, view: &View<'_>, conv
     }
 }
 
-/// Lets git convert what it would convert; answers the ids that differ from those of the raw bytes. What they stand for
-/// is stored if there is a vault for it.
+/// Lets git convert files that need it and returns the ids that differ from those of the raw bytes. Stores the
+/// converted objects if a vault is given.
 fn patch_ids<'a>(
     repository: &Repository,
     vault: Option<&Vault>,
@@ -404,7 +406,7 @@ fn patch_ids<'a>(
 ) -> Result<HashMap<&'a [u8], ObjectId>, GitError> {
     let mut ids = HashMap::new();
     let mut asked = Vec::new();
-    // Git cannot compare a file whose filter it may not run, so that for those the status information decides.
+    // Git cannot compare a file whose filter must not run, so for such files the stat information decides.
     let filters = !repository.configuration().subsections("filter").is_empty();
     for (item, found) in &view.found {
         let Found::File(file) = found else { continue };
@@ -439,7 +441,7 @@ fn patch_ids<'a>(
         ids.extend(differing);
         return Ok(ids);
     }
-    // Git refuses to store some file, as one that is not in the encoding that it is said to have: that one stays raw.
+    // Git refuses to store a file that is invalid in its declared encoding. Such a file keeps its raw id.
     for (path, id) in differing {
         if convert_into(repository, vault, &[path]).is_ok() {
             ids.insert(path, id);
@@ -448,13 +450,13 @@ fn patch_ids<'a>(
     Ok(ids)
 }
 
-/// The ids that files would have in git.
+/// Returns the ids that git would assign to files.
 fn convert(repository: &Repository, paths: &[&[u8]]) -> Result<Vec<ObjectId>, GitError> {
     conversion(repository, paths).output().and_then(|output| read_ids(&output, paths.len()))
 }
 
-/// Stores files in the vault as they would be in git. The user's objects are not at hand for this: git would renew
-/// their time stamps instead of writing its own.
+/// Stores files in the vault as git would store them. The user's objects are not accessible to this call: git would
+/// update their time stamps instead of writing new objects.
 fn convert_into(repository: &Repository, vault: &Vault, paths: &[&[u8]]) -> Result<(), GitError> {
     let call = conversion(repository, paths).arguments(["-w"]);
     call.variable("GIT_OBJECT_DIRECTORY", vault.objects()).output().map(|_| ())
@@ -497,17 +499,17 @@ fn store(
             id: file.id,
             kind: ObjectKind::Blob,
             size: stat.size,
-            pour: Box::new(move |sink| content(repository.root(), path, &stat, sink)),
+            write_content: Box::new(move |sink| content(repository.root(), path, &stat, sink)),
         });
     }
     let in_memory = trees.iter().map(|object| (ObjectKind::Tree, object));
     let in_memory = in_memory.chain(not_checked_out.iter().map(|object| (ObjectKind::Blob, object)));
     for (kind, (id, bytes)) in in_memory {
-        let pour = Box::new(move |sink: &mut dyn FnMut(&[u8])| {
+        let write_content = Box::new(move |sink: &mut dyn FnMut(&[u8])| {
             sink(bytes);
             Ok(())
         });
-        objects.push(NewObject { id: *id, kind, size: bytes.len() as u64, pour });
+        objects.push(NewObject { id: *id, kind, size: bytes.len() as u64, write_content });
     }
     vault.store(objects).map_err(|error| match error {
         PackError::Failed(error) => error,

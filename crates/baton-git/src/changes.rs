@@ -1,4 +1,4 @@
-//! What changed between a commit and a snapshot, or between two snapshots.
+//! Changes between a commit and a snapshot, or between two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,74 +17,74 @@ use crate::snapshot::Snapshot;
 use crate::status::StatusSide;
 use crate::vault::Vault;
 
-/// Everything that changed, file by file and as a patch.
+/// All changes, per file and as a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
-    /// The files, in the order of paths.
+    /// Changed files, sorted by path.
     pub files: Vec<FileChange>,
-    /// The text of it.
+    /// The changes as a patch.
     pub patch: Patch,
 }
 
 /// A file that changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// The path, as it is now.
+    /// Current path.
     pub path: RepoPath,
-    /// Where it was before, if it was renamed.
+    /// Previous path of a renamed file.
     pub previous_path: Option<RepoPath>,
-    /// How it changed.
+    /// Kind of the change.
     pub kind: FileChangeKind,
-    /// What it was; none if it is new.
+    /// Previous content; `None` for an added file.
     pub before: Option<Content>,
-    /// What it is; none if it is gone.
+    /// Current content; `None` for a deleted file.
     pub after: Option<Content>,
-    /// Added and deleted lines; none if it is not text.
+    /// Added and deleted lines; `None` for a binary file.
     pub lines: Option<LineCounts>,
 }
 
-/// How a file changed. Whatever else comes with it, the first that fits.
+/// Kind of a file change. If several apply, the first one is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {
-    /// New.
+    /// The file is new.
     Added,
-    /// Gone.
+    /// The file was deleted.
     Deleted,
-    /// At another path, perhaps with other content.
+    /// The file has another path, possibly with other content.
     Renamed,
-    /// Another kind of thing, as a link where a file was.
+    /// The path has another type, for example a link instead of a file.
     TypeChanged,
-    /// Other content, perhaps with another mode.
+    /// The content differs, possibly with another mode.
     Modified,
-    /// The same content, executable or not any more.
+    /// Only the executable bit differs.
     ModeChanged,
 }
 
-/// What a path holds.
+/// Content of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// What it is.
+    /// Type and mode.
     pub mode: FileMode,
-    /// The object, or the commit of a nested repository.
+    /// Object id, or the commit of a nested repository.
     pub id: ObjectId,
-    /// How large it is; zero for a nested repository.
+    /// Size in bytes; zero for a nested repository.
     pub size_bytes: u64,
-    /// The hash of its bytes; none for a nested repository.
+    /// Hash of the bytes; `None` for a nested repository.
     pub sha256: Option<Sha256Hash>,
 }
 
-/// How many lines came and went.
+/// Numbers of added and deleted lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LineCounts {
-    /// Lines that came.
+    /// Added lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// Deleted lines.
     pub deletions: u64,
 }
 
 impl Changes {
-    /// All lines that came and went.
+    /// Returns the total numbers of added and deleted lines.
     pub fn lines(&self) -> LineCounts {
         let counts = self.files.iter().filter_map(|file| file.lines);
         counts.fold(LineCounts::default(), |sum, lines| LineCounts {
@@ -93,21 +93,21 @@ impl Changes {
         })
     }
 
-    /// Every path that is touched, the former ones of renames included, in order.
+    /// Returns all affected paths, sorted, including the previous paths of renames.
     pub fn paths(&self) -> BTreeSet<&RepoPath> {
         self.files.iter().flat_map(|file| [Some(&file.path), file.previous_path.as_ref()]).flatten().collect()
     }
 }
 
 impl Vault {
-    /// What changed since a commit (or since nothing at all), as git would store it.
+    /// Returns the changes since a commit, or since an empty tree, in the form that git would store.
     ///
-    /// A file that differs from the commit only because git converts it is not among them. The content of a changed
-    /// file is nevertheless that of its raw bytes.
+    /// A file that differs from the commit only by a conversion is not included. The `after` content of a changed file
+    /// refers to its raw bytes.
     ///
     /// # Errors
     ///
-    /// When git fails, as for a commit that is no longer there.
+    /// Fails if git fails, for example because the commit no longer exists.
     pub fn changes_since(&self, commit: Option<ObjectId>, snapshot: &Snapshot) -> Result<Changes, GitError> {
         let from = commit.unwrap_or_else(|| self.object_format().empty_tree());
         let mut diff = patch_trees(self, from, snapshot.patch_tree, &snapshot.large)?;
@@ -123,11 +123,11 @@ impl Vault {
         self.changes(diff)
     }
 
-    /// What changed from one snapshot to another, raw bytes and all; the patch is as git would store the files.
+    /// Returns the changes between two snapshots by raw bytes. The patch contains the files as git would store them.
     ///
     /// # Errors
     ///
-    /// When git fails.
+    /// Fails if git fails.
     pub fn changes_between(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
         let large = [from.large.as_slice(), &to.large].concat();
         let mut diff = patch_trees(self, from.patch_tree, to.patch_tree, &large)?;
@@ -138,16 +138,16 @@ impl Vault {
         self.changes(diff)
     }
 
-    /// What differs in raw bytes, without a patch.
+    /// Returns the differences in raw bytes, without a patch.
     pub(crate) fn raw_differences(&self, from: &Snapshot, to: &Snapshot) -> Result<Changes, GitError> {
         self.changes(diff_trees(self, from.tree, to.tree, Detail::Paths)?)
     }
 
-    /// Shows an inspector both sides of every changed file that is no text: its patch does not say what is in it.
+    /// Shows an inspector both versions of every changed binary file, because the patch does not show their content.
     ///
     /// # Errors
     ///
-    /// When git fails.
+    /// Fails if git fails.
     pub fn inspect_binaries(&self, changes: &Changes, inspector: &mut dyn Inspector) -> Result<(), GitError> {
         let mut wanted: BTreeMap<ObjectId, Vec<&RepoPath>> = BTreeMap::new();
         for file in changes.files.iter().filter(|file| file.lines.is_none()) {
@@ -168,11 +168,11 @@ impl Vault {
         Ok(())
     }
 
-    /// Reads a file of a snapshot with its mode; `None` if the snapshot does not have it.
+    /// Reads a file of a snapshot with its mode; `None` if the snapshot does not contain it.
     ///
     /// # Errors
     ///
-    /// When the objects of the snapshot are gone, or git fails.
+    /// Fails if the objects of the snapshot were removed, or if git fails.
     pub fn file(
         &self,
         snapshot: &Snapshot,
@@ -186,7 +186,7 @@ impl Vault {
         Ok(Some((side.mode, bytes)))
     }
 
-    /// Every file of a tree.
+    /// Lists every file of a tree.
     pub(crate) fn listing(&self, tree: ObjectId) -> Result<BTreeMap<RepoPath, StatusSide>, GitError> {
         let call = self.call("ls-tree").arguments(["-r", "-z", "--full-tree"]);
         let output = call.arguments([tree.to_string()]).output()?;
@@ -202,7 +202,7 @@ impl Vault {
         entries.ok_or_else(|| GitError::unexpected("ls-tree", "a line is not understood"))
     }
 
-    /// The changes between pairs of sides. `known` says size and hash of files that are in no repository.
+    /// Describes changes between pairs of versions. `known` returns size and hash of files that are in no repository.
     pub(crate) fn described(
         &self,
         pairs: Vec<(RepoPath, Option<StatusSide>, Option<StatusSide>)>,
@@ -255,7 +255,7 @@ impl Vault {
         Ok(Changes { files, patch: diff.patch })
     }
 
-    /// Size and SHA-256 of objects.
+    /// Returns size and SHA-256 of objects.
     fn digests(&self, ids: BTreeSet<ObjectId>) -> Result<HashMap<ObjectId, (u64, Sha256Hash)>, GitError> {
         if ids.is_empty() {
             return Ok(HashMap::new());
@@ -275,11 +275,11 @@ impl Vault {
     }
 }
 
-/// The files of one difference with the line counts of another.
+/// Combines the files of one diff with the line counts and the patch of another.
 fn with_lines_of(mut files: TreeDiff, lines: TreeDiff) -> TreeDiff {
     let counts: HashMap<&RepoPath, _> = lines.files.iter().map(|file| (&file.path, file.lines)).collect();
     for file in &mut files.files {
-        // Where git stores the same, no line changed.
+        // If git would store the same content, no line changed.
         file.lines = counts.get(&file.path).copied().unwrap_or(Some((0, 0)));
     }
     files.patch = lines.patch;
@@ -302,7 +302,7 @@ fn kind(file: &DiffFile) -> FileChangeKind {
     }
 }
 
-/// Reads `git cat-file --batch` piece by piece: a line with id, kind and size, the content, a line break.
+/// Parses the output of `git cat-file --batch` incrementally: a line with id, kind and size, the content, a line break.
 #[derive(Default)]
 struct BatchReader {
     line: Vec<u8>,

@@ -2,27 +2,27 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Every setting, by its key: section and name in lower case, what stands between them as written.
+/// All settings by key: section and name in lower case, the subsection as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configuration {
     values: HashMap<String, Vec<String>>,
 }
 
 impl Configuration {
-    /// Reads the output of `git config --list -z`.
+    /// Parses the output of `git config --list -z`.
     pub(crate) fn read(output: &[u8]) -> Self {
         let mut values: HashMap<String, Vec<String>> = HashMap::new();
         for record in output.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
             let record = String::from_utf8_lossy(record);
-            // A name without a value stands for true.
+            // A name without a value means true.
             let (key, value) = record.split_once('\n').unwrap_or((&record, "true"));
             values.entry(key.to_owned()).or_default().push(value.to_owned());
         }
         Self { values }
     }
 
-    /// Reads a configuration file itself; none when it has anything that only git knows how to read: includes, quotes,
-    /// escapes, comments behind values, lines that go on.
+    /// Parses a configuration file without git. Returns `None` if it uses syntax that only git handles: includes,
+    /// quotes, escapes, comments after values, continuation lines.
     pub(crate) fn read_file(text: &str) -> Option<Self> {
         let mut values: HashMap<String, Vec<String>> = HashMap::new();
         let mut section = String::new();
@@ -62,17 +62,17 @@ impl Configuration {
         Some(Self { values })
     }
 
-    /// The value that counts: the last one.
+    /// Returns the effective value, which is the last one.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.values.get(key)?.last().map(String::as_str)
     }
 
-    /// The first value, which is the one to fetch from for a remote with several addresses.
+    /// Returns the first value, which is the URL to fetch from for a remote with several URLs.
     pub(crate) fn first(&self, key: &str) -> Option<&str> {
         self.values.get(key)?.first().map(String::as_str)
     }
 
-    /// Whether a setting is on; none if it is not set or not a truth value.
+    /// Returns a boolean setting; `None` if it is unset or not a boolean.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         match self.get(key)?.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Some(true),
@@ -81,7 +81,7 @@ impl Configuration {
         }
     }
 
-    /// What stands between `section` and the name in all keys of that section, in order.
+    /// Returns the subsections of a section, sorted.
     pub(crate) fn subsections(&self, section: &str) -> BTreeSet<&str> {
         let inner = |key: &'_ String| -> Option<(usize, usize)> {
             let start = section.len() + 1;
@@ -92,7 +92,7 @@ impl Configuration {
         self.values.keys().filter_map(|key| inner(key).map(|(start, end)| &key[start..end])).collect()
     }
 
-    /// Whether objects may be missing because they are fetched when needed.
+    /// Returns true if objects may be missing because they are fetched on demand.
     pub(crate) fn is_partial_clone(&self) -> bool {
         self.get("extensions.partialclone").is_some()
             || self

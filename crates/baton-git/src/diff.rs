@@ -1,4 +1,4 @@
-//! The difference between two trees as git tells it: paths, line counts, patch.
+//! The diff of two trees as reported by git: paths, line counts, patch.
 
 use crate::error::GitError;
 use crate::object::{FileMode, ObjectId};
@@ -7,14 +7,14 @@ use crate::path::RepoPath;
 use crate::status::StatusSide;
 use crate::vault::Vault;
 
-/// Whether the text of the difference is wanted.
+/// Whether to include the patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     Paths,
     Patch,
 }
 
-/// The difference between two trees.
+/// The diff of two trees.
 #[derive(Debug)]
 pub(crate) struct TreeDiff {
     pub(crate) files: Vec<DiffFile>,
@@ -25,15 +25,15 @@ pub(crate) struct TreeDiff {
 #[derive(Debug)]
 pub(crate) struct DiffFile {
     pub(crate) path: RepoPath,
-    /// Where it was, if it was renamed.
+    /// Previous path of a renamed file.
     pub(crate) previous_path: Option<RepoPath>,
     pub(crate) before: Option<StatusSide>,
     pub(crate) after: Option<StatusSide>,
-    /// Added and deleted lines; none if it is not text.
+    /// Added and deleted lines; `None` for a binary file.
     pub(crate) lines: Option<(u64, u64)>,
 }
 
-/// Asks git for the difference between two trees or commits that are in the vault or borrowed by it.
+/// Runs `git diff-tree` for two trees or commits that are in the vault or in the repository it borrows from.
 pub(crate) fn diff_trees(
     vault: &Vault,
     from: ObjectId,
@@ -69,7 +69,7 @@ fn ask(
         "--submodule=short",
     ]);
     if detail == Detail::Patch {
-        // `--unified` alone asks for a patch as well.
+        // `--unified` alone would also produce a patch.
         call = call.arguments(["--patch", "--unified=3", "--binary", "--full-index"]);
         call = call.arguments(["--src-prefix=a/", "--dst-prefix=b/"]);
     }
@@ -83,7 +83,7 @@ fn ask(
     parse(&output).ok_or_else(|| GitError::unexpected("diff-tree", "the answer is not understood"))
 }
 
-/// The difference with its patch. Files of `large` are named in the patch, and their content is not part of it.
+/// Returns the diff with its patch. The patch names the files of `large` but does not contain their content.
 pub(crate) fn patch_trees(
     vault: &Vault,
     from: ObjectId,
@@ -147,7 +147,7 @@ fn parse(output: &[u8]) -> Option<TreeDiff> {
     Some(TreeDiff { files, patch: Patch::new(patch.to_vec()) })
 }
 
-/// Takes records that end with NUL from the front.
+/// Iterates over NUL-terminated records.
 struct Records<'a>(&'a [u8]);
 
 impl<'a> Records<'a> {

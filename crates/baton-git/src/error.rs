@@ -1,4 +1,4 @@
-//! What can go wrong with a checkout, as far as a caller can act on it.
+//! Errors of reading a checkout, one variant for each way in which a caller can react.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,39 +6,39 @@ use std::time::Duration;
 
 use crate::path::RepoPath;
 
-/// A failure to look into a checkout. The user's repository is as it was.
+/// An error while reading a checkout. The user's repository is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// There is no git to run.
+    /// Git is not installed.
     #[error("the program `{program}` was not found")]
     GitMissing {
-        /// What was looked for.
+        /// Name of the program.
         program: String,
     },
-    /// Git is older than what Baton needs.
+    /// Git is older than the required version.
     #[error("{found} is too old, {needed} or newer is needed")]
     GitTooOld {
-        /// What `git version` says.
+        /// Output of `git version`.
         found: String,
-        /// The oldest version that will do.
+        /// Oldest supported version.
         needed: &'static str,
     },
-    /// The folder is in no repository.
+    /// The folder is not in a repository.
     #[error("{path} is not in a git repository")]
     NotARepository {
-        /// The folder that was given.
+        /// The given folder.
         path: PathBuf,
     },
     /// The folder is in a repository without a working tree, or inside a `.git` folder.
     #[error("{path} is in a repository without a working tree")]
     BareRepository {
-        /// The folder that was given.
+        /// The given folder.
         path: PathBuf,
     },
-    /// Git refuses a repository that belongs to another user (`safe.directory`).
+    /// Git rejects a repository that belongs to another user (`safe.directory`).
     #[error("git does not trust {path}: it belongs to another user")]
     DubiousOwnership {
-        /// The folder that was given.
+        /// The given folder.
         path: PathBuf,
     },
     /// A git command failed.
@@ -46,78 +46,78 @@ pub enum GitError {
     CommandFailed {
         /// The subcommand.
         command: &'static str,
-        /// Its exit code; none if a signal ended it.
+        /// Exit code; `None` if a signal ended the command.
         code: Option<i32>,
-        /// What it said.
+        /// Standard error of the command.
         stderr: String,
     },
-    /// A git command took longer than allowed and was ended.
+    /// A git command exceeded its time limit and was killed.
     #[error("`git {command}` did not finish within {limit:?}")]
     TimedOut {
         /// The subcommand.
         command: &'static str,
-        /// How long it was given.
+        /// Time limit.
         limit: Duration,
     },
-    /// A git command wrote more than allowed and was ended.
+    /// A git command exceeded its output limit and was killed.
     #[error("`git {command}` wrote more than {limit} bytes")]
     OutputTooLarge {
         /// The subcommand.
         command: &'static str,
-        /// How many bytes it was allowed.
+        /// Output limit in bytes.
         limit: u64,
     },
-    /// Git could not be started or spoken to.
+    /// Git could not be started, or communication with it failed.
     #[error("`git {command}` could not be run")]
     NotRunnable {
         /// The subcommand.
         command: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Git answered in a way that is not understood.
+    /// The output of git could not be parsed.
     #[error("`git {command}` answered something unexpected: {problem}")]
     UnexpectedOutput {
         /// The subcommand.
         command: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the output.
         problem: String,
     },
-    /// The repository's index cannot be understood.
+    /// The index of the repository could not be parsed.
     #[error("the index of the repository is damaged: {problem}")]
     DamagedIndex {
-        /// What is wrong with it.
+        /// What is wrong with the index.
         problem: &'static str,
     },
     /// A file of the checkout cannot be read.
     #[error("{path} cannot be read")]
     Unreadable {
-        /// The file, relative to the checkout.
+        /// File, relative to the checkout.
         path: RepoPath,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The checkout kept changing while it was being read.
+    /// The checkout kept changing while it was read.
     #[error("{path} kept changing while it was being read")]
     Changing {
-        /// What changed last, relative to the checkout.
+        /// Last changed path, relative to the checkout.
         path: RepoPath,
     },
     /// A folder or file outside the working tree cannot be read or written.
     #[error("{path}: {source}")]
     Folder {
-        /// The folder or file.
+        /// Folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Whoever looked at the working tree does not permit that it is stored.
+    /// The inspector does not permit storing the working tree.
     #[error("what is in the working tree may not be stored")]
     Withheld,
     /// The vault belongs to a repository with another object format.
     #[error("{path} holds objects of another format")]
     OtherObjectFormat {
-        /// The vault's folder.
+        /// Folder of the vault.
         path: PathBuf,
     },
 }

@@ -1,10 +1,10 @@
-//! Where a checkout stands.
+//! The `HEAD` of a checkout.
 
 use serde::{Deserialize, Serialize};
 
 use crate::object::ObjectId;
 
-/// What `HEAD` is.
+/// State of `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Head {
@@ -12,15 +12,15 @@ pub enum Head {
     Branch {
         /// The branch, without `refs/heads/`.
         name: String,
-        /// Its commit.
+        /// Commit of the branch.
         commit: ObjectId,
     },
-    /// On a commit, but on no branch.
+    /// On a commit without a branch.
     Detached {
         /// The commit.
         commit: ObjectId,
     },
-    /// On a branch without any commit.
+    /// On a branch without commits.
     Unborn {
         /// The branch, without `refs/heads/`.
         name: String,
@@ -28,7 +28,7 @@ pub enum Head {
 }
 
 impl Head {
-    /// The commit, if there is one.
+    /// Returns the commit, if there is one.
     pub const fn commit(&self) -> Option<ObjectId> {
         match self {
             Self::Branch { commit, .. } | Self::Detached { commit } => Some(*commit),
@@ -36,7 +36,7 @@ impl Head {
         }
     }
 
-    /// The branch, if the checkout is on one.
+    /// Returns the branch, if the checkout is on one.
     pub fn branch(&self) -> Option<&str> {
         match self {
             Self::Branch { name, .. } | Self::Unborn { name } => Some(name),

@@ -1,7 +1,6 @@
-//! The index of a repository, read and never written.
+//! The index of a repository, which is read but never written.
 //!
-//! Versions 2 to 4 are read here. An index that is split or holds folders instead of files (sparse index) is first
-//! rewritten by git as a plain one, in the vault.
+//! Versions 2 to 4 are parsed here. A split or sparse index is first rewritten as a plain one by git, in the vault.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -12,11 +11,11 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 use crate::error::GitError;
-use crate::moment::Moment;
 use crate::object::{FileMode, ObjectFormat, ObjectId};
 use crate::repository::Repository;
+use crate::stat_time::StatTime;
 
-/// The status information that git keeps of a file, cut to 32 bits each.
+/// Stat information that git keeps for a file, truncated to 32 bits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IndexStat {
     pub(crate) ctime: (u32, u32),
@@ -31,30 +30,30 @@ pub(crate) struct IndexStat {
 #[derive(Debug, Clone)]
 pub(crate) struct IndexEntry {
     path: Range<usize>,
-    /// Where its flags are in the bytes of the index.
+    /// Offset of the flags in the bytes of the index.
     flags_at: usize,
     pub(crate) mode: FileMode,
     pub(crate) id: ObjectId,
     pub(crate) stat: IndexStat,
-    /// Zero, or which side of a conflict it is.
+    /// Zero, or the side of a conflict.
     pub(crate) stage: u8,
     pub(crate) assume_unchanged: bool,
     pub(crate) skip_worktree: bool,
     pub(crate) intent_to_add: bool,
 }
 
-/// All paths that git tracks, in the order of their bytes.
+/// All tracked paths, in byte order.
 #[derive(Debug)]
 pub(crate) struct Index {
     bytes: Vec<u8>,
     paths: Vec<u8>,
     entries: Vec<IndexEntry>,
-    /// When it was written; none if there is no index yet.
-    pub(crate) written_at: Option<Moment>,
+    /// When the index was written; `None` if there is no index yet.
+    pub(crate) written_at: Option<StatTime>,
     pub(crate) stamp: IndexStamp,
 }
 
-/// Tells whether the index is still the same file.
+/// Identifies a version of the index file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct IndexStamp(Option<(u64, u64, i64, i64)>);
 
@@ -66,7 +65,7 @@ impl IndexStamp {
 }
 
 impl Index {
-    /// Reads the index of a checkout. `scratch` is where git may write a plain copy of an index that is not.
+    /// Reads the index of a checkout. `scratch` is a folder in which git may write a plain copy of a special index.
     pub(crate) fn read(repository: &Repository, scratch: &Path) -> Result<Self, GitError> {
         let stamp = IndexStamp::of(repository);
         let path = repository.git_dir().join("index");
@@ -83,11 +82,11 @@ impl Index {
         Ok(Self { bytes, paths, entries, written_at: Some(written_at), stamp })
     }
 
-    /// A copy in which every file is marked as unchanged, so that git does not look at tracked files.
+    /// Creates a copy in which every file is marked as assume-unchanged, so that git does not examine tracked files.
     ///
-    /// None if that would hide something that is not looked at here: what was only announced may be the new name of
-    /// a file that is gone, which git finds out if it sees both.
-    pub(crate) fn quiet_copy(&self, folder: &Path) -> Result<Option<NamedTempFile>, GitError> {
+    /// Returns `None` if that could hide a change: an entry added with intent-to-add may be the new name of a deleted
+    /// file, which git detects only if it examines both.
+    pub(crate) fn assume_unchanged_copy(&self, folder: &Path) -> Result<Option<NamedTempFile>, GitError> {
         if self.bytes.is_empty() || self.entries.iter().any(|entry| entry.intent_to_add) {
             return Ok(None);
         }
@@ -116,7 +115,7 @@ fn damaged(problem: &'static str) -> GitError {
     GitError::DamagedIndex { problem }
 }
 
-fn contents(path: &Path) -> io::Result<Option<(Vec<u8>, Moment)>> {
+fn contents(path: &Path) -> io::Result<Option<(Vec<u8>, StatTime)>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -125,7 +124,7 @@ fn contents(path: &Path) -> io::Result<Option<(Vec<u8>, Moment)>> {
     let meta = file.metadata()?;
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0) + 1);
     file.read_to_end(&mut bytes)?;
-    Ok(Some((bytes, Moment::new(meta.mtime(), meta.mtime_nsec()))))
+    Ok(Some((bytes, StatTime::new(meta.mtime(), meta.mtime_nsec()))))
 }
 
 /// Lets git write a copy of a split or sparse index as a plain one.
@@ -148,7 +147,7 @@ enum Parsed {
     Special,
 }
 
-/// Takes bytes from the front.
+/// Reads from the front of a byte slice.
 struct Reader<'a> {
     left: &'a [u8],
     total: usize,
@@ -176,7 +175,7 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    /// A number in seven-bit groups, as packs and version 4 have it.
+    /// Reads a number in seven-bit groups, as in packs and in index version 4.
     fn offset(&mut self) -> Result<usize, GitError> {
         let mut byte = self.take(1)?[0];
         let mut value = usize::from(byte & 0x7f);
@@ -216,7 +215,7 @@ fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Parsed, GitError> {
     while reader.left.len() >= 8 {
         let name = reader.take(4)?;
         let size = reader.u32()? as usize;
-        // An extension that begins with a small letter changes what the entries mean.
+        // A lower-case extension is required for interpreting the entries.
         if name[0].is_ascii_lowercase() {
             return Ok(Parsed::Special);
         }
@@ -225,7 +224,7 @@ fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Parsed, GitError> {
     Ok(Parsed::Plain(paths, entries))
 }
 
-/// Reads one entry; none if it stands for a folder.
+/// Parses one entry; `None` for a folder entry of a sparse index.
 fn parse_entry(
     reader: &mut Reader<'_>,
     version: u32,
@@ -250,7 +249,7 @@ fn parse_entry(
         paths.extend_from_slice(reader.until_nul()?);
     } else {
         paths.extend_from_slice(reader.until_nul()?);
-        // One to eight NUL bytes end an entry at a multiple of eight.
+        // Entries are padded with one to eight NUL bytes to a multiple of eight.
         let length = before - reader.left.len();
         reader.take(length.next_multiple_of(8) - length)?;
     }
@@ -273,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nonsense_is_an_error_and_not_a_crash() {
+    fn invalid_bytes_are_an_error() {
         for bytes in [
             &b""[..],
             b"DIRC",

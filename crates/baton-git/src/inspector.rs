@@ -1,23 +1,23 @@
-//! Whoever must see what is in a working tree before it is stored.
+//! Inspection of the working tree before it is stored.
 
 use crate::path::RepoPath;
 
-/// Looks at what is about to be stored, before it is.
+/// Examines content before it is stored.
 pub trait Inspector {
-    /// Begins anew: the checkout changed, and what was seen before is not what will be stored.
+    /// Starts again: the checkout changed, so earlier content is not what will be stored.
     fn begin(&mut self);
 
-    /// Takes the next piece of a file. All pieces of one come in a row, the first of them empty.
+    /// Receives the next piece of a file. The pieces of a file are consecutive, and the first one is empty.
     fn look(&mut self, path: &RepoPath, piece: &[u8]);
 
-    /// Tells whether all that was seen may be stored.
+    /// Returns true if everything that was examined may be stored.
     fn permits(&mut self) -> bool;
 }
 
-/// Nobody looks, and everything may be stored.
-pub(crate) struct Unasked;
+/// Permits everything without examining it.
+pub(crate) struct PermitAll;
 
-impl Inspector for Unasked {
+impl Inspector for PermitAll {
     fn begin(&mut self) {}
 
     fn look(&mut self, _: &RepoPath, _: &[u8]) {}

@@ -1,34 +1,34 @@
 //! Exact snapshots of working trees, and the only code of Baton that runs git.
 //!
-//! Owns: finding a checkout, what is in it down to the last byte, and the differences between two such states. Does
-//! not own: task files, scopes, what a difference means for a task, printing.
+//! Owns finding a checkout, its exact content, and the differences between two states. Does not own task files, scopes,
+//! the meaning of a difference for a task, or output.
 //!
-//! A [`Repository`] is a checkout that was found. [`Repository::capture`] reads its working tree into a [`Capture`],
-//! whose [`Snapshot`] is small, can be stored, and names a tree; the objects behind it go to a [`Vault`], a folder of
-//! the caller's. The vault tells the [`Changes`] between two snapshots, and [`Repository::verify`] whether a working
-//! tree is still what a snapshot says.
+//! A [`Repository`] is a discovered checkout. [`Repository::capture`] reads its working tree into a [`Capture`]. Its
+//! [`Snapshot`] is small and serializable and refers to a tree; the objects of the tree are stored in a [`Vault`], a
+//! folder of the caller. The vault computes the [`Changes`] between two snapshots, and [`Repository::verify`] checks
+//! whether a working tree still matches a snapshot.
 //!
-//! Nothing is stored that an [`Inspector`] does not permit: it sees every file that `HEAD` does not have first.
+//! An [`Inspector`] sees every file that `HEAD` does not have before anything is stored, and can reject it.
 //!
-//! **The user's repository gains nothing**: no lock, no object, no changed index, not even a new time stamp. Git is
-//! asked only what it alone knows (where the checkout is, what is ignored, what is staged); tracked files are looked
-//! at and hashed here, and objects are written to the vault. See `program` for how git is held.
+//! **The user's repository is never changed**: no lock, no object, no index update, not even a new time stamp. Git is
+//! used only for what it alone knows (the location of the checkout, ignored paths, staged changes); tracked files are
+//! examined and hashed here, and objects are written to the vault. See `program` for how git is invoked.
 //!
-//! # What a snapshot is
+//! # Properties of a snapshot
 //!
-//! - **Raw bytes.** [`Snapshot::tree`] holds every file as it lies in the working tree: no line-ending conversion, no
-//!   filter, no `ident`, no re-encoding. Two equal trees are two equal working trees.
-//! - **No false changes.** Where the repository converts files, raw bytes differ from what is committed although git
-//!   rightly calls the file unchanged. [`Snapshot::patch_tree`] therefore holds the same files as git would store
-//!   them: changes since a commit and all patches are made from it, so a checkout with CRLF files shows the edited
-//!   line and not the whole file. Where nothing is converted, the two are the same tree. Filter programs (as those of
-//!   git-lfs) are never run: an unchanged file keeps the form in which it is committed, an edited one shows raw.
-//! - **Membership** is git's: what is in the index, and what is neither there nor ignored. Files that are marked
-//!   assume-unchanged are read like any other. So are those marked skip-worktree; if one is missing in a sparse
-//!   checkout, it counts as not checked out, and a change between the two is a difference.
-//! - **Modes** are git's as well: executable or not, symbolic link, nested repository. With `core.fileMode=false` the
-//!   executable bit is that of the index.
-//! - **Nested repositories**, submodules or not, count by the commit that they have checked out.
+//! - **Raw bytes.** [`Snapshot::tree`] holds every file exactly as in the working tree: no line-ending conversion,
+//!   no filter, no `ident`, no re-encoding. Equal trees mean equal working trees.
+//! - **No false changes.** Where the repository converts files, raw bytes differ from the committed content although
+//!   git correctly reports the file as unchanged. [`Snapshot::patch_tree`] therefore holds the same files as git would
+//!   store them. Changes since a commit and all patches are computed from it, so a checkout with CRLF files shows the
+//!   edited line and not the whole file. Where nothing is converted, both are the same tree. Filter programs, such as
+//!   those of git-lfs, are never run: an unchanged file keeps its committed form, an edited one appears raw.
+//! - **Membership** follows git: paths in the index, and paths that are neither in the index nor ignored. Files marked
+//!   assume-unchanged are read like any other. So are files marked skip-worktree; if one is missing in a sparse
+//!   checkout, it counts as not checked out, and a change of that state is a difference.
+//! - **Modes** follow git too: executable or not, symbolic link, nested repository. With `core.fileMode=false` the
+//!   executable bit of the index is used.
+//! - **Nested repositories**, submodules or not, are represented by the commit that they have checked out.
 
 mod attributes;
 mod capture;
@@ -40,7 +40,6 @@ mod head;
 mod index;
 mod inspector;
 mod lookup;
-mod moment;
 mod nested;
 mod object;
 mod pack;
@@ -53,6 +52,7 @@ mod repository;
 mod snapshot;
 mod stash;
 mod stat_cache;
+mod stat_time;
 mod status;
 mod sweep;
 mod tree;

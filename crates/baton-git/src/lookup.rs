@@ -1,4 +1,4 @@
-//! What can be asked about a checkout without reading its files: commits by name, paths, the repository's name.
+//! Queries about a checkout that do not read its files: commits by name, paths, the repository's name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::remote::repository_name;
 use crate::repository::Repository;
 
 impl Repository {
-    /// Finds the commit that a person named; none if there is none or the name fits several.
+    /// Resolves a revision to a commit; `None` if there is none or the name is ambiguous.
     ///
     /// # Errors
     ///
-    /// When git cannot be run.
+    /// Fails if git cannot be run.
     pub fn resolve_commit(&self, revision: &str) -> Result<Option<ObjectId>, GitError> {
         if revision.is_empty() || revision.contains('\0') {
             return Ok(None);
@@ -31,12 +31,12 @@ impl Repository {
         Ok(id.and_then(ObjectId::from_hex))
     }
 
-    /// Lists what is there of the files that are tracked, or untracked and not ignored, in the order of paths.
-    /// Paths within `excluded` are left out.
+    /// Lists the existing files that are tracked, or untracked and not ignored, sorted by path. Paths within `excluded`
+    /// are omitted.
     ///
     /// # Errors
     ///
-    /// When git fails.
+    /// Fails if git fails.
     pub fn files(&self, excluded: &[RepoPath]) -> Result<Vec<RepoPath>, GitError> {
         let arguments = ["-z", "--cached", "--others", "--exclude-standard"];
         let (call, _objects) = self.index_call("ls-files")?;
@@ -51,19 +51,20 @@ impl Repository {
         Ok(paths)
     }
 
-    /// Names the repository whose checkout has its root here, as [`name`](Self::name) does, with one call of git.
+    /// Returns the name of the repository whose checkout has its root here, like [`name`](Self::name), with one git
+    /// call.
     ///
     /// # Errors
     ///
-    /// [`GitError::NotARepository`]; when git fails.
+    /// [`GitError::NotARepository`], or an error of git.
     pub fn name_at(git: &Git, root: &Path) -> Result<Option<Repo>, GitError> {
         let folders = Folders::of(root).ok_or_else(|| GitError::NotARepository { path: root.to_owned() })?;
         let output = git.call(root, "config").arguments(["--list", "-z"]).output()?;
         Ok(folders.name(&Configuration::read(&output), root))
     }
 
-    /// Looks at a checkout without running git, for those who have no time: what its repository is called, and where its
-    /// head is. The name is none where only git can tell it.
+    /// Reads name and head of a checkout without running git, for processes that must be fast. The name is `None` if
+    /// only git can determine it.
     pub fn glance(root: &Path) -> Option<Glance> {
         let folders = Folders::of(root)?;
         let text = fs::read_to_string(folders.common_dir.join("config")).unwrap_or_default();
@@ -76,18 +77,18 @@ impl Repository {
     }
 }
 
-/// What can be seen of a checkout at a glance.
+/// Name and head of a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glance {
-    /// What its repository is called.
+    /// Name of the repository.
     pub name: Option<Repo>,
-    /// The branch that is checked out; none when the head is detached.
+    /// Checked-out branch; `None` if the head is detached.
     pub branch: Option<String>,
-    /// The commit that is checked out; none before the first.
+    /// Checked-out commit; `None` before the first commit.
     pub commit: Option<String>,
 }
 
-/// Where the repository of a checkout keeps its things.
+/// Head and common folder of a repository.
 struct Folders {
     head: String,
     common_dir: PathBuf,
@@ -108,7 +109,7 @@ impl Folders {
         self.head.trim_end().strip_prefix("ref: refs/heads/")
     }
 
-    /// Names the repository; a linked checkout has the name of the main one.
+    /// Returns the name of the repository. A linked worktree has the name of the main checkout.
     fn name(&self, configuration: &Configuration, root: &Path) -> Option<Repo> {
         let folder = match self.common_dir.file_name() {
             Some(name) if name == ".git" => self.common_dir.parent().unwrap_or(root),

@@ -1,4 +1,4 @@
-//! Repositories inside the checkout: submodules, and others that happen to lie there.
+//! Repositories inside the checkout: submodules and others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::program::Git;
 /// A repository inside the checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NestedRepository {
-    /// Where it lies.
+    /// Path of the repository.
     pub path: RepoPath,
-    /// Whether the outer repository tracks it (a submodule) or it merely lies there (embedded).
+    /// Whether the outer repository tracks it (a submodule) or not (embedded).
     pub tracked: bool,
-    /// The commit that it has checked out; none if it has no commit yet, and then the tree cannot hold it.
+    /// Checked-out commit; `None` if it has no commit yet, in which case the tree cannot contain it.
     pub commit: Option<ObjectId>,
 }
 
-/// What a folder is that may hold a repository.
-pub(crate) enum Occupant {
+/// State of a folder that may hold a repository.
+pub(crate) enum NestedState {
     /// No repository: a submodule that was not fetched, or plain files.
     None,
     /// A repository without a commit.
@@ -31,10 +31,10 @@ pub(crate) enum Occupant {
     Commit(ObjectId),
 }
 
-/// Finds the commit that the repository in a folder has checked out.
-pub(crate) fn occupant(git: &Git, folder: &Path, format: ObjectFormat) -> Result<Occupant, GitError> {
-    let Some(git_dir) = git_dir(folder) else { return Ok(Occupant::None) };
-    let Ok(head) = fs::read_to_string(git_dir.join("HEAD")) else { return Ok(Occupant::None) };
+/// Returns the commit that the repository in a folder has checked out.
+pub(crate) fn nested_state(git: &Git, folder: &Path, format: ObjectFormat) -> Result<NestedState, GitError> {
+    let Some(git_dir) = git_dir(folder) else { return Ok(NestedState::None) };
+    let Ok(head) = fs::read_to_string(git_dir.join("HEAD")) else { return Ok(NestedState::None) };
     let reference = match head.trim_end().strip_prefix("ref:") {
         None => return Ok(commit(head.trim_end(), format)),
         Some(reference) => reference.trim(),
@@ -43,12 +43,12 @@ pub(crate) fn occupant(git: &Git, folder: &Path, format: ObjectFormat) -> Result
         Ok(path) => git_dir.join(path.trim_end()),
         Err(_) => git_dir.clone(),
     };
-    // With reference tables, HEAD is a stub and only git knows.
+    // With the reftable format, HEAD is a stub and only git can resolve it.
     if common_dir.join("reftable").is_dir() {
         let call = git.call(folder, "rev-parse").variable("GIT_DIR", &git_dir);
         let (output, ended) = call.arguments(["--verify", "--quiet", "HEAD"]).attempt()?;
         let found = ended.status.success().then(|| String::from_utf8_lossy(&output).trim_end().to_owned());
-        return Ok(found.map_or(Occupant::Unborn, |id| commit(&id, format)));
+        return Ok(found.map_or(NestedState::Unborn, |id| commit(&id, format)));
     }
     for folder in [&git_dir, &common_dir] {
         if let Ok(id) = fs::read_to_string(folder.join(reference)) {
@@ -57,15 +57,15 @@ pub(crate) fn occupant(git: &Git, folder: &Path, format: ObjectFormat) -> Result
     }
     let packed = fs::read_to_string(common_dir.join("packed-refs")).unwrap_or_default();
     let found = packed.lines().find_map(|line| line.split_once(' ').filter(|(_, name)| *name == reference));
-    Ok(found.map_or(Occupant::Unborn, |(id, _)| commit(id, format)))
+    Ok(found.map_or(NestedState::Unborn, |(id, _)| commit(id, format)))
 }
 
-fn commit(digits: &str, format: ObjectFormat) -> Occupant {
+fn commit(digits: &str, format: ObjectFormat) -> NestedState {
     let id = digits.parse::<ObjectId>().ok().filter(|id| id.format() == format);
-    id.map_or(Occupant::Unborn, Occupant::Commit)
+    id.map_or(NestedState::Unborn, NestedState::Commit)
 }
 
-/// The git folder of a repository: `.git`, or where the file `.git` points.
+/// Returns the git folder of a repository: `.git`, or the target of the file `.git`.
 pub(crate) fn git_dir(folder: &Path) -> Option<PathBuf> {
     let place = folder.join(".git");
     let meta = fs::metadata(&place).ok()?;

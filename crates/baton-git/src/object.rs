@@ -1,4 +1,4 @@
-//! Git's objects by name: formats, ids, modes, and how an id is computed.
+//! Git objects: formats, ids, modes, and the computation of ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha1::Digest as _;
 
-/// Which hash a repository names its objects by.
+/// Hash function of a repository's object ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectFormat {
-    /// 20 bytes, what nearly every repository has.
+    /// 20 bytes; used by nearly every repository.
     Sha1,
     /// 32 bytes.
     Sha256,
 }
 
 impl ObjectFormat {
-    /// How many bytes an id has.
+    /// Returns the number of bytes of an id.
     pub(crate) const fn id_length(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -25,7 +25,7 @@ impl ObjectFormat {
         }
     }
 
-    /// Git's name for it.
+    /// Returns git's name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sha1 => "sha1",
@@ -33,12 +33,12 @@ impl ObjectFormat {
         }
     }
 
-    /// The id of a tree without entries, which git knows without storing it.
+    /// Returns the id of the empty tree, which git knows without storing it.
     pub(crate) fn empty_tree(self) -> ObjectId {
         self.id_of("tree", b"")
     }
 
-    /// The id of an object in memory.
+    /// Returns the id of an object in memory.
     pub(crate) fn id_of(self, kind: &str, content: &[u8]) -> ObjectId {
         let mut hasher = ObjectHasher::new(self, kind, content.len() as u64);
         hasher.update(content);
@@ -46,7 +46,7 @@ impl ObjectFormat {
     }
 }
 
-/// The name of an object: a commit, a tree or the content of a file.
+/// Id of an object: a commit, a tree or the content of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ObjectId {
@@ -54,20 +54,20 @@ pub struct ObjectId {
     bytes: [u8; 32],
 }
 
-/// A text that is not the name of an object.
+/// The text is not an object id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be 40 or 64 lowercase hexadecimal digits")]
 pub struct ObjectIdError;
 
 impl ObjectId {
-    /// Takes the bytes of an id; none if there are not as many as the format has.
+    /// Creates an id from bytes; `None` if their number does not match the format.
     pub(crate) fn from_bytes(format: ObjectFormat, bytes: &[u8]) -> Option<Self> {
         let mut id = Self { format, bytes: [0; 32] };
         (bytes.len() == format.id_length()).then(|| id.bytes[..bytes.len()].copy_from_slice(bytes))?;
         Some(id)
     }
 
-    /// Reads hexadecimal digits as git writes them.
+    /// Parses hexadecimal digits as written by git.
     pub(crate) fn from_hex(digits: &[u8]) -> Option<Self> {
         let format = match digits.len() {
             40 => ObjectFormat::Sha1,
@@ -87,17 +87,17 @@ impl ObjectId {
         Some(id)
     }
 
-    /// Gives the bytes.
+    /// Returns the bytes of the id.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.format.id_length()]
     }
 
-    /// Which hash it is.
+    /// Returns the hash function.
     pub const fn format(&self) -> ObjectFormat {
         self.format
     }
 
-    /// Whether all bytes are zero, which is how git writes "none".
+    /// Returns true if all bytes are zero, which is how git writes "none".
     pub(crate) fn is_null(&self) -> bool {
         self.bytes == [0; 32]
     }
@@ -137,21 +137,21 @@ impl From<ObjectId> for String {
     }
 }
 
-/// Computes the id of an object piece by piece.
+/// Computes the id of an object incrementally.
 pub(crate) enum ObjectHasher {
     Sha1(sha1::Sha1),
     Sha256(sha2::Sha256),
 }
 
 impl ObjectHasher {
-    /// Begins an object of `kind` with `size` bytes of content.
+    /// Starts an object of `kind` with `size` bytes of content.
     pub(crate) fn new(format: ObjectFormat, kind: &str, size: u64) -> Self {
         let mut hasher = Self::plain(format);
         hasher.update(format!("{kind} {size}\0").as_bytes());
         hasher
     }
 
-    /// Hashes whatever comes, without the header of an object.
+    /// Creates a hasher without an object header.
     pub(crate) fn plain(format: ObjectFormat) -> Self {
         match format {
             ObjectFormat::Sha1 => Self::Sha1(sha1::Sha1::new()),
@@ -181,7 +181,7 @@ impl ObjectHasher {
     }
 }
 
-/// What kind of thing a path is, as far as git tells them apart.
+/// Type and mode of a path, as far as git distinguishes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum FileMode {
@@ -196,7 +196,7 @@ pub enum FileMode {
 }
 
 impl FileMode {
-    /// Git's octal digits.
+    /// Returns git's octal digits.
     pub const fn digits(self) -> &'static str {
         match self {
             Self::Regular => "100644",
@@ -206,12 +206,12 @@ impl FileMode {
         }
     }
 
-    /// Whether it is a file with content of its own, executable or not.
+    /// Returns true for a regular file, executable or not.
     pub const fn is_file(self) -> bool {
         matches!(self, Self::Regular | Self::Executable)
     }
 
-    /// Reads a mode as git stores it; none for folders and what is no mode.
+    /// Converts a mode as stored by git; `None` for folders and invalid modes.
     pub(crate) fn from_bits(bits: u32) -> Option<Self> {
         match bits & 0o170_000 {
             0o100_000 if bits & 0o100 == 0 => Some(Self::Regular),
@@ -222,7 +222,7 @@ impl FileMode {
         }
     }
 
-    /// Reads octal digits; none for `000000`, for folders and what is no mode.
+    /// Parses octal digits; `None` for `000000`, folders and invalid modes.
     pub(crate) fn from_digits(digits: &[u8]) -> Option<Self> {
         Self::from_bits(u32::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?)
     }

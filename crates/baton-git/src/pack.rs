@@ -1,4 +1,4 @@
-//! Packs: one file for all objects of a snapshot, made durable once.
+//! Pack files: one file for all objects of a snapshot, synced to disk once.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,15 +13,15 @@ use tempfile::NamedTempFile;
 use crate::error::GitError;
 use crate::object::{ObjectFormat, ObjectHasher, ObjectId};
 
-/// Hands the content of an object on, piece by piece.
-pub(crate) type Pour<'a> = Box<dyn Fn(&mut dyn FnMut(&[u8])) -> Result<(), GitError> + 'a>;
+/// Writes the content of an object to a sink in pieces.
+pub(crate) type WriteContent<'a> = Box<dyn Fn(&mut dyn FnMut(&[u8])) -> Result<(), GitError> + 'a>;
 
 /// An object to be stored.
 pub(crate) struct NewObject<'a> {
     pub(crate) id: ObjectId,
     pub(crate) kind: ObjectKind,
     pub(crate) size: u64,
-    pub(crate) pour: Pour<'a>,
+    pub(crate) write_content: WriteContent<'a>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,12 @@ impl ObjectKind {
 
 /// Why objects were not stored.
 pub(crate) enum PackError {
-    /// The content poured out was not that of the object.
+    /// The content does not match the id of the object.
     OtherContent,
     Failed(GitError),
 }
 
-/// Writes objects into a new pack in `folder`. When it returns, they are on disk.
+/// Writes objects into a new pack in `folder` and syncs it to disk.
 pub(crate) fn write_pack(
     folder: &Path,
     format: ObjectFormat,
@@ -87,10 +87,11 @@ pub(crate) fn write_pack(
     publish(folder, checksum, temporary, &index).map_err(io)
 }
 
-/// Puts pack and index in place, the index last and only when the pack is on disk: git sees a pack by its index.
+/// Moves pack and index into place. The index is last, after the pack is on disk, because git finds a pack by its
+/// index.
 ///
-/// Each gets its name before it is made durable, so that this makes the name durable as well. An index that a crash
-/// leaves empty is passed over by git and by [`packed_ids`], and the next pack of the same objects replaces it.
+/// Each file is renamed before it is synced, so that syncing also makes its name durable. An index that a crash leaves
+/// empty is ignored by git and by [`packed_ids`], and the next pack of the same objects replaces it.
 fn publish(folder: &Path, checksum: ObjectId, pack: NamedTempFile, index: &[u8]) -> io::Result<()> {
     let place = |file: NamedTempFile, ending: &str| {
         file.as_file().set_permissions(fs::Permissions::from_mode(0o400))?;
@@ -125,7 +126,7 @@ fn write_object(
     let mut hasher = ObjectHasher::new(format, object.kind.name(), object.size);
     let mut encoder = ZlibEncoder::new(pack, Compression::fast());
     let mut failure = None;
-    (object.pour)(&mut |piece| {
+    (object.write_content)(&mut |piece| {
         hasher.update(piece);
         if let Err(error) = encoder.write_all(piece) {
             failure.get_or_insert(error);
@@ -137,11 +138,11 @@ fn write_object(
     Ok(hasher.finish())
 }
 
-/// A pack that is being written: counts and hashes what goes by.
+/// A pack that is being written. Counts and hashes the written bytes.
 struct PackFile {
     file: BufWriter<NamedTempFile>,
     hasher: ObjectHasher,
-    /// Over the bytes of the present object.
+    /// Checksum of the current object.
     sum: Crc,
     offset: u64,
 }
@@ -160,7 +161,7 @@ impl Write for PackFile {
     }
 }
 
-/// The index of a pack, version 2.
+/// Creates the index of a pack, version 2.
 fn index_bytes(format: ObjectFormat, mut entries: Vec<(ObjectId, u32, u64)>, checksum: ObjectId) -> Vec<u8> {
     entries.sort_unstable_by_key(|(id, _, _)| *id);
     let mut bytes = b"\xfftOc\0\0\0\x02".to_vec();
@@ -189,7 +190,7 @@ fn index_bytes(format: ObjectFormat, mut entries: Vec<(ObjectId, u32, u64)>, che
     bytes
 }
 
-/// The ids of everything that is in the packs of a folder. An index that cannot be read counts as empty.
+/// Returns the ids of all objects in the packs of a folder. An unreadable index counts as empty.
 pub(crate) fn packed_ids(folder: &Path, format: ObjectFormat) -> io::Result<HashSet<ObjectId>> {
     let mut ids = HashSet::new();
     for entry in fs::read_dir(folder)? {
@@ -201,7 +202,7 @@ pub(crate) fn packed_ids(folder: &Path, format: ObjectFormat) -> io::Result<Hash
     Ok(ids)
 }
 
-/// The ids in the index of a pack; none if it cannot be read.
+/// Returns the ids in the index of a pack; `None` if it is invalid.
 pub(crate) fn index_ids(bytes: &[u8], format: ObjectFormat) -> Option<Vec<ObjectId>> {
     let names = bytes.strip_prefix(b"\xfftOc\0\0\0\x02")?.get(256 * 4..)?;
     let count = u32::from_be_bytes(*bytes.get(8 + 255 * 4..)?.first_chunk::<4>()?) as usize;

@@ -1,8 +1,8 @@
-//! The text of a difference.
+//! The text of a diff.
 
 use baton_core::Sha256Hash;
 
-/// A patch as git writes it (`--binary --full-index`): complete, so that it can be applied.
+/// A complete, applicable patch as written by git (`--binary --full-index`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Patch(Vec<u8>);
 
@@ -11,23 +11,23 @@ impl Patch {
         Self(bytes)
     }
 
-    /// The bytes; nothing says that they are UTF-8.
+    /// Returns the bytes, which need not be UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether nothing differs.
+    /// Returns true if there are no differences.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The hash by which two patches are compared, see [`normalized_patch_hash`].
+    /// Returns the hash for comparing patches, see [`normalized_patch_hash`].
     pub fn normalized_hash(&self) -> Sha256Hash {
         normalized_patch_hash(&self.0)
     }
 }
 
-/// Hashes a patch with every line ending as LF and one at the end, so that it is the same on every platform.
+/// Hashes a patch with all line endings as LF and one at the end, so that the hash is the same on every platform.
 pub fn normalized_patch_hash(patch: &[u8]) -> Sha256Hash {
     let mut normalized = Vec::with_capacity(patch.len() + 1);
     let mut bytes = patch.iter().copied().peekable();

@@ -1,4 +1,4 @@
-//! Paths inside a repository. They are bytes: nothing says that they are UTF-8.
+//! Paths inside a repository. They are bytes and need not be UTF-8.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,36 +8,36 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A path relative to the root of a checkout, with `/` between its parts.
+/// A path relative to the root of a checkout, with `/` as separator.
 ///
-/// As text it is itself if it is plain UTF-8, otherwise quoted as git does it (`"caf\351"`). The text leads back to
-/// the same bytes.
+/// Plain UTF-8 is written unmodified, other bytes are quoted like git does (`"caf\351"`). Parsing the text yields the
+/// same bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RepoPath(Vec<u8>);
 
-/// A text that is not a quoted path.
+/// The text is not a correctly quoted path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a well quoted path")]
 pub struct RepoPathError;
 
 impl RepoPath {
-    /// Takes the bytes as git gave them.
+    /// Creates a path from bytes as reported by git.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// Gives the bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Gives the path for the file system, relative to the root of the checkout.
+    /// Returns the path for the file system, relative to the root of the checkout.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// Whether this is `folder` or lies in it.
+    /// Returns true if this is `folder` or inside it.
     pub fn is_within(&self, folder: &Self) -> bool {
         is_within(&self.0, &folder.0)
     }
@@ -47,7 +47,7 @@ pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-/// Quotes bytes in the way of C, as git reads them on its standard input.
+/// Quotes bytes in C style, as git expects on its standard input.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() + 2);
     text.push('"');
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_leads_back_to_the_same_bytes() {
+    fn text_parses_to_the_same_bytes() {
         let paths: [&[u8]; 8] = [
             b"a",
             b"src/lib.rs",
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn bad_quoting_is_refused() {
+    fn invalid_quoting_is_rejected() {
         for text in ["\"", "\"a", "\"\\9\"", "\"\\400\"", "\"a\"b\"", "\"\\08\"", "\"\\"] {
             assert!(text.parse::<RepoPath>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_folder_holds_itself_and_what_lies_in_it() {
+    fn folder_contains_itself_and_its_content() {
         let folder = RepoPath::new(".agent-output");
         assert!(RepoPath::new(".agent-output").is_within(&folder));
         assert!(RepoPath::new(".agent-output/TASK-1/context.json").is_within(&folder));

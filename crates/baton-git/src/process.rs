@@ -1,4 +1,4 @@
-//! One child process: fed, listened to, limited in time and output, never left behind.
+//! Runs one child process with limits on time and output, and always reaps it.
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::program::Limits;
 
-/// Why a process gave no result.
+/// Why a process failed.
 pub(crate) enum ProcessError {
     Missing,
     Io(io::Error),
@@ -29,27 +29,27 @@ impl From<rustix::io::Errno> for ProcessError {
     }
 }
 
-/// How a process ended.
+/// Exit status and standard error of a process.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stderr: Vec<u8>,
 }
 
-/// What is kept of the standard error: the beginning says what is wrong.
-const STDERR_BYTES: usize = 16 * 1_024;
+/// Maximum number of bytes kept of standard error; the beginning states the problem.
+const MAX_STDERR_BYTES: usize = 16 * 1_024;
 
-/// Kills and reaps its child unless that has ended on its own.
-struct Reaped(Child);
+/// Kills and reaps its child on drop, unless the child has already ended.
+struct ReapOnDrop(Child);
 
-impl Drop for Reaped {
+impl Drop for ReapOnDrop {
     fn drop(&mut self) {
-        // A child that was reaped already is not signalled: std remembers its status.
+        // `Child` remembers the status of a reaped child and does not signal it again.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs the command with `input` on its standard input and hands its output to `sink` piece by piece.
+/// Runs the command with `input` on standard input and passes its output to `sink` in pieces.
 pub(crate) fn run(
     command: &mut Command,
     input: &[u8],
@@ -61,23 +61,23 @@ pub(crate) fn run(
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound { ProcessError::Missing } else { error.into() }
     })?;
-    let mut child = Reaped(child);
-    let stderr = converse(&mut child.0, input, deadline, limits.output_bytes, sink)?;
+    let mut child = ReapOnDrop(child);
+    let stderr = exchange(&mut child.0, input, deadline, limits.output_bytes, sink)?;
     Ok(Ended { status: await_end(&mut child.0, deadline)?, stderr })
 }
 
-/// Writes and reads until the child has closed its output; answers what it wrote to its standard error.
-fn converse(
+/// Writes and reads until the child has closed its output. Returns its standard error.
+fn exchange(
     child: &mut Child,
     input: &[u8],
     deadline: Instant,
     output_bytes: u64,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<Vec<u8>, ProcessError> {
-    let mut feed = child.stdin.take().map(|stdin| Feed::new(stdin, input)).transpose()?;
+    let mut input_writer = child.stdin.take().map(|stdin| InputWriter::new(stdin, input)).transpose()?;
     let mut stdout = child.stdout.take();
     let mut stderr = child.stderr.take();
-    let (mut complaint, mut written) = (Vec::new(), 0_u64);
+    let (mut stderr_text, mut written) = (Vec::new(), 0_u64);
     let mut buffer = vec![0; 64 * 1_024];
     while stdout.is_some() || stderr.is_some() {
         let (mut out_ready, mut err_ready, mut in_ready) = (false, false, false);
@@ -92,8 +92,8 @@ fn converse(
                 waits.push(PollFd::new(stderr, PollFlags::IN));
                 marks.push(&mut err_ready);
             }
-            if let Some(feed) = &feed {
-                waits.push(PollFd::new(&feed.stdin, PollFlags::OUT));
+            if let Some(input_writer) = &input_writer {
+                waits.push(PollFd::new(&input_writer.stdin, PollFlags::OUT));
                 marks.push(&mut in_ready);
             }
             let left = deadline.checked_duration_since(Instant::now()).ok_or(ProcessError::TimedOut)?;
@@ -123,16 +123,16 @@ fn converse(
             match read(pipe, &mut buffer)? {
                 0 => stderr = None,
                 count => {
-                    let room = STDERR_BYTES - complaint.len();
-                    complaint.extend_from_slice(&buffer[..count.min(room)]);
+                    let room = MAX_STDERR_BYTES - stderr_text.len();
+                    stderr_text.extend_from_slice(&buffer[..count.min(room)]);
                 }
             }
         }
-        if in_ready && feed.as_mut().is_some_and(|feed| feed.push()) {
-            feed = None;
+        if in_ready && input_writer.as_mut().is_some_and(|input_writer| input_writer.push()) {
+            input_writer = None;
         }
     }
-    Ok(complaint)
+    Ok(stderr_text)
 }
 
 fn timespec(duration: Duration) -> Timespec {
@@ -151,21 +151,22 @@ fn read(pipe: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// What is still to be written to a child.
-struct Feed<'a> {
+/// Input that is still to be written to a child.
+struct InputWriter<'a> {
     stdin: ChildStdin,
     left: &'a [u8],
 }
 
-impl<'a> Feed<'a> {
+impl<'a> InputWriter<'a> {
     fn new(stdin: ChildStdin, input: &'a [u8]) -> io::Result<Self> {
-        // A pipe that is full must not stop us from reading what the child has to say.
+        // Non-blocking, so that a full pipe does not prevent reading the output of the child.
         let flags = fcntl_getfl(&stdin)?;
         fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)?;
         Ok(Self { stdin, left: input })
     }
 
-    /// Writes what fits; answers whether nothing is left to do. A child that does not listen any more says why itself.
+    /// Writes as much as possible. Returns true if nothing is left to write or the child closed its input; the child
+    /// then reports the reason itself.
     fn push(&mut self) -> bool {
         match self.stdin.write(self.left) {
             Ok(count) => {
@@ -177,7 +178,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Waits for a child that has closed its output, which means that it ends now.
+/// Waits for a child that has closed its output and is about to exit.
 fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, ProcessError> {
     let mut pause = Duration::from_micros(50);
     loop {
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_conversation_does_not_stall() {
+    fn large_input_and_output_do_not_deadlock() {
         let input = vec![b'x'; 3 << 20];
         let (answer, ended) = output(&mut shell("cat; echo problem >&2"), &input, LIMITS).ok().unwrap();
         assert_eq!(answer, input);
@@ -225,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_does_not_listen_is_no_error_of_ours() {
+    fn child_that_ignores_its_input_is_not_an_error() {
         let (_, ended) = output(&mut shell("exit 3"), &vec![b'x'; 1 << 20], LIMITS).ok().unwrap();
         assert_eq!(ended.status.code(), Some(3));
     }
 
     #[test]
-    fn a_child_that_takes_too_long_is_ended_and_reaped() {
+    fn child_is_killed_and_reaped_after_the_timeout() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
         let script = format!("echo $$ > '{}'; exec sleep 600", file.display());
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_output_ends_the_child() {
+    fn child_is_killed_when_it_exceeds_the_output_limit() {
         let limits = Limits { output_bytes: 1_000, ..LIMITS };
         assert!(matches!(output(&mut shell("yes"), b"", limits), Err(ProcessError::TooLarge)));
     }

@@ -1,13 +1,14 @@
-//! How git is held: every call of it begins here.
+//! Invocation of git. Every call of git starts here.
 //!
-//! - Nothing of the repository is executed: no hooks, no file-system monitor, no filters (their names are taken from
-//!   the configuration and emptied), no external diff, no text conversion, no pager, no editor, no prompt, no lazy
-//!   fetch, no look into submodules beyond their checked-out commit.
-//! - Nothing is written: no optional locks; whatever makes objects makes them in the vault.
-//! - Nothing surprises: the caller's `GIT_*` variables are dropped, but for those that say where configuration lies
-//!   and how far to look for a repository; messages are English; paths end in NUL; replaced objects are not replaced.
-//! - Settings that the caller gives in the environment (`GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n`, `GIT_CONFIG_VALUE_n`) apply
-//!   as they do for git, except where a setting of this list overrides them.
+//! - Nothing from the repository is executed: no hooks, no file-system monitor, no filters (their names are read from
+//!   the configuration and cleared), no external diff, no text conversion, no pager, no editor, no prompt, no lazy
+//!   fetch, no access to submodules beyond their checked-out commit.
+//! - Nothing is written: no optional locks; new objects are written to the vault.
+//! - Results are predictable: the caller's `GIT_*` variables are removed, except those that locate configuration or
+//!   limit repository discovery; messages are in English; paths are NUL-terminated; replacement objects are not
+//!   applied.
+//! - Settings that the caller gives in the environment (`GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n`,
+//!   `GIT_CONFIG_VALUE_n`) apply as they do for git, unless this list overrides them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -19,16 +20,16 @@ use std::time::Duration;
 use crate::error::GitError;
 use crate::process::{self, Ended, ProcessError};
 
-/// How long one call of git may take and how much it may write.
+/// Limits of one git call.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// After this it is ended.
+    /// Time limit. The call is killed when it is exceeded.
     pub time: Duration,
-    /// After this it is ended.
+    /// Output limit in bytes. The call is killed when it is exceeded.
     pub output_bytes: u64,
-    /// Fewer files than this are read rather than asked about.
+    /// Minimum number of files for which asking git is faster than reading them.
     pub files_worth_a_call: usize,
-    /// Files of this size and above are in no patch: git would have to hold them in memory.
+    /// Files of at least this size are not part of patches, because git would hold them in memory.
     pub large_file_bytes: u64,
 }
 
@@ -43,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// The git program, and the environment that it runs in. Cheap to clone.
+/// The git program and its environment. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Git {
     inner: Arc<Inner>,
@@ -58,8 +59,8 @@ struct Inner {
     limits: Limits,
 }
 
-/// The variables of git that a user sets on purpose and that change nothing about what is looked at.
-const KEPT: &[&str] = &[
+/// Git variables that users set on purpose and that do not change what is examined.
+const KEPT_VARIABLES: &[&str] = &[
     "GIT_CEILING_DIRECTORIES",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_NOSYSTEM",
@@ -69,7 +70,7 @@ const KEPT: &[&str] = &[
     "GIT_TEST_ASSUME_DIFFERENT_OWNER",
 ];
 
-/// What every call runs with.
+/// Variables of every call.
 const VARIABLES: &[(&str, &str)] = &[
     ("GIT_ATTR_NOSYSTEM", "1"),
     ("GIT_EDITOR", "false"),
@@ -82,7 +83,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// The settings that every call overrides.
+/// Settings that every call overrides.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -92,7 +93,7 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 impl Git {
-    /// Finds `git` on the `PATH` of the given environment, which is what its children will see.
+    /// Finds `git` on the `PATH` of the given environment, which its child processes will see.
     ///
     /// # Errors
     ///
@@ -108,13 +109,14 @@ impl Git {
         Ok(Self::at(program, environment))
     }
 
-    /// Takes a certain program as git.
+    /// Uses a specific program as git.
     pub fn at(
         program: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let kept = |name: &OsStr| {
-            !name.as_bytes().starts_with(b"GIT_") || KEPT.iter().any(|kept| name == OsStr::new(kept))
+            !name.as_bytes().starts_with(b"GIT_")
+                || KEPT_VARIABLES.iter().any(|kept| name == OsStr::new(kept))
         };
         let environment: Vec<_> = environment.into_iter().collect();
         let settings = settings_of(&environment);
@@ -123,7 +125,7 @@ impl Git {
         Self { inner: Arc::new(Inner { program, environment, settings, limits }) }
     }
 
-    /// The same git with other limits.
+    /// Returns the same git with other limits.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         let Inner { program, environment, settings, .. } = &*self.inner;
@@ -145,21 +147,21 @@ impl Git {
         found.map(|(_, value)| value.as_os_str())
     }
 
-    /// Begins a call of a subcommand in a folder.
+    /// Starts a call of a subcommand in a folder.
     pub(crate) fn call(&self, folder: &Path, subcommand: &'static str) -> Invocation<'_> {
         let mut command = Command::new(&self.inner.program);
         command.current_dir(folder).env_clear();
         command.envs(self.inner.environment.iter().map(|(name, value)| (name, value)));
         command.envs(VARIABLES.iter().copied());
-        // Of several values of a setting the last one counts.
+        // The last value of a setting takes effect.
         let own = SETTINGS.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let settings = self.inner.settings.iter().cloned().chain(own).collect();
         Invocation { git: self, command, subcommand, arguments: Vec::new(), settings, input: Vec::new() }
     }
 }
 
-/// Reads the settings of `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n` and `GIT_CONFIG_VALUE_n`. Git itself refuses to run when
-/// one of them is missing; here the list ends there.
+/// Reads the settings of `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n` and `GIT_CONFIG_VALUE_n`. If one is missing, git
+/// refuses to run; here the list ends before it.
 fn settings_of(environment: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
     let variable = |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
     let count =
@@ -168,13 +170,13 @@ fn settings_of(environment: &[(OsString, OsString)]) -> Vec<(OsString, OsString)
         let key = variable(&format!("GIT_CONFIG_KEY_{number}"))?;
         Some((key.clone(), variable(&format!("GIT_CONFIG_VALUE_{number}"))?.clone()))
     };
-    // Like `GIT_DIR`, these would say where the checkout is.
+    // Like `GIT_DIR`, these settings would change where the checkout is.
     let misleading =
         |key: &OsString| ["core.bare", "core.worktree"].iter().any(|name| key.eq_ignore_ascii_case(name));
     (0..count).map_while(setting).filter(|(key, _)| !misleading(key)).collect()
 }
 
-/// One call of git that has yet to be made.
+/// A git call that has not been made yet.
 pub(crate) struct Invocation<'a> {
     git: &'a Git,
     command: Command,
@@ -200,7 +202,7 @@ impl Invocation<'_> {
         self
     }
 
-    /// Drops the settings that the caller gave in the environment.
+    /// Removes the settings that the caller gave in the environment.
     pub(crate) fn without_user_settings(mut self) -> Self {
         self.settings.drain(..self.git.inner.settings.len());
         self
@@ -211,7 +213,7 @@ impl Invocation<'_> {
         self
     }
 
-    /// Makes the call and answers its output, whatever its exit code.
+    /// Makes the call and returns its output, whatever its exit code.
     pub(crate) fn attempt(self) -> Result<(Vec<u8>, Ended), GitError> {
         let mut output = Vec::new();
         let limits = self.git.inner.limits;
@@ -219,15 +221,15 @@ impl Invocation<'_> {
         Ok((output, ended))
     }
 
-    /// Makes the call and answers its output; another exit code than zero is an error.
+    /// Makes the call and returns its output. A non-zero exit code is an error.
     pub(crate) fn output(self) -> Result<Vec<u8>, GitError> {
         let subcommand = self.subcommand;
         let (output, ended) = self.attempt()?;
         require_success(subcommand, &ended).map(|()| output)
     }
 
-    /// Makes the call and hands its output on piece by piece, whatever its exit code. Nothing is held in memory, so the
-    /// output may have any length.
+    /// Makes the call and passes its output to `sink` in pieces, whatever its exit code. The output is not held in
+    /// memory and may have any length.
     pub(crate) fn stream(self, sink: &mut dyn FnMut(&[u8])) -> Result<Ended, GitError> {
         let limits = Limits { output_bytes: u64::MAX, ..self.git.inner.limits };
         self.run(limits, sink)

@@ -1,4 +1,4 @@
-//! What a repository is called: `owner/name` after its remote, or `local/<folder>`.
+//! Name of a repository: `owner/name` from its remote, or `local/<folder>`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use baton_core::Repo;
 
 use crate::configuration::Configuration;
 
-/// Names a repository after the remote of the branch, else `origin`, else the only remote, else its folder.
+/// Names a repository after `origin`, else the remote of the branch, else the only remote, else its folder.
 pub(crate) fn repository_name(
     configuration: &Configuration,
     branch: Option<&str>,
@@ -22,7 +22,7 @@ pub(crate) fn repository_name(
     remote.and_then(name_in_url).or_else(|| format!("local/{}", folder_name(folder)).parse().ok())
 }
 
-/// The folder's name with what a name cannot have replaced.
+/// Returns the folder name with invalid characters replaced.
 fn folder_name(folder: &Path) -> String {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let sound = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
@@ -31,12 +31,12 @@ fn folder_name(folder: &Path) -> String {
     if name.chars().all(|letter| letter == '.') { "repository".into() } else { name }
 }
 
-/// The last two parts of the path of a remote address; none for a path on this machine, which has no owner.
+/// Returns the last two components of the path of a remote URL; `None` for a local path, which has no owner.
 fn name_in_url(url: &str) -> Option<Repo> {
     let path = match url.split_once("://") {
         Some(("file", _)) => return None,
         Some((_, rest)) => rest.split_once('/')?.1,
-        // git@host:owner/name, unless a slash comes first: that is a path.
+        // git@host:owner/name, unless a slash comes before the colon: then it is a path.
         None => url.split_once(':').filter(|(host, _)| !host.contains('/'))?.1,
     };
     let path = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_remote_the_folder_gives_the_name() {
+    fn repository_without_remote_is_named_after_its_folder() {
         let none = Configuration::default();
         for (folder, name) in
             [("/home/a/my project", "local/my-project"), ("/", "local/repository"), ("/x/.dot", "local/.dot")]

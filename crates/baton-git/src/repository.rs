@@ -1,4 +1,4 @@
-//! A checkout that was found: where it is and what it is called.
+//! A discovered checkout: its location and its name.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,10 +16,10 @@ use crate::process::Ended;
 use crate::program::{Git, Invocation, require_success};
 use crate::remote::repository_name;
 
-/// The oldest git that knows everything that is asked of it.
-const OLDEST_GIT: &str = "git version 2.31";
+/// Oldest supported version of git.
+const MIN_GIT_VERSION: &str = "git version 2.31";
 
-/// A checkout of a git repository. What it says about `HEAD` is from when it was found.
+/// A checkout of a git repository. `HEAD` is as of its discovery.
 #[derive(Debug, Clone)]
 pub struct Repository {
     git: Git,
@@ -33,25 +33,25 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds the checkout that a folder belongs to.
+    /// Finds the checkout that contains a folder.
     ///
     /// # Errors
     ///
     /// [`GitError::NotARepository`], [`GitError::BareRepository`], [`GitError::DubiousOwnership`],
-    /// [`GitError::GitTooOld`], [`GitError::GitMissing`]; [`GitError::CommandFailed`] for whatever else git says.
+    /// [`GitError::GitTooOld`], [`GitError::GitMissing`], and [`GitError::CommandFailed`] for other errors of git.
     pub fn discover(git: &Git, path: &Path) -> Result<Self, GitError> {
         if !path.is_dir() {
             return Err(GitError::NotARepository { path: path.to_owned() });
         }
-        // The two know nothing of each other: together they take the time of one.
+        // The two calls are independent, so they run concurrently.
         let (places, configuration) = std::thread::scope(|scope| {
             let configuration = scope.spawn(|| git.call(path, "config").arguments(["--list", "-z"]).output());
             let places = Places::ask(git, path);
             (places, configuration.join())
         });
         let places = places?;
-        let configuration = configuration
-            .unwrap_or_else(|_| Err(GitError::unexpected("config", "the listener broke off")))?;
+        let configuration =
+            configuration.unwrap_or_else(|_| Err(GitError::unexpected("config", "the thread panicked")))?;
         let head = match places.head {
             Some(head) => head,
             None => unborn(git, path)?,
@@ -68,32 +68,32 @@ impl Repository {
         })
     }
 
-    /// The root of the checkout.
+    /// Returns the root of the checkout.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The `.git` folder of this checkout; for a linked worktree, its part of the repository.
+    /// Returns the `.git` folder of this checkout; for a linked worktree, its own folder in the repository.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    /// The folder that all checkouts of the repository share.
+    /// Returns the folder that all checkouts of the repository share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
     }
 
-    /// Which hash names objects.
+    /// Returns the hash function of object ids.
     pub const fn object_format(&self) -> ObjectFormat {
         self.object_format
     }
 
-    /// What `HEAD` was when the checkout was found.
+    /// Returns `HEAD` as of the discovery of the checkout.
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// `owner/name` after the remote, or `local/<folder>`; all worktrees of a repository have the same.
+    /// Returns `owner/name` from the remote, or `local/<folder>`. All worktrees of a repository have the same name.
     pub fn name(&self) -> Option<Repo> {
         let folder = match self.common_dir.file_name() {
             Some(name) if name == ".git" => self.common_dir.parent().unwrap_or(&self.root),
@@ -114,7 +114,7 @@ impl Repository {
         self.has_ref_files
     }
 
-    /// Begins a call of git in this checkout, with every filter program of its configuration taken away.
+    /// Starts a git call in this checkout, with all configured filter programs disabled.
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
         let mut call = self.git.call(&self.root, subcommand);
         call = call.variable("GIT_DIR", &self.git_dir).variable("GIT_WORK_TREE", &self.root);
@@ -124,14 +124,14 @@ impl Repository {
             }
         }
         if self.configuration.flag("core.ignorecase") == Some(true) && !self.folds_case() {
-            // A setting that came along from another machine would hide files that differ in case only.
+            // A setting copied from another machine would hide files whose names differ only in case.
             call = call.setting("core.ignoreCase", "false");
         }
         call
     }
 
-    /// Begins a call that reads the index. In a sparse checkout git writes trees when it expands or collapses the index: they
-    /// go to a folder of their own, which lasts as long as the guard.
+    /// Starts a call that reads the index. In a sparse checkout git writes trees when it expands or collapses the
+    /// index: they go to a temporary folder, which exists as long as the returned guard.
     pub(crate) fn index_call(
         &self,
         subcommand: &'static str,
@@ -146,20 +146,20 @@ impl Repository {
         Ok((call.variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed), Some(folder)))
     }
 
-    /// Whether the file system takes names that differ in case for the same.
+    /// Returns true if the file system ignores case in names.
     fn folds_case(&self) -> bool {
         self.root.join(".GIT").symlink_metadata().is_ok()
     }
 }
 
-/// What `git rev-parse` says about a folder.
+/// Output of `git rev-parse` for a folder.
 struct Places {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
     object_format: ObjectFormat,
     has_ref_files: bool,
-    /// None on a branch without commits.
+    /// `None` on a branch without commits.
     head: Option<Head>,
 }
 
@@ -179,14 +179,14 @@ impl Places {
         ];
         let (output, ended) = git.call(path, "rev-parse").arguments(arguments).attempt()?;
         let lines: Vec<&[u8]> = output.split(|byte| *byte == b'\n').collect();
-        // What git does not know, it repeats.
+        // Git repeats arguments that it does not know.
         if lines
             .iter()
             .any(|line| line.starts_with(b"--path-format") || line.starts_with(b"--show-object-format"))
         {
             let version = git.call(path, "version").output()?;
             let found = String::from_utf8_lossy(&version).trim().to_owned();
-            return Err(GitError::GitTooOld { found, needed: OLDEST_GIT });
+            return Err(GitError::GitTooOld { found, needed: MIN_GIT_VERSION });
         }
         let object_format = match lines.first().copied() {
             Some(b"sha1") => ObjectFormat::Sha1,
@@ -206,7 +206,7 @@ impl Places {
             [_, _, _, _, _, ..] if !ended.status.success() && lines.len() < 8 => {
                 return Err(refusal(path, &ended));
             }
-            // A line break in a name: ask for one thing at a time.
+            // A name contains a line break: ask for each value separately.
             _ => (
                 one_folder(git, path, "--show-toplevel")?,
                 one_folder(git, path, "--git-dir")?,
@@ -247,7 +247,7 @@ fn unborn(git: &Git, path: &Path) -> Result<Head, GitError> {
     Ok(Head::Unborn { name: String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned() })
 }
 
-/// Makes an error of what git says about a folder that it cannot work with.
+/// Converts git's message about an unusable folder to an error.
 fn refusal(path: &Path, ended: &Ended) -> GitError {
     let complaint = String::from_utf8_lossy(&ended.stderr);
     let path = path.to_owned();

@@ -1,4 +1,4 @@
-//! What is remembered of a working tree.
+//! Stored state of a working tree.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,38 +9,38 @@ use crate::path::RepoPath;
 use crate::stash::Stash;
 use crate::status::{StatusCode, StatusSide};
 
-/// The state of a working tree: small, to be stored, and exact by the trees that it names.
+/// The state of a working tree: small and serializable, and exact because of the trees that it refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Where the checkout stood.
+    /// State of `HEAD`.
     pub head: Head,
-    /// Every file with its raw bytes. Equal trees are equal working trees.
+    /// Tree with the raw bytes of every file. Equal trees mean equal working trees.
     pub tree: ObjectId,
-    /// Every file as git would store it; what patches are made from. The same tree where nothing is converted.
+    /// Tree with every file as git would store it, used for patches. Equal to `tree` if nothing is converted.
     pub patch_tree: ObjectId,
-    /// Whether the working tree, the index and `HEAD` are the same.
+    /// Whether working tree, index and `HEAD` are equal.
     pub clean: bool,
-    /// What was staged, in the order of paths.
+    /// Staged changes, sorted by path.
     pub staged: Vec<StagedChange>,
-    /// The repositories inside the checkout, in the order of paths.
+    /// Repositories inside the checkout, sorted by path.
     pub nested: Vec<NestedRepository>,
-    /// A blob in the vault that lists the files which a sparse checkout leaves out, each ended by NUL.
+    /// Blob in the vault that lists the files omitted by a sparse checkout, NUL-terminated.
     pub not_checked_out: Option<ObjectId>,
-    /// What was set aside.
+    /// The stash; `None` if it is empty.
     pub stash: Option<Stash>,
-    /// Files that are too large for a patch, in the order of paths.
+    /// Files that are too large for a patch, sorted by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub large: Vec<RepoPath>,
 }
 
-/// A path whose entry in the index differs from `HEAD`.
+/// A path whose index entry differs from `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedChange {
     /// The path.
     pub path: RepoPath,
-    /// How it differs.
+    /// Kind of the difference.
     pub change: StatusCode,
-    /// What is staged; none if it is to be deleted, is in conflict or was only announced (`git add -N`).
+    /// Staged content; `None` if the path is deleted, in conflict or was added with `git add -N`.
     pub index: Option<StatusSide>,
 }
 
@@ -49,12 +49,12 @@ pub struct StagedChange {
 pub struct TreeFile {
     /// The path.
     pub path: RepoPath,
-    /// What it is.
+    /// Type and mode.
     pub mode: FileMode,
-    /// The id of its raw bytes, or the commit of a nested repository.
+    /// Id of its raw bytes, or the commit of a nested repository.
     pub id: ObjectId,
-    /// How large it is; zero for a nested repository and for what is not checked out.
+    /// Size in bytes; zero for nested repositories and files that are not checked out.
     pub size_bytes: u64,
-    /// Whether the index has it.
+    /// Whether it is in the index.
     pub tracked: bool,
 }

@@ -1,4 +1,4 @@
-//! What was set aside with `git stash`.
+//! The stash of a repository.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::error::GitError;
 use crate::object::ObjectId;
 use crate::repository::Repository;
 
-/// The stash of a repository.
+/// State of the stash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stash {
     /// The newest entry.
     pub tip: ObjectId,
-    /// How many entries there are.
+    /// Number of entries.
     pub count: u64,
 }
 
 impl Stash {
-    /// Reads the stash; none if it is empty.
+    /// Reads the stash; `None` if it is empty.
     pub(crate) fn read(repository: &Repository) -> Result<Option<Self>, GitError> {
         let log = if repository.has_ref_files() {
             let path = repository.common_dir().join("logs/refs/stash");
@@ -31,7 +31,7 @@ impl Stash {
             if !ended.status.success() {
                 return Ok(None);
             }
-            // Newest first, where the file has it last.
+            // `git reflog` lists the newest entry first, the file lists it last.
             let mut lines: Vec<&[u8]> = output.split(|byte| *byte == b'\n').collect();
             lines.reverse();
             lines.join(&b'\n')

@@ -1,7 +1,7 @@
-//! What was read before, so that unchanged files need not be read again.
+//! Cache of file ids, so that unchanged files need not be read again.
 //!
-//! Only a help: a cache that is missing, cut off or damaged is an empty one. It holds the files for which the index
-//! of the repository cannot speak: changed, untracked, converted.
+//! An optimization: a missing, truncated or damaged cache counts as empty. It holds the files whose content the index
+//! does not identify: changed, untracked and converted files.
 
 use std::io::Write as _;
 use std::ops::Range;
@@ -10,35 +10,35 @@ use std::path::Path;
 
 use flate2::Crc;
 
-use crate::moment::Moment;
 use crate::object::{ObjectFormat, ObjectId};
+use crate::stat_time::StatTime;
 
 const MAGIC: &[u8; 8] = b"batonst2";
 const FIXED: usize = 4 + 8 * 3 + 12 * 2 + 4 * 3 + 1;
 
-/// The status information of a file.
+/// Stat information of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStat {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) size: u64,
-    pub(crate) changed_at: Moment,
-    pub(crate) modified_at: Moment,
+    pub(crate) changed_at: StatTime,
+    pub(crate) modified_at: StatTime,
     pub(crate) mode: u32,
     pub(crate) user: u32,
     pub(crate) group: u32,
 }
 
-/// What is known of the content of a file.
+/// Known facts about the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownContent {
-    /// The id of its raw bytes.
+    /// Id of the raw bytes.
     pub(crate) id: ObjectId,
-    /// Whether it is known to hold no carriage return.
+    /// Whether it is known to contain no carriage return.
     pub(crate) without_returns: bool,
 }
 
-/// Which content files had, by path and status information, in the order of paths.
+/// Content of files by path and stat information, sorted by path.
 #[derive(Debug, Default)]
 pub(crate) struct StatCache {
     bytes: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct StatCache {
 }
 
 impl StatCache {
-    /// Reads the cache, as far as it can be trusted.
+    /// Loads the cache; empty if it is missing or invalid.
     pub(crate) fn load(file: &Path, format: ObjectFormat) -> Self {
         std::fs::read(file).ok().and_then(|bytes| Self::parse(bytes, format)).unwrap_or_default()
     }
@@ -71,8 +71,8 @@ impl StatCache {
             };
             let length = take(4) as usize;
             let (device, inode, size) = (take(8), take(8), take(8));
-            let mut moment = || Moment { seconds: take(8).cast_signed(), nanoseconds: take(4) as u32 };
-            let (changed_at, modified_at) = (moment(), moment());
+            let mut stat_time = || StatTime { seconds: take(8).cast_signed(), nanoseconds: take(4) as u32 };
+            let (changed_at, modified_at) = (stat_time(), stat_time());
             let (mode, user, group) = (take(4) as u32, take(4) as u32, take(4) as u32);
             let without_returns = take(1) == 1;
             let id_at = at + FIXED;
@@ -90,12 +90,12 @@ impl StatCache {
         self.entries.len()
     }
 
-    /// Looks paths up that come in order.
+    /// Returns a cursor for looking up paths in sorted order.
     pub(crate) fn cursor(&self) -> CacheCursor<'_> {
         CacheCursor { cache: self, at: 0, started: false }
     }
 
-    /// Writes a new cache in place of the old one. A failure costs only time later on.
+    /// Replaces the cache. A failure only costs time later.
     pub(crate) fn save<'a>(
         file: &Path,
         format: ObjectFormat,
@@ -107,9 +107,9 @@ impl StatCache {
             for value in [stat.device, stat.inode, stat.size] {
                 bytes.extend_from_slice(&value.to_le_bytes());
             }
-            for moment in [stat.changed_at, stat.modified_at] {
-                bytes.extend_from_slice(&moment.seconds.to_le_bytes());
-                bytes.extend_from_slice(&moment.nanoseconds.to_le_bytes());
+            for stat_time in [stat.changed_at, stat.modified_at] {
+                bytes.extend_from_slice(&stat_time.seconds.to_le_bytes());
+                bytes.extend_from_slice(&stat_time.nanoseconds.to_le_bytes());
             }
             for value in [stat.mode, stat.user, stat.group] {
                 bytes.extend_from_slice(&value.to_le_bytes());
@@ -135,7 +135,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     sum.sum()
 }
 
-/// A place in the cache that moves forward.
+/// A position in the cache that moves forward.
 pub(crate) struct CacheCursor<'a> {
     cache: &'a StatCache,
     at: usize,
@@ -143,7 +143,8 @@ pub(crate) struct CacheCursor<'a> {
 }
 
 impl CacheCursor<'_> {
-    /// The content of a file, if it was read with the same status information. Paths must come in order.
+    /// Returns the content of a file if it was cached with the same stat information. Paths must be passed in sorted
+    /// order.
     pub(crate) fn find(&mut self, path: &[u8], stat: &FileStat) -> Option<KnownContent> {
         let StatCache { bytes, entries } = self.cache;
         if !self.started {
@@ -163,13 +164,13 @@ mod tests {
     use super::*;
 
     fn stat(size: u64) -> FileStat {
-        let moment = Moment::new(-1, 5);
+        let stat_time = StatTime::new(-1, 5);
         FileStat {
             device: 1,
             inode: u64::MAX,
             size,
-            changed_at: moment,
-            modified_at: moment,
+            changed_at: stat_time,
+            modified_at: stat_time,
             mode: 0o100_644,
             user: 7,
             group: u32::MAX,
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_found_and_damage_empties_it() {
+    fn saved_entries_are_found_and_a_damaged_cache_is_empty() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cache");
         let format = ObjectFormat::Sha1;

@@ -1,4 +1,4 @@
-//! What `git status` says: staged, unstaged, untracked, unmerged, renamed.
+//! The output of `git status`: staged, unstaged, untracked, unmerged and renamed paths.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,29 +14,29 @@ use crate::program::require_success;
 use crate::repository::Repository;
 use crate::stash::Stash;
 
-/// The state of a checkout as git sees it.
+/// Status of a checkout as seen by git.
 ///
-/// Git compares whole seconds and believes marks such as assume-unchanged; a [`Snapshot`](crate::Snapshot) does
-/// neither, and where nothing is converted, the status that comes with it does not either. Where the two disagree
-/// about a file, the snapshot is right.
+/// Git compares whole seconds and trusts marks such as assume-unchanged. A [`Snapshot`](crate::Snapshot) does neither,
+/// and where nothing is converted, nor does the status that comes with it. Where the two disagree about a file, the
+/// snapshot is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// Where the checkout stands.
+    /// State of `HEAD`.
     pub head: Head,
-    /// What was set aside.
+    /// The stash; `None` if it is empty.
     pub stash: Option<Stash>,
-    /// Every path that is not as committed, in git's order.
+    /// Every path that differs from the commit, in git's order.
     pub entries: Vec<StatusEntry>,
-    /// The same as git writes it (`--porcelain=v2 -z`), without headers and without excluded paths.
+    /// The same in git's format (`--porcelain=v2 -z`), without headers and excluded paths.
     pub report: Vec<u8>,
 }
 
-/// How a tracked file in the working tree differs from the index.
+/// Difference between a tracked file in the working tree and the index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unstaged {
     pub(crate) code: StatusCode,
     pub(crate) index: StatusSide,
-    /// What it is in the working tree; none if it is gone.
+    /// Mode in the working tree; `None` if the file was deleted.
     pub(crate) worktree: Option<FileMode>,
 }
 
@@ -44,61 +44,61 @@ pub(crate) struct Unstaged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusCode {
-    /// It does not.
+    /// No difference.
     Unmodified,
-    /// Other content or mode.
+    /// Content or mode differs.
     Modified,
-    /// Another kind of thing, as a link where a file was.
+    /// The type differs, for example a link instead of a file.
     TypeChanged,
-    /// New.
+    /// The path is new.
     Added,
-    /// Gone.
+    /// The path was deleted.
     Deleted,
-    /// New, with the content of one that is gone.
+    /// The path is new and has the content of a deleted one.
     Renamed,
-    /// New, with the content of another.
+    /// The path is new and has the content of another.
     Copied,
     /// In conflict.
     Unmerged,
 }
 
-/// A path on one side: what it is and what is in it.
+/// Mode and content of a path on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusSide {
-    /// What it is.
+    /// Type and mode.
     pub mode: FileMode,
-    /// What is in it.
+    /// Object id.
     pub id: ObjectId,
 }
 
-/// A path that is not as committed.
+/// A path that differs from the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusEntry {
-    /// Tracked, and different in the index, in the working tree or in both.
+    /// Tracked, and different in the index, the working tree or both.
     Changed {
         /// The path.
         path: RepoPath,
-        /// Where it was before, if it was renamed or copied.
+        /// Previous path of a renamed or copied file.
         previous_path: Option<RepoPath>,
-        /// Index against `HEAD`.
+        /// Index compared with `HEAD`.
         staged: StatusCode,
-        /// Working tree against index.
+        /// Working tree compared with the index.
         unstaged: StatusCode,
-        /// In `HEAD`, under the previous path if there is one.
+        /// Version in `HEAD`, at the previous path if there is one.
         head: Option<StatusSide>,
-        /// In the index.
+        /// Version in the index.
         index: Option<StatusSide>,
     },
     /// In conflict.
     Unmerged {
         /// The path.
         path: RepoPath,
-        /// What our side did.
+        /// Change on our side.
         ours: StatusCode,
-        /// What their side did.
+        /// Change on their side.
         theirs: StatusCode,
     },
-    /// Neither tracked nor ignored; a nested repository if the path ends with `/`.
+    /// Neither tracked nor ignored. A nested repository if the path ends with `/`.
     Untracked {
         /// The path.
         path: RepoPath,
@@ -106,7 +106,7 @@ pub enum StatusEntry {
 }
 
 impl StatusEntry {
-    /// The path that it is about.
+    /// Returns the path.
     pub const fn path(&self) -> &RepoPath {
         match self {
             Self::Changed { path, .. } | Self::Unmerged { path, .. } | Self::Untracked { path } => path,
@@ -115,23 +115,23 @@ impl StatusEntry {
 }
 
 impl Status {
-    /// Asks git. Paths within `excluded` are left out.
+    /// Runs `git status`. Paths within `excluded` are omitted.
     ///
-    /// With another index than that of the checkout, that one counts.
+    /// If `index` is given, it is used instead of the index of the checkout.
     pub(crate) fn ask(
         repository: &Repository,
         excluded: &[RepoPath],
         index: Option<&Path>,
     ) -> Result<Self, GitError> {
         let renames = if repository.configuration().is_partial_clone() {
-            // Looking for renames would need contents that are not here.
+            // Rename detection would need contents that a partial clone does not have.
             "--no-renames"
         } else {
             "--find-renames"
         };
         let (mut call, _objects) = repository.index_call("status")?;
         if let Some(index) = index {
-            // Marks do not keep git from looking at files ahead of time.
+            // Preloading would examine files in spite of the assume-unchanged marks.
             call = call.variable("GIT_INDEX_FILE", index).setting("core.preloadIndex", "false");
         }
         let (output, ended) = call
@@ -184,7 +184,7 @@ impl Status {
 }
 
 impl Status {
-    /// Adds what git was not allowed to look at.
+    /// Adds changes that git was prevented from examining.
     pub(crate) fn add_unstaged(&mut self, mut found: BTreeMap<&[u8], Unstaged>) {
         if found.is_empty() {
             return;
@@ -216,7 +216,7 @@ impl Status {
             amend(&mut record, &file);
             all.push((entry, record));
         }
-        // Git's order: what changed by path, then conflicts, then what is untracked.
+        // Git's order: changes by path, then conflicts, then untracked paths.
         let rank = |entry: &StatusEntry| match entry {
             StatusEntry::Changed { .. } => 0,
             StatusEntry::Unmerged { .. } => 1,
@@ -228,7 +228,7 @@ impl Status {
     }
 }
 
-/// The records of a report, each with its NUL; a renamed one with both its paths.
+/// Splits a report into records, each with its NUL; a rename record contains both paths.
 fn records(report: &[u8]) -> Vec<Vec<u8>> {
     let mut parts = report.split_inclusive(|byte| *byte == 0);
     let mut records = Vec::new();
@@ -239,7 +239,7 @@ fn records(report: &[u8]) -> Vec<Vec<u8>> {
     records
 }
 
-/// Writes the side of the working tree into a record: its letter, and its mode behind four other fields.
+/// Writes the working tree side into a record: its letter, and its mode.
 fn amend(record: &mut [u8], file: &Unstaged) {
     const LETTER_AT: usize = 3;
     const MODE_AT: usize = "1 XY N... 100644 100644 ".len();
@@ -262,23 +262,23 @@ const fn letter(code: StatusCode) -> u8 {
 }
 
 impl Repository {
-    /// Tells what is staged, unstaged, untracked and in conflict; paths within `excluded` are left out.
+    /// Returns staged, unstaged, untracked and conflicting paths. Paths within `excluded` are omitted.
     ///
     /// # Errors
     ///
-    /// When git fails.
+    /// Fails if git fails.
     pub fn status(&self, excluded: &[RepoPath]) -> Result<Status, GitError> {
         Status::ask(self, excluded, None)
     }
 }
 
-/// Refuses a status that lacks the untracked files of a folder: git only warns about a folder that it cannot open.
+/// Rejects a status without the untracked files of a folder: git only warns about a folder that it cannot open.
 fn require_readable_folders(stderr: &[u8], excluded: &[RepoPath]) -> Result<(), GitError> {
     for line in stderr.split(|byte| *byte == b'\n') {
         let Some(rest) = line.strip_prefix(b"warning: could not open directory '") else { continue };
         let Some(end) = rest.windows(3).rposition(|window| window == b"': ") else { continue };
         let (folder, reason) = (&rest[..end], String::from_utf8_lossy(&rest[end + 3..]));
-        // A folder that is gone in the meantime holds no files.
+        // A folder that was deleted meanwhile contains no files.
         let gone = reason == "No such file or directory";
         if !gone && !excluded.iter().any(|path| is_within(folder, path.as_bytes())) {
             let source = io::Error::new(io::ErrorKind::PermissionDenied, reason.into_owned());
@@ -294,7 +294,7 @@ fn entry(record: &[u8], original: Option<&[u8]>) -> Option<StatusEntry> {
         b'1' => changed(record.splitn(9, |byte| *byte == b' ').collect(), None),
         b'2' => {
             let mut fields: Vec<&[u8]> = record.splitn(10, |byte| *byte == b' ').collect();
-            // How alike the two are stands before the path.
+            // The similarity is before the path.
             (fields.len() == 10).then(|| fields.remove(8))?;
             changed(fields, Some(RepoPath::new(original?)))
         }
@@ -348,7 +348,7 @@ mod tests {
     const Z: &str = "0000000000000000000000000000000000000000";
 
     #[test]
-    fn every_kind_of_record_is_read() {
+    fn every_kind_of_record_is_parsed() {
         let text = format!(
             "# branch.oid {A}\0# branch.head main\0# branch.upstream origin/main\0\
              1 .M N... 100644 100644 100755 {A} {A} a b\0\
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_without_commits_and_no_branch_are_told_apart() {
+    fn unborn_and_detached_heads_are_distinguished() {
         let unborn = Status::parse(b"# branch.oid (initial)\0# branch.head main\0", &[], None).unwrap();
         assert_eq!(unborn.head, Head::Unborn { name: "main".into() });
         let text = format!("# branch.oid {A}\0# branch.head (detached)\0");

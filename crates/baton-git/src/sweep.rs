@@ -1,4 +1,4 @@
-//! Removing from a vault what no snapshot needs any more.
+//! Garbage collection of a vault.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,28 +12,27 @@ use crate::snapshot::Snapshot;
 use crate::vault::Vault;
 
 impl Snapshot {
-    /// Every object that the snapshot names; what those lead to belongs to it too.
+    /// Returns the objects that the snapshot refers to directly.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> {
         [Some(self.tree), Some(self.patch_tree), self.not_checked_out].into_iter().flatten()
     }
 }
 
 impl Vault {
-    /// Removes packs and single objects to which none of `kept` leads, and what a crash left half written. Answers how
-    /// many bytes that freed; none if somebody uses the vault, and then nothing is removed.
+    /// Removes packs and loose objects that are not reachable from `kept`, and incomplete files left by crashes.
+    /// Returns the number of freed bytes; `None`, without removing anything, if the vault is in use.
     ///
-    /// A pack goes when nothing in it is needed: what is needed of one keeps all of it.
+    /// A pack is removed only if none of its objects is needed.
     ///
     /// # Errors
     ///
-    /// When git fails or a file cannot be removed. What was removed until then was needed
-    /// by nobody.
+    /// Fails if git fails or a file cannot be removed. Files removed before that were not needed.
     pub fn sweep(&self, kept: &[ObjectId]) -> Result<Option<u64>, GitError> {
         if self.in_use().try_lock().is_err() {
             return Ok(None);
         }
         let swept = self.sweep_alone(kept);
-        // Whoever waits may go on, and this handle still stands for a user of the vault.
+        // Waiting users may continue, and this handle counts as a user again.
         self.in_use().lock_shared().map_err(GitError::folder(self.folder()))?;
         swept.map(Some)
     }
@@ -49,13 +48,13 @@ impl Vault {
                     let ids = index_ids(&bytes, self.object_format()).unwrap_or_default();
                     !ids.iter().any(|id| needed.contains(id))
                 }
-                // Its index is looked at instead, and takes it along.
+                // A pack is removed together with its index.
                 Some("pack") => !path.with_extension("idx").exists(),
-                // A temporary file: nobody else is here, so nobody writes it.
+                // A temporary file: the exclusive lock guarantees that it is not being written.
                 _ => true,
             };
             if needless {
-                // Git sees a pack by its index, so that goes first.
+                // Git finds a pack by its index, so the index is removed first.
                 freed += remove(&path)?;
                 freed += remove(&path.with_extension("pack"))?;
             }
@@ -74,7 +73,7 @@ impl Vault {
         Ok(freed)
     }
 
-    /// Removes copies of indexes and caches that a killed process left beside the objects.
+    /// Removes temporary indexes and caches that a killed process left beside the objects.
     fn remove_temporaries(&self) -> Result<u64, GitError> {
         let is_temporary = |path: &PathBuf| {
             path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
@@ -93,13 +92,13 @@ impl Vault {
         Ok(freed)
     }
 
-    /// Everything that git finds from some objects on, in the vault or borrowed.
+    /// Returns all objects reachable from some objects, in the vault or in the repository it borrows from.
     fn reachable(&self, from: &[ObjectId]) -> Result<HashSet<ObjectId>, GitError> {
         if from.is_empty() {
             return Ok(HashSet::new());
         }
         let input: String = from.iter().map(|id| format!("{id}\n")).collect();
-        // What is not there any more leads nowhere: somebody removed objects, here or in the repository.
+        // Missing objects are ignored: they were removed here or in the user's repository.
         let arguments =
             ["--objects", "--no-object-names", "--ignore-missing", "--missing=allow-any", "--stdin"];
         let output = self.call("rev-list").arguments(arguments).input(input.into_bytes()).output()?;
@@ -109,15 +108,16 @@ impl Vault {
     }
 }
 
-/// Marks a vault as used, until the file is dropped. Who sweeps waits for nobody, and everybody waits for who sweeps.
+/// Takes a shared lock on a vault until the file is dropped. A sweep does not wait for users, but users wait for a
+/// sweep.
 pub(crate) fn mark_used(folder: &Path) -> Result<File, GitError> {
     let file = File::open(folder.join("HEAD")).map_err(GitError::folder(folder))?;
-    // Where files cannot be locked nobody can sweep either.
+    // Where files cannot be locked, a sweep is not possible either.
     let _ = file.lock_shared();
     Ok(file)
 }
 
-/// The first two digits of the ids in a folder of single objects.
+/// Returns the two-digit name of a folder of loose objects.
 fn loose_prefix(folder: &Path) -> Option<&str> {
     let name = folder.file_name()?.to_str()?;
     (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
@@ -129,7 +129,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
     found.map_err(GitError::folder(folder))
 }
 
-/// Removes a file if it is there; answers its size.
+/// Removes a file if it exists and returns its size.
 fn remove(path: &Path) -> Result<u64, GitError> {
     let remove = || {
         let size = fs::symlink_metadata(path)?.len();

@@ -2,36 +2,36 @@
 
 use crate::object::{FileMode, ObjectFormat, ObjectId};
 
-/// A path of a tree that is being built.
+/// A path of a tree to be built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeInput<'a> {
     pub(crate) path: &'a [u8],
-    /// What is there; none if something was there in `HEAD` and is gone.
+    /// The file; `None` if it exists in `HEAD` but was deleted.
     pub(crate) file: Option<(FileMode, ObjectId)>,
-    /// Whether `HEAD` has the same at this path.
+    /// Whether `HEAD` has the same file at this path.
     pub(crate) in_head: bool,
 }
 
-/// A tree that was built.
+/// A built tree.
 #[derive(Debug)]
 pub(crate) struct BuiltTree {
     pub(crate) id: ObjectId,
-    /// Whether anything differs from `HEAD`.
+    /// Whether the tree differs from `HEAD`.
     pub(crate) differs: bool,
-    /// The tree objects that `HEAD` may not have, this one always included.
+    /// Tree objects that `HEAD` may not have, including the root.
     pub(crate) objects: Vec<(ObjectId, Vec<u8>)>,
 }
 
-/// A folder whose entries are not complete yet.
+/// A folder whose entries are incomplete.
 struct Open {
-    /// How many bytes of the present folder's path lead to it.
+    /// Length of the folder's path.
     length: usize,
     content: Vec<u8>,
-    /// Whether anything in it differs from `HEAD`.
+    /// Whether the folder differs from `HEAD`.
     differs: bool,
 }
 
-/// Builds a tree. The inputs are in the order of their paths, which is also the order of entries in trees.
+/// Builds a tree. The inputs must be sorted by path, which is also the order of entries in trees.
 pub(crate) fn build<'a>(format: ObjectFormat, inputs: impl Iterator<Item = TreeInput<'a>>) -> BuiltTree {
     let mut builder = Builder {
         format,
@@ -66,7 +66,7 @@ fn push_entry(content: &mut Vec<u8>, mode: &str, name: &[u8], id: ObjectId) {
 
 struct Builder {
     format: ObjectFormat,
-    /// The present folder, ending with `/` unless it is the root.
+    /// Current folder, ending with `/` unless it is the root.
     present: Vec<u8>,
     open: Vec<Open>,
     objects: Vec<(ObjectId, Vec<u8>)>,
@@ -85,7 +85,7 @@ impl Builder {
         }
     }
 
-    /// Completes the innermost folder and enters it into the one around it.
+    /// Completes the innermost folder and adds it to its parent.
     fn close(&mut self) {
         let Some(done) = self.open.pop() else { return };
         let Some(around) = self.open.last_mut() else { return };

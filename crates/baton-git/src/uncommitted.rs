@@ -1,4 +1,4 @@
-//! The files that differ from `HEAD`, with hashes of their present content. Nothing is stored.
+//! Files that differ from `HEAD`, with hashes of their current content. Nothing is stored.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::path::RepoPath;
 use crate::repository::Repository;
 use crate::status::{StatusCode, StatusEntry};
 
-/// Files of this size and above are not read.
+/// Files of at least this size are not read.
 const LARGE_FILE_BYTES: u64 = 64 << 20;
 
 /// A file that differs from `HEAD`.
@@ -23,20 +23,20 @@ const LARGE_FILE_BYTES: u64 = 64 << 20;
 pub struct Uncommitted {
     /// The path.
     pub path: RepoPath,
-    /// Whether it is tracked and differs from the index too, or is in conflict.
+    /// Whether it is tracked and also differs from the index, or is in conflict.
     pub modified: bool,
-    /// Hash of its content or of the target of a link; of a large file, hash of its size and modification time. None if it is
-    /// gone or is a folder.
+    /// Hash of the content or of the target of a link; for a large file, hash of its size and modification time. `None`
+    /// if it was deleted or is a folder.
     pub sha256: Option<Sha256Hash>,
 }
 
 impl Repository {
-    /// Lists the files that are modified, staged, deleted, in conflict, or untracked and not ignored, in the order of paths.
-    /// Paths within `excluded` are left out.
+    /// Lists modified, staged, deleted, conflicting and untracked (but not ignored) files, sorted by path. Paths within
+    /// `excluded` are omitted.
     ///
     /// # Errors
     ///
-    /// [`GitError::Unreadable`] with the name of the file; when git fails.
+    /// [`GitError::Unreadable`] with the name of the file, or an error of git.
     pub fn uncommitted(&self, excluded: &[RepoPath]) -> Result<Vec<Uncommitted>, GitError> {
         let status = self.status(excluded)?;
         let mut paths: BTreeMap<&RepoPath, bool> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! A folder of the caller's that holds the objects of snapshots.
+//! A folder of the caller that holds the objects of snapshots.
 //!
-//! To git it is a repository of its own that borrows the objects of the user's; to the user's repository it does not
-//! exist. One vault serves all snapshots of a checkout, and the more it serves the less has to be read twice.
+//! For git it is a separate repository that borrows the objects of the user's repository, which does not know about it.
+//! One vault serves all snapshots of a checkout; the more it contains, the less has to be read again.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -20,27 +20,27 @@ use crate::program::{Git, Invocation};
 use crate::repository::Repository;
 use crate::sweep::mark_used;
 
-/// Where objects of snapshots are kept.
+/// A store for the objects of snapshots.
 #[derive(Debug, Clone)]
 pub struct Vault {
     git: Git,
     folder: PathBuf,
-    /// The objects of the user's repository, quoted for git.
+    /// Object folder of the user's repository, quoted for git.
     borrowed: OsString,
     object_format: ObjectFormat,
     excluded: Vec<RepoPath>,
-    /// Held as long as the vault is used, so that nobody sweeps it.
+    /// Shared lock that prevents a sweep while the vault is in use.
     in_use: Arc<File>,
     reread: bool,
 }
 
 impl Vault {
-    /// Opens a vault, or makes one. `excluded` names what lies at the top of the checkout and is part of no snapshot,
-    /// tracked or not, ignored or not.
+    /// Opens or creates a vault. `excluded` lists top-level paths of the checkout that are never part of a snapshot,
+    /// whether tracked, ignored or not.
     ///
     /// # Errors
     ///
-    /// [`GitError::Folder`]; [`GitError::OtherObjectFormat`] for a vault of another kind of repository.
+    /// [`GitError::Folder`], or [`GitError::OtherObjectFormat`] for a vault with another object format.
     pub fn open(
         folder: impl Into<PathBuf>,
         repository: &Repository,
@@ -59,7 +59,7 @@ impl Vault {
         Ok(Self { git, folder, borrowed, object_format, excluded, in_use, reread: false })
     }
 
-    /// Has captures read every file again, even those whose status information is unchanged.
+    /// Makes captures read every file again, even if its stat information is unchanged.
     #[must_use]
     pub fn rereading(mut self) -> Self {
         self.reread = true;
@@ -74,12 +74,12 @@ impl Vault {
         &self.in_use
     }
 
-    /// The folder.
+    /// Returns the folder of the vault.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What is part of no snapshot.
+    /// Returns the paths that are never part of a snapshot.
     pub fn excluded(&self) -> &[RepoPath] {
         &self.excluded
     }
@@ -96,7 +96,7 @@ impl Vault {
         self.folder.join("stat-cache")
     }
 
-    /// Begins a call of git on the objects of the vault and those that it borrows, without any configuration.
+    /// Starts a git call on the objects of the vault and those that it borrows, without any configuration.
     pub(crate) fn call(&self, subcommand: &'static str) -> Invocation<'_> {
         self.git
             .call(&self.folder, subcommand)
@@ -109,7 +109,7 @@ impl Vault {
             .variable("GIT_CONFIG_GLOBAL", "/dev/null")
     }
 
-    /// Stores the objects that are not here yet, durably.
+    /// Stores missing objects and syncs them to disk.
     pub(crate) fn store(&self, mut objects: Vec<NewObject<'_>>) -> Result<(), PackError> {
         let failed = |error| PackError::Failed(GitError::folder(&self.folder)(error));
         let mut seen = HashSet::with_capacity(objects.len());
@@ -131,7 +131,7 @@ impl Vault {
     }
 }
 
-/// Makes the folders and files that git takes for a repository.
+/// Creates the folders and files that make the folder a git repository.
 fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
     let settings = match format {
         ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n".to_owned(),
@@ -139,11 +139,11 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
                                  [extensions]\n\tobjectformat = sha256\n"
             .to_owned(),
     };
-    // The settings are written last: where they are, everything is.
+    // The configuration is written last: if it exists, everything else exists.
     let config = folder.join("config");
     match fs::read_to_string(&config) {
         Ok(found) if found == settings => return Ok(()),
-        // Made just before a crash.
+        // Left empty by a crash.
         Ok(found) if found.is_empty() => {}
         Ok(_) => return Err(GitError::OtherObjectFormat { path: folder.to_owned() }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -163,7 +163,7 @@ fn prepare(folder: &Path, format: ObjectFormat) -> Result<(), GitError> {
             file.persist(&path).map(|_| ()).map_err(|error| error.error)
         };
         write().map_err(GitError::folder(&path))?;
-        // What a pack is synced for would be lost with the name of any folder above it.
+        // Without this, a synced pack could be lost together with the name of a parent folder.
         sync_folder(folder)?;
     }
     folder.parent().map_or(Ok(()), sync_folder)

@@ -1,4 +1,4 @@
-//! Whether a working tree is still what a snapshot says, and what is different if not.
+//! Verification of a working tree against a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::capture::{Capture, Keep, Withheld};
 use crate::changes::FileChange;
 use crate::error::GitError;
 use crate::head::Head;
-use crate::inspector::{Inspector, Unasked};
+use crate::inspector::{Inspector, PermitAll};
 use crate::nested::NestedRepository;
 use crate::object::{FileMode, ObjectId};
 use crate::path::RepoPath;
@@ -18,97 +18,97 @@ use crate::stash::Stash;
 use crate::status::StatusSide;
 use crate::vault::Vault;
 
-/// The answer to whether a working tree is what a snapshot says.
+/// Result of a verification.
 #[derive(Debug)]
 pub struct Verification {
-    /// The working tree as it is. Its objects are in the vault if the tree is not the expected one and nobody withheld
+    /// Current state of the working tree. Its objects are in the vault if the tree differs and the inspector permitted
     /// it.
     pub present: Capture,
-    /// Everything that is different.
+    /// All differences.
     pub differences: Vec<Difference>,
 }
 
 impl Verification {
-    /// Whether nothing at all is different.
+    /// Returns true if there are no differences.
     pub fn is_same(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
-/// One difference between a snapshot and the present.
+/// A difference between a snapshot and the current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "difference", rename_all = "snake_case")]
 pub enum Difference {
-    /// The checkout stands elsewhere: the base of all changes moved.
+    /// `HEAD` differs, so all changes have another base.
     HeadMoved {
-        /// Where it stood.
+        /// Previous `HEAD`.
         expected: Head,
-        /// Where it stands.
+        /// Current `HEAD`.
         actual: Head,
-        /// How it got there.
+        /// Kind of the movement.
         movement: HeadMovement,
     },
-    /// The changes, or some of them, are in a commit now.
+    /// The changes, or some of them, were committed.
     Committed {
-        /// That commit.
+        /// The new commit.
         commit: ObjectId,
     },
-    /// The changes were set aside: the working tree is not what it was and there is another stash.
+    /// The changes were stashed: the working tree and the stash differ.
     Stashed {
-        /// The stash as it was.
+        /// Previous stash.
         expected: Option<Stash>,
-        /// The stash as it is.
+        /// Current stash.
         actual: Option<Stash>,
     },
-    /// There were changes and there are none any more; nobody committed or stashed them.
+    /// The changes were discarded without a commit or a stash.
     Discarded,
-    /// A file is not what it was: content, mode, kind, name, or whether it is there.
+    /// A file differs in content, mode, type or name, or was added or deleted.
     File {
-        /// Expected (`before`) and actual (`after`).
+        /// Previous (`before`) and current (`after`) content.
         change: FileChange,
-        /// Whether the actual file is one that git does not track.
+        /// Whether the current file is untracked.
         untracked: bool,
     },
-    /// A nested repository is at another commit, came or went.
+    /// A nested repository has another commit, or was added or removed.
     NestedMoved {
-        /// Where it lies.
+        /// Path of the nested repository.
         path: RepoPath,
-        /// As it was.
+        /// Previous state.
         expected: Option<NestedRepository>,
-        /// As it is.
+        /// Current state.
         actual: Option<NestedRepository>,
     },
-    /// Something else is staged, whatever the working tree holds.
+    /// The staged content differs, whatever the working tree contains.
     Staged {
         /// The path.
         path: RepoPath,
-        /// What was staged; none if the index was as `HEAD`.
+        /// Previously staged; `None` if the index equalled `HEAD`.
         expected: Option<StagedChange>,
-        /// What is staged; none if the index is as `HEAD`.
+        /// Currently staged; `None` if the index equals `HEAD`.
         actual: Option<StagedChange>,
     },
-    /// The sparse checkout left a file out that it did not, or the other way round.
+    /// The sparse checkout now omits a file that it did not omit, or vice versa.
     CheckedOut {
         /// The path.
         path: RepoPath,
-        /// Whether it was checked out.
+        /// Whether the file was checked out.
         expected: bool,
-        /// Whether it is.
+        /// Whether the file is checked out.
         actual: bool,
     },
 }
 
-/// How a checkout got from one commit to another.
+/// How `HEAD` moved from one commit to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadMovement {
-    /// The same commit under another branch, or none.
+    /// The same commit on another branch, or on none.
     OtherBranch,
-    /// New commits on top: a commit, a merge, a pull.
+    /// To a descendant: a commit, a merge, a pull.
     Forward,
-    /// An earlier commit: a reset.
+    /// To an ancestor: a reset.
     Backward,
-    /// Another line of commits: a rebase, an amended commit, another branch.
+    /// To an unrelated commit: a rebase, an amended commit, another branch.
     Sideways,
 }
 
@@ -119,11 +119,11 @@ impl Repository {
     ///
     /// As [`Repository::capture`].
     pub fn verify(&self, vault: &Vault, expected: &Snapshot) -> Result<Verification, GitError> {
-        self.verify_inspected(vault, expected, &mut Unasked)
+        self.verify_inspected(vault, expected, &mut PermitAll)
     }
 
-    /// The same, and stores nothing of a working tree that the inspector does not permit. What differs is then known by
-    /// name and hash alone, so that a renamed file is one that went and one that came.
+    /// Like [`verify`](Self::verify), but stores nothing that the inspector rejects. Differences are then known only by
+    /// name and hash, so a rename is reported as a deletion and an addition.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Repository {
             differences.push(Difference::HeadMoved { expected, actual, movement });
         }
         let same_tree = expected.tree == actual.tree;
-        differences.extend(fate(expected, actual, movement));
+        differences.extend(outcome_of_changes(expected, actual, movement));
         if !same_tree {
             differences.extend(files(vault, expected, &present)?);
         }
@@ -175,7 +175,7 @@ fn movement(vault: &Vault, expected: &Head, actual: &Head) -> Result<Option<Head
     }
     let leads = |from: ObjectId, to: ObjectId| {
         let arguments = ["--is-ancestor".to_owned(), from.to_string(), to.to_string()];
-        // Another answer than zero also comes when a commit is not there any more.
+        // The call also fails if a commit no longer exists.
         vault.call("merge-base").arguments(arguments).attempt().map(|(_, ended)| ended.status.success())
     };
     Ok(Some(if leads(from, to)? {
@@ -187,8 +187,12 @@ fn movement(vault: &Vault, expected: &Head, actual: &Head) -> Result<Option<Head
     }))
 }
 
-/// What became of the changes that there were.
-fn fate(expected: &Snapshot, actual: &Snapshot, movement: Option<HeadMovement>) -> Option<Difference> {
+/// Returns what happened to the uncommitted changes.
+fn outcome_of_changes(
+    expected: &Snapshot,
+    actual: &Snapshot,
+    movement: Option<HeadMovement>,
+) -> Option<Difference> {
     if expected.clean {
         return None;
     }
@@ -221,7 +225,7 @@ fn files(vault: &Vault, expected: &Snapshot, present: &Capture) -> Result<Vec<Di
     Ok(files.collect())
 }
 
-/// What differs from a tree that is not stored.
+/// Returns the differences to a tree that is not stored.
 fn unstored(
     vault: &Vault,
     expected: &Snapshot,
@@ -256,7 +260,7 @@ fn staged(expected: &Snapshot, actual: &Snapshot) -> Vec<Difference> {
         .collect()
 }
 
-/// What two maps say about each key, where they do not agree.
+/// Returns the keys with different values in two maps.
 fn pairs<V: PartialEq>(
     expected: BTreeMap<RepoPath, V>,
     mut actual: BTreeMap<RepoPath, V>,

@@ -1,4 +1,4 @@
-//! What was found in a working tree, together with what git says about it.
+//! The files of a working tree combined with the status of git.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,14 +11,14 @@ use crate::tree::TreeInput;
 use crate::vault::Vault;
 use crate::worktree::{Found, Item};
 
-/// A working tree with what git says about it.
+/// A working tree and its git status.
 pub(crate) struct View<'a> {
     pub(crate) found: Vec<(Item<'a>, Found)>,
-    /// By path: what `HEAD` has, where that is not what the index has.
+    /// Version in `HEAD` by path, where it differs from the index.
     pub(crate) staged: HashMap<&'a [u8], Option<StatusSide>>,
-    /// Paths that `HEAD` has and the index does not, in order.
+    /// Paths that are in `HEAD` but not in the index, sorted.
     unlisted: Vec<&'a [u8]>,
-    /// Paths that git calls changed in the working tree.
+    /// Paths that git reports as changed in the working tree.
     unstaged: HashSet<&'a [u8]>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> View<'a> {
             match entry {
                 StatusEntry::Changed { previous_path, staged: code, unstaged: worktree, head, .. } => {
                     if *code != StatusCode::Unmodified {
-                        // What was renamed had nothing at its new path.
+                        // A renamed file did not exist at its new path.
                         staged.insert(path, head.filter(|_| previous_path.is_none()));
                     }
                     if *code == StatusCode::Deleted {
@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         Self { found, staged, unlisted, unstaged }
     }
 
-    /// Whether `HEAD` has the same at this path.
+    /// Returns true if `HEAD` has the same file at this path.
     pub(crate) fn in_head(&self, item: &Item<'_>, mode: FileMode, id: ObjectId) -> bool {
         let staged = if self.staged.is_empty() { None } else { self.staged.get(item.path) };
         match (staged, item.entry) {
@@ -64,13 +64,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether git compared the file with the index and found it the same.
+    /// Returns true if git compared the file with the index and found no difference.
     pub(crate) fn is_unchanged_to_git(&self, item: &Item<'_>) -> bool {
         let marked = |entry: &crate::index::IndexEntry| entry.assume_unchanged || entry.skip_worktree;
         !item.entry.is_none_or(marked) && !self.unstaged.contains(item.path)
     }
 
-    /// What belongs into the tree at each path, with other ids for some.
+    /// Returns the tree entries, with replacement ids for some paths.
     pub(crate) fn inputs(&self, ids: &HashMap<&[u8], ObjectId>) -> impl Iterator<Item = TreeInput<'a>> {
         let mut inputs: Vec<TreeInput<'a>> = Vec::with_capacity(self.found.len() + self.unlisted.len());
         for (item, found) in &self.found {
@@ -120,7 +120,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What a tree holds for what was found.
+/// Returns the tree entry for what was found.
 fn side(item: &Item<'_>, found: &Found) -> Option<(FileMode, ObjectId)> {
     match found {
         Found::Absent => None,

@@ -1,7 +1,7 @@
-//! Looks at files of the working tree: what they are, and what is in them.
+//! Scans files of the working tree for their type and content.
 //!
-//! Folders are opened one by one without following links, so a tracked file is never found through a link that took
-//! the place of its folder. A file is read only if neither the index nor the cache can speak for it.
+//! Folders are opened one by one without following links, so a tracked file is never found through a link that
+//! replaced its folder. A file is read only if neither the index nor the cache identifies its content.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,14 +17,14 @@ use rustix::io::Errno;
 use crate::attributes::{ATTRIBUTES, Conversion};
 use crate::error::GitError;
 use crate::index::{Index, IndexEntry, IndexStat};
-use crate::moment::Moment;
-use crate::nested::{Occupant, occupant};
+use crate::nested::{NestedState, nested_state};
 use crate::object::{FileMode, ObjectHasher, ObjectId};
 use crate::path::RepoPath;
 use crate::repository::Repository;
 use crate::stat_cache::{CacheCursor, FileStat, KnownContent, StatCache};
+use crate::stat_time::StatTime;
 
-/// A path to look at, with what the index says about it if it is tracked.
+/// A path to examine, with its index entry if it is tracked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item<'a> {
     pub(crate) path: &'a [u8],
@@ -34,9 +34,9 @@ pub(crate) struct Item<'a> {
 /// What was found at a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
-    /// Nothing, or a folder where a file was.
+    /// Nothing, or a folder in place of a file.
     Absent,
-    /// Nothing, because the sparse checkout leaves it out.
+    /// Nothing, because the sparse checkout omits it.
     NotCheckedOut,
     /// A file or a link.
     File(FoundFile),
@@ -48,14 +48,14 @@ pub(crate) enum Found {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoundFile {
     pub(crate) mode: FileMode,
-    /// The id of its raw bytes.
+    /// Id of the raw bytes.
     pub(crate) id: ObjectId,
-    /// Whether it is known to hold no carriage return.
+    /// Whether it is known to contain no carriage return.
     pub(crate) without_returns: bool,
     pub(crate) stat: FileStat,
-    /// How the id is known.
+    /// How the id was determined.
     pub(crate) source: Source,
-    /// Whether its status information is that of its entry in the index, whatever that entry names.
+    /// Whether its stat information equals that of its index entry.
     pub(crate) same_stat: bool,
 }
 
@@ -66,21 +66,21 @@ pub(crate) enum Source {
     Read,
 }
 
-/// How to look.
-pub(crate) struct Look<'a> {
+/// Settings and inputs of a scan.
+pub(crate) struct TreeScan<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) index: &'a Index,
     pub(crate) cache: &'a StatCache,
-    /// What git may do to a file before it stores it: whether the ids of the index are those of raw bytes.
+    /// Conversions that git may apply, which decide whether the ids of the index are those of raw bytes.
     pub(crate) conversion: Conversion,
-    /// How large git's objects are, as far as that was asked.
+    /// Sizes of git's objects, as far as they were requested.
     pub(crate) stored_sizes: HashMap<ObjectId, u64>,
-    /// True if every file is read, whatever its status information says.
+    /// Whether every file is read, even if its stat information is unchanged.
     pub(crate) reread: bool,
     settings: Settings,
 }
 
-/// What the configuration says about files.
+/// Configuration that concerns files.
 #[derive(Clone, Copy)]
 struct Settings {
     executable_bit: bool,
@@ -88,22 +88,22 @@ struct Settings {
     sparse: bool,
 }
 
-/// What was seen.
+/// Result of a scan.
 #[derive(Default)]
-pub(crate) struct Sight {
-    /// One for each item.
+pub(crate) struct ScanResult {
+    /// One element for each item.
     pub(crate) found: Vec<Found>,
-    /// The folders that have a file of attributes, each ending with `/` unless it is the root.
+    /// Folders with an attribute file, each ending with `/` unless it is the root.
     pub(crate) attributed: Vec<Vec<u8>>,
 }
 
-/// How many items a thread takes at a time.
-const PIECE: usize = 512;
+/// Number of items that a thread processes at a time.
+const CHUNK_ITEMS: usize = 512;
 
-/// How often a file may change while it is being read.
-const PATIENCE: usize = 3;
+/// Maximum number of attempts if a file changes while it is read.
+const MAX_READ_ATTEMPTS: usize = 3;
 
-impl<'a> Look<'a> {
+impl<'a> TreeScan<'a> {
     pub(crate) fn new(repository: &'a Repository, index: &'a Index, cache: &'a StatCache) -> Self {
         let flag = |key| repository.configuration().flag(key);
         let settings = Settings {
@@ -115,20 +115,20 @@ impl<'a> Look<'a> {
         Self { repository, index, cache, conversion, stored_sizes, reread: false, settings }
     }
 
-    /// Whether git stored the file of an entry as it is, given that the file is still what git saw.
+    /// Returns true if git stored the file of an entry unmodified, assuming that the file is unchanged since.
     fn is_stored_raw(&self, entry: &IndexEntry, kind: FileType, size: u64) -> bool {
         kind == FileType::Symlink
             || match self.conversion {
                 Conversion::None => true,
-                // Of what is as large as before nothing was taken out.
+                // If the size is equal, no carriage return was removed.
                 Conversion::LineEndings => self.stored_sizes.get(&entry.id) == Some(&size),
                 Conversion::Any => false,
             }
     }
 
-    /// Looks at all items, which are in the order of their paths.
-    pub(crate) fn at(&self, items: &[Item<'_>]) -> Result<Sight, GitError> {
-        let pieces: Vec<&[Item<'_>]> = items.chunks(PIECE).collect();
+    /// Examines all items, which must be sorted by path.
+    pub(crate) fn run(&self, items: &[Item<'_>]) -> Result<ScanResult, GitError> {
+        let pieces: Vec<&[Item<'_>]> = items.chunks(CHUNK_ITEMS).collect();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = pieces.len().min(cores).min(8);
         if threads <= 1 {
@@ -142,21 +142,21 @@ impl<'a> Look<'a> {
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         let Some(piece) = pieces.get(number) else { break };
-                        let sight = self.piece(piece);
-                        if sight.is_err() {
+                        let scanned = self.piece(piece);
+                        if scanned.is_err() {
                             next.store(pieces.len(), Ordering::Relaxed);
                         }
-                        done.lock().unwrap_or_else(|broken| broken.into_inner()).push((number, sight));
+                        done.lock().unwrap_or_else(|broken| broken.into_inner()).push((number, scanned));
                     }
                 });
             }
         });
         let mut done = done.into_inner().unwrap_or_else(|broken| broken.into_inner());
         done.sort_by_key(|(number, _)| *number);
-        done.into_iter().map(|(_, sight)| sight).sum()
+        done.into_iter().map(|(_, scanned)| scanned).sum()
     }
 
-    fn piece(&self, items: &[Item<'_>]) -> Result<Sight, GitError> {
+    fn piece(&self, items: &[Item<'_>]) -> Result<ScanResult, GitError> {
         let mut folders = Folders::new(self.repository.root())?;
         let mut cursor = self.cache.cursor();
         let mut buffer = Vec::new();
@@ -164,7 +164,7 @@ impl<'a> Look<'a> {
         for item in items {
             found.push(self.item(item, &mut folders, &mut cursor, &mut buffer)?);
         }
-        Ok(Sight { found, attributed: folders.attributed })
+        Ok(ScanResult { found, attributed: folders.attributed })
     }
 
     fn item(
@@ -178,7 +178,7 @@ impl<'a> Look<'a> {
         let Some(folder) = folders.enter(&item.path[..name_at])? else { return Ok(self.missing(item)) };
         let name = &item.path[name_at..];
         let unreadable = |error| unreadable(item.path, error);
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_READ_ATTEMPTS {
             let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(self.missing(item)),
@@ -220,16 +220,16 @@ impl<'a> Look<'a> {
         if left_out { Found::NotCheckedOut } else { Found::Absent }
     }
 
-    /// A folder where the index has a repository or a file, or where git found a repository.
+    /// Examines a folder where the index has a repository or a file, or where git found a repository.
     fn folder(&self, item: &Item<'_>) -> Result<Found, GitError> {
         if item.entry.is_some_and(|entry| entry.mode != FileMode::Nested) {
             return Ok(Found::Absent);
         }
         let path = self.repository.root().join(RepoPath::new(item.path).as_path());
-        Ok(match occupant(self.repository.git(), &path, self.repository.object_format())? {
-            Occupant::Commit(id) => Found::Nested(Some(id)),
-            Occupant::Unborn => Found::Nested(None),
-            Occupant::None => item.entry.map_or(Found::Absent, |entry| Found::Nested(Some(entry.id))),
+        Ok(match nested_state(self.repository.git(), &path, self.repository.object_format())? {
+            NestedState::Commit(id) => Found::Nested(Some(id)),
+            NestedState::Unborn => Found::Nested(None),
+            NestedState::None => item.entry.map_or(Found::Absent, |entry| Found::Nested(Some(entry.id))),
         })
     }
 
@@ -247,7 +247,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Reads and hashes; none if what is there is not what was looked at.
+    /// Reads and hashes a file or link; `None` if it changed meanwhile.
     fn read(
         &self,
         folder: BorrowedFd<'_>,
@@ -286,11 +286,11 @@ impl<'a> Look<'a> {
     }
 }
 
-impl std::iter::Sum for Sight {
-    fn sum<I: Iterator<Item = Self>>(sights: I) -> Self {
-        sights.fold(Self::default(), |mut all, sight| {
-            all.found.extend(sight.found);
-            all.attributed.extend(sight.attributed);
+impl std::iter::Sum for ScanResult {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |mut all, scanned| {
+            all.found.extend(scanned.found);
+            all.attributed.extend(scanned.attributed);
             all
         })
     }
@@ -300,13 +300,13 @@ fn unreadable(path: &[u8], error: Errno) -> GitError {
     GitError::Unreadable { path: RepoPath::new(path), source: error.into() }
 }
 
-/// Opens a file for reading that is a file: a link is not followed, a pipe does not block.
+/// Opens a regular file for reading. Does not follow links or block on pipes.
 fn open_file(folder: BorrowedFd<'_>, name: &[u8]) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     openat(folder, name, flags, Mode::empty()).map(File::from)
 }
 
-/// Reads `size` bytes and answers the status information after that; none if there are more or fewer.
+/// Reads `size` bytes and returns the stat information afterwards; `None` if there are more or fewer bytes.
 fn read_pieces(
     mut file: File,
     size: u64,
@@ -331,7 +331,7 @@ fn read_pieces(
     Ok(u64::try_from(after.st_size).is_ok_and(|now| now == size).then_some(after))
 }
 
-/// Hands the raw content of a file or link on, if its status information is still the same.
+/// Passes the raw content of a file or link to `sink`, if its stat information is unchanged.
 pub(crate) fn content(
     root: &Path,
     path: &[u8],
@@ -363,15 +363,15 @@ fn file_stat(stat: &Stat) -> FileStat {
         device: stat.st_dev as u64,
         inode: stat.st_ino as u64,
         size: stat.st_size as u64,
-        changed_at: Moment::new(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        modified_at: Moment::new(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed_at: StatTime::new(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        modified_at: StatTime::new(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         mode: stat.st_mode as u32,
         user: stat.st_uid as u32,
         group: stat.st_gid as u32,
     }
 }
 
-/// Whether a file has the status information that git saw when it made the entry.
+/// Returns true if a file has the stat information of its index entry.
 fn has_stat(entry: &IndexEntry, kind: FileType, stat: &FileStat) -> bool {
     let same_kind = match kind {
         FileType::Symlink => entry.mode == FileMode::Symlink,
@@ -385,21 +385,21 @@ fn has_stat(entry: &IndexEntry, kind: FileType, stat: &FileStat) -> bool {
         group: stat.group,
         size: stat.size as u32,
     };
-    // Git empties the size of an entry that it is not sure about.
+    // Git clears the size of an entry that it cannot trust.
     let sure = stat.size > 0 || entry.id == entry.id.format().id_of("blob", b"");
     same_kind && sure && entry.stage == 0 && !entry.intent_to_add && entry.stat == now
 }
 
-/// The chain of open folders down to the present one.
+/// Open file descriptors of the folders down to the current one.
 struct Folders {
     root: OwnedFd,
-    /// The present folder, ending with `/` unless it is the root.
+    /// Current folder, ending with `/` unless it is the root.
     present: Vec<u8>,
-    /// Each folder below the root: how much of `present` it is.
+    /// Each folder below the root, with its length in `present`.
     chain: Vec<(usize, OwnedFd)>,
-    /// The last folder that was not there, ending with `/`.
+    /// The last missing folder, ending with `/`.
     missing: Option<Vec<u8>>,
-    /// The folders with attributes.
+    /// Folders with an attribute file.
     attributed: Vec<Vec<u8>>,
 }
 
@@ -426,7 +426,7 @@ impl Folders {
         }
     }
 
-    /// Goes to a folder (empty, or ending with `/`); none if it is not there or not a folder.
+    /// Enters a folder (empty, or ending with `/`). Returns `None` if it does not exist or is not a folder.
     fn enter(&mut self, folder: &[u8]) -> Result<Option<BorrowedFd<'_>>, GitError> {
         if self.present != folder {
             if self.missing.as_ref().is_some_and(|missing| folder.starts_with(missing)) {

@@ -1,4 +1,4 @@
-//! What is part of a snapshot, case by case.
+//! Content of a snapshot, case by case.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ fn paths(capture: &Capture) -> Vec<String> {
     capture.files().iter().map(|file| file.path.to_string()).collect()
 }
 
-/// What changed since `HEAD`.
+/// Returns the paths changed since `HEAD`.
 fn changed(sandbox: &Sandbox) -> Vec<String> {
     let snapshot = capture(sandbox).snapshot().clone();
     let changes = sandbox.vault().changes_since(snapshot.head.commit(), &snapshot).unwrap();
@@ -25,7 +25,7 @@ fn changed(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn a_clean_tree_is_the_committed_one() {
+fn clean_tree_equals_the_committed_tree() {
     let sandbox =
         Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n"), ("dir.c", "3\n"), ("dir/d/e", "4\n")]);
     let snapshot = capture(&sandbox).snapshot().clone();
@@ -36,7 +36,7 @@ fn a_clean_tree_is_the_committed_one() {
 }
 
 #[test]
-fn the_tree_is_that_of_adding_everything() {
+fn tree_equals_that_of_git_add_all() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n"), ("gone/x", "3\n")]);
     sandbox.write("a", "changed\n");
     sandbox.write("dir/new/file", "new\n");
@@ -66,7 +66,7 @@ fn ignored_files_are_left_out_and_tracked_ones_are_not() {
 }
 
 #[test]
-fn what_is_excluded_is_never_part_of_it() {
+fn excluded_paths_are_never_captured() {
     let sandbox =
         Sandbox::with_files(&[("a", "1\n"), (".agent-output/tracked", "1\n"), (".agent-output2", "1\n")]);
     let differences = sandbox.differences(|sandbox| {
@@ -85,7 +85,7 @@ fn what_is_excluded_is_never_part_of_it() {
 }
 
 #[test]
-fn marks_of_the_index_hide_nothing() {
+fn index_marks_do_not_hide_changes() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
     sandbox.git(&["update-index", "--assume-unchanged", "a"]);
     sandbox.git(&["update-index", "--skip-worktree", "b", "c"]);
@@ -99,7 +99,7 @@ fn marks_of_the_index_hide_nothing() {
 }
 
 #[test]
-fn an_edit_within_the_same_tick_is_found() {
+fn edit_within_the_same_clock_tick_is_found() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n")]);
     for round in 0..20 {
         let differences = sandbox.differences(|sandbox| {
@@ -113,7 +113,7 @@ fn an_edit_within_the_same_tick_is_found() {
 }
 
 #[test]
-fn line_endings_are_raw_and_no_false_change() {
+fn converted_line_endings_are_captured_raw_without_false_changes() {
     let sandbox = Sandbox::new();
     sandbox.git(&["config", "core.autocrlf", "true"]);
     sandbox.write("a.txt", "one\ntwo\nthree\n");
@@ -130,31 +130,31 @@ fn line_endings_are_raw_and_no_false_change() {
     assert_eq!(snapshot.patch_tree.to_string(), sandbox.git_text(&["rev-parse", "HEAD^{tree}"]));
     assert!(changed(&sandbox).is_empty());
 
-    // Written again, so that only the content can tell.
+    // Written again, so that only the content can show that it is unchanged.
     sandbox.write("a.txt", "one\r\ntwo\r\nthree\r\n");
     assert!(changed(&sandbox).is_empty());
 
-    // An edited line is one line.
+    // An edited line counts as one line.
     sandbox.write("a.txt", "one\r\nTWO\r\nthree\r\n");
     let snapshot = capture(&sandbox).snapshot().clone();
     let vault = sandbox.vault();
     let changes = vault.changes_since(snapshot.head.commit(), &snapshot).unwrap();
     let lines = changes.lines();
     assert_eq!((lines.insertions, lines.deletions), (1, 1));
-    assert_eq!(changes.files[0].after.unwrap().size_bytes, 17, "the raw bytes");
+    assert_eq!(changes.files[0].after.unwrap().size_bytes, 17, "size of the raw bytes");
     assert_eq!(
         changes.files[0].after.unwrap().sha256.unwrap(),
         baton_core::Sha256Hash::of(b"one\r\nTWO\r\nthree\r\n")
     );
 
-    // Other line endings are another tree, but nothing that git would store.
+    // Other line endings change the raw tree, but nothing that git would store.
     let differences = sandbox.differences(|sandbox| sandbox.write("b.txt", "one\n"));
     assert_eq!(file_letters(&differences), ["M b.txt"]);
     assert_eq!(changed(&sandbox), ["a.txt"]);
 }
 
 #[test]
-fn attributes_that_nobody_tracks_count() {
+fn untracked_attribute_files_are_respected() {
     let sandbox = Sandbox::with_files(&[(".gitignore", ".gitattributes\n"), ("dir/a.txt", "one\r\n")]);
     sandbox.write("dir/.gitattributes", "*.txt text\n");
     sandbox.git(&["add", "--renormalize", "."]);
@@ -182,18 +182,18 @@ fn filters_are_not_run() {
     let differences = sandbox.differences(|sandbox| sandbox.write("a.txt", "other\n"));
     assert_eq!(file_letters(&differences), ["M a.txt"]);
     assert_eq!(changed(&sandbox), ["a.txt"]);
-    assert_eq!(fs::read(&trace).unwrap(), b"", "a filter was run");
+    assert_eq!(fs::read(&trace).unwrap(), b"", "a filter was executed");
     assert_ne!(snapshot.tree, snapshot.patch_tree);
 }
 
 #[test]
-fn a_filtered_file_just_checked_out_is_no_change() {
+fn filtered_file_is_unchanged_after_checkout() {
     let sandbox = Sandbox::new();
     sandbox.git(&["config", "filter.shout.clean", "tr a-z A-Z"]);
     sandbox.write(".gitattributes", "*.txt filter=shout\n");
     sandbox.write("a.txt", "quiet\n");
     sandbox.commit();
-    // Long enough for a file system to call it settled, short enough for git to be unsure.
+    // Long enough for the file time stamp to settle, short enough for git to be unsure.
     std::thread::sleep(std::time::Duration::from_millis(40));
     sandbox.git(&["update-index", "--force-write-index"]);
     let capture = capture(&sandbox);
@@ -201,7 +201,7 @@ fn a_filtered_file_just_checked_out_is_no_change() {
 }
 
 #[test]
-fn an_encoding_that_does_not_fit_is_left_raw() {
+fn file_in_an_invalid_encoding_is_captured_raw() {
     let sandbox = Sandbox::with_files(&[(".gitattributes", "*.u text working-tree-encoding=UTF-16\n")]);
     sandbox.write("bad.u", "no mark\r\n");
     sandbox.write("good.u", [0xff, 0xfe, b'a', 0, b'\n', 0]);
@@ -212,7 +212,7 @@ fn an_encoding_that_does_not_fit_is_left_raw() {
 }
 
 #[test]
-fn without_the_executable_bit_the_index_decides() {
+fn executable_bit_comes_from_the_index_without_file_modes() {
     let sandbox = Sandbox::with_files(&[("plain", "1\n"), ("run", "1\n")]);
     sandbox.git(&["config", "core.fileMode", "false"]);
     sandbox.git(&["update-index", "--chmod=+x", "run"]);
@@ -227,7 +227,7 @@ fn without_the_executable_bit_the_index_decides() {
 }
 
 #[test]
-fn conflicts_are_captured_as_they_lie_there() {
+fn conflicts_are_captured_as_in_the_working_tree() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("b", "1\n")]);
     sandbox.git(&["checkout", "--quiet", "-b", "other"]);
     sandbox.write("a", "2\n");
@@ -256,7 +256,7 @@ fn conflicts_are_captured_as_they_lie_there() {
 }
 
 #[test]
-fn announced_files_are_read() {
+fn intent_to_add_files_are_captured() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write("new", "content\n");
     sandbox.write("empty", "");
@@ -268,7 +268,7 @@ fn announced_files_are_read() {
 }
 
 #[test]
-fn staged_content_that_is_lost_later_is_kept_in_the_vault() {
+fn staged_content_stays_in_the_vault_after_it_is_lost() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write("a", "staged\n");
     sandbox.git(&["add", "a"]);
@@ -281,7 +281,7 @@ fn staged_content_that_is_lost_later_is_kept_in_the_vault() {
 }
 
 #[test]
-fn nested_repositories_count_by_their_commit() {
+fn nested_repositories_are_captured_by_commit() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let inner = |arguments: &[&str]| {
         let status = sandbox.command(arguments).current_dir(sandbox.path("inner")).status().unwrap();
@@ -304,7 +304,7 @@ fn nested_repositories_count_by_their_commit() {
     assert!(snapshot.clean);
     assert_eq!((snapshot.nested[0].tracked, snapshot.nested[0].commit), (true, Some(first)));
 
-    // What changes inside without a commit is not ours to see.
+    // Uncommitted changes inside a nested repository are not visible.
     let differences = sandbox.differences(|sandbox| sandbox.write("inner/x", "2\n"));
     assert!(differences.is_empty(), "{differences:?}");
     let differences = sandbox.differences(|_| inner(&["commit", "--quiet", "--all", "-m", "y"]));
@@ -320,7 +320,7 @@ fn nested_repositories_count_by_their_commit() {
         actual.as_ref().map(|nested| nested.commit)
     );
 
-    // A submodule that was never fetched is as committed.
+    // A submodule that was never fetched counts as unchanged.
     sandbox.git(&["commit", "--quiet", "--all", "-m", "x"]);
     fs::remove_dir_all(sandbox.path("inner")).unwrap();
     fs::create_dir(sandbox.path("inner")).unwrap();
@@ -328,7 +328,7 @@ fn nested_repositories_count_by_their_commit() {
 }
 
 #[test]
-fn a_sparse_checkout_leaves_files_out() {
+fn sparse_checkout_omits_files() {
     for sparse_index in ["false", "true"] {
         let sandbox =
             Sandbox::with_files(&[("in/a", "1\n"), ("out/deep/b", "1\n"), ("out/c", "1\n"), ("top", "1\n")]);
@@ -352,9 +352,9 @@ fn a_sparse_checkout_leaves_files_out() {
 }
 
 #[test]
-fn names_that_differ_in_case_only_are_two_names() {
+fn names_that_differ_only_in_case_are_distinct() {
     let sandbox = Sandbox::with_files(&[("File", "1\n")]);
-    // As a repository has it that came from a machine where they are one.
+    // As in a repository copied from a machine with a case-insensitive file system.
     sandbox.git(&["config", "core.ignoreCase", "true"]);
     let differences = sandbox.differences(|sandbox| {
         fs::rename(sandbox.path("File"), sandbox.path("file")).unwrap();
@@ -364,7 +364,7 @@ fn names_that_differ_in_case_only_are_two_names() {
 }
 
 #[test]
-fn other_things_than_files_are_passed_over() {
+fn special_files_are_ignored() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("pipe", "1\n")]);
     sandbox.remove("pipe");
     for name in ["pipe", "other-pipe"] {
@@ -375,7 +375,7 @@ fn other_things_than_files_are_passed_over() {
 }
 
 #[test]
-fn a_vault_knows_its_kind() {
+fn vault_rejects_another_object_format() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let other = Sandbox::with_arguments(&["--object-format=sha256"]);
     let vault = sandbox.vault();
@@ -384,7 +384,7 @@ fn a_vault_knows_its_kind() {
 }
 
 #[test]
-fn a_large_file_is_read_in_pieces() {
+fn large_files_are_read_in_pieces() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let content: Vec<u8> = (0..3_000_000_u32).map(|number| (number * 7 / 3) as u8).collect();
     sandbox.write("large", &content);
@@ -442,7 +442,7 @@ fn file_larger_than_memory_is_captured_and_verified() {
     let output = std::process::Command::new("sh")
         .args(["-c", "ulimit -d 40000 && exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())
-        // A backtrace needs more memory than there is.
+        // A backtrace needs more memory than available.
         .env("RUST_BACKTRACE", "0")
         .args(["captures::with_little_memory", "--exact", "--ignored", "--test-threads", "1"])
         .output()
@@ -464,7 +464,7 @@ fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     let first = id("aaa\n");
     let snapshot = repository.capture(&vault).unwrap().snapshot().clone();
     let second = id("bbb\n");
-    // The cache is made to name the old content for the new file, as if its status information were that of the old one.
+    // Makes the cache name the old content for the new file, as if its stat information had not changed.
     let path = vault.folder().join("stat-cache");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let at = loop {
@@ -482,7 +482,7 @@ fn rereading_finds_an_edit_that_leaves_the_status_information_unchanged() {
     let sum = crc32(&bytes[..end]).to_le_bytes();
     bytes[end..].copy_from_slice(&sum);
     fs::write(&path, bytes).unwrap();
-    assert!(repository.verify(&vault, &snapshot).unwrap().is_same(), "the status information is believed");
+    assert!(repository.verify(&vault, &snapshot).unwrap().is_same(), "the stat information is trusted");
     assert!(!repository.verify(&vault.clone().rereading(), &snapshot).unwrap().is_same());
 }
 
@@ -498,7 +498,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn snapshots_survive_being_written_down() {
+fn snapshots_survive_serialization() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write(b"caf\xe9", "1\n");
     sandbox.git(&["add", "--all"]);

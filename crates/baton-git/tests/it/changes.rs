@@ -1,4 +1,4 @@
-//! What changed, file by file and as a patch.
+//! Changes per file and as a patch.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -20,7 +20,7 @@ fn since_head(sandbox: &Sandbox) -> Changes {
 const LONG: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
 
 #[test]
-fn every_kind_of_change_is_told_with_both_contents() {
+fn every_kind_of_change_is_reported_with_both_contents() {
     let sandbox = Sandbox::with_files(&[
         ("deleted", "gone\n"),
         ("edited", "1\n2\n"),
@@ -77,7 +77,7 @@ fn every_kind_of_change_is_told_with_both_contents() {
 }
 
 #[test]
-fn a_patch_does_not_depend_on_configuration() {
+fn patch_does_not_depend_on_configuration() {
     let sandbox = Sandbox::with_files(&[("a", LONG), (".gitattributes", "a diff=odd\nb -diff\n")]);
     sandbox.write("a", LONG.replace("four", "FOUR"));
     sandbox.write("b", "text\n");
@@ -101,15 +101,15 @@ fn a_patch_does_not_depend_on_configuration() {
     let after = since_head(&sandbox).patch;
     assert_eq!(before, after);
     assert_eq!(before.normalized_hash(), after.normalized_hash());
-    assert!(!trace.exists(), "a program of the configuration was run");
+    assert!(!trace.exists(), "a configured program was executed");
 }
 
 #[test]
-fn an_incremental_change_holds_only_what_came_later() {
+fn changes_between_snapshots_contain_only_later_edits() {
     let sandbox = Sandbox::with_files(&[("a", LONG), ("b", "1\n")]);
     sandbox.write("a", LONG.replace("two", "TWO"));
     let first = snapshot(&sandbox);
-    // The same line again, which a patch put in reverse could not tell apart.
+    // The same line again, which a reversed patch could not distinguish.
     sandbox.write("a", LONG.replace("two", "zwei"));
     sandbox.write("c", "new\n");
     let second = snapshot(&sandbox);
@@ -125,7 +125,7 @@ fn an_incremental_change_holds_only_what_came_later() {
 }
 
 #[test]
-fn a_repository_without_commits_has_changes_since_nothing() {
+fn repository_without_commits_has_changes_since_the_empty_tree() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "1\n");
     sandbox.write("b", "1\n");

@@ -1,4 +1,4 @@
-//! Finding a checkout, and saying why there is none.
+//! Finding a checkout, and errors if there is none.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +10,7 @@ use baton_git::{Git, GitError, Head, Limits, ObjectFormat, RepoPath, Repository}
 use crate::sandbox::Sandbox;
 
 #[test]
-fn a_checkout_is_found_from_any_folder_in_it() {
+fn checkout_is_found_from_any_subfolder() {
     let sandbox = Sandbox::with_files(&[("a/b/c", "1\n")]);
     sandbox.git(&["remote", "add", "origin", "git@example.com:owner/name.git"]);
     let repository = Repository::discover(&sandbox.program(), &sandbox.path("a/b")).unwrap();
@@ -27,7 +27,7 @@ fn a_checkout_is_found_from_any_folder_in_it() {
 }
 
 #[test]
-fn a_repository_without_commits_has_a_branch_and_no_commit() {
+fn repository_without_commits_has_a_branch_but_no_commit() {
     let sandbox = Sandbox::with_arguments(&["--object-format=sha256", "--initial-branch=a/b"]);
     let repository = sandbox.repository();
     assert_eq!(*repository.head(), Head::Unborn { name: "a/b".into() });
@@ -36,7 +36,7 @@ fn a_repository_without_commits_has_a_branch_and_no_commit() {
 }
 
 #[test]
-fn a_linked_worktree_has_its_own_folder_and_the_name_of_the_first() {
+fn linked_worktree_has_its_own_git_folder_and_the_name_of_the_main_checkout() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let linked = sandbox.folder().join("linked");
     sandbox.git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
@@ -56,7 +56,7 @@ fn a_linked_worktree_has_its_own_folder_and_the_name_of_the_first() {
 }
 
 #[test]
-fn a_name_is_found_with_one_question() {
+fn name_at_returns_the_same_name() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let git = sandbox.program();
     let linked = sandbox.folder().join("linked");
@@ -71,7 +71,7 @@ fn a_name_is_found_with_one_question() {
 }
 
 #[test]
-fn commits_are_found_by_what_people_call_them() {
+fn commits_are_resolved_by_revision() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.git(&["tag", "-m", "v1", "v1"]);
     let repository = sandbox.repository();
@@ -86,7 +86,7 @@ fn commits_are_found_by_what_people_call_them() {
 }
 
 #[test]
-fn files_are_those_that_are_there_and_not_ignored() {
+fn files_lists_existing_files_that_are_not_ignored() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("gone", "1\n"), (".gitignore", "*.log\n")]);
     sandbox.remove("gone");
     sandbox.write("new/b", "1\n");
@@ -114,7 +114,7 @@ fn names_with_line_breaks_are_found() {
 }
 
 #[test]
-fn a_folder_that_is_no_checkout_is_told_apart() {
+fn folders_without_a_checkout_have_distinct_errors() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let git = sandbox.program();
     let discover = |path: &std::path::Path| Repository::discover(&git, path).unwrap_err();
@@ -132,7 +132,7 @@ fn a_folder_that_is_no_checkout_is_told_apart() {
 }
 
 #[test]
-fn a_damaged_repository_says_what_git_says() {
+fn damaged_repository_reports_the_message_of_git() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let config = sandbox.path(".git/config");
     let text = fs::read_to_string(&config).unwrap();
@@ -142,16 +142,16 @@ fn a_damaged_repository_says_what_git_says() {
     assert!(stderr.contains("99"), "{stderr}");
 }
 
-/// A program that stands in for git.
-fn impostor(sandbox: &Sandbox, script: &str) -> Git {
-    let program = sandbox.folder().join("impostor");
+/// Creates a program that replaces git.
+fn fake_git(sandbox: &Sandbox, script: &str) -> Git {
+    let program = sandbox.folder().join("fake_git");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     Git::at(program, sandbox.environment())
 }
 
 #[test]
-fn a_missing_an_old_and_a_hanging_git_are_told_apart() {
+fn missing_old_and_hanging_git_have_distinct_errors() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let nowhere = [("PATH".into(), sandbox.home().into_os_string())];
     assert!(matches!(Git::find(nowhere), Err(GitError::GitMissing { .. })));
@@ -160,18 +160,18 @@ fn a_missing_an_old_and_a_hanging_git_are_told_apart() {
     assert!(matches!(error, GitError::GitMissing { .. }), "{error:?}");
 
     let script = "case \"$*\" in *version*) echo git version 2.20.1;; *) for a; do echo \"$a\"; done;; esac";
-    let error = Repository::discover(&impostor(&sandbox, script), &sandbox.root()).unwrap_err();
+    let error = Repository::discover(&fake_git(&sandbox, script), &sandbox.root()).unwrap_err();
     let GitError::GitTooOld { found, .. } = error else { panic!("{error:?}") };
     assert_eq!(found, "git version 2.20.1");
 
     let limits = Limits { time: Duration::from_millis(200), ..Limits::default() };
-    let hanging = impostor(&sandbox, "exec sleep 60").with_limits(limits);
+    let hanging = fake_git(&sandbox, "exec sleep 60").with_limits(limits);
     let error = Repository::discover(&hanging, &sandbox.root()).unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
 }
 
 #[test]
-fn the_variables_of_a_caller_do_not_lead_astray() {
+fn git_variables_of_the_caller_are_ignored() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     let mut environment = sandbox.environment();
     for (name, value) in [
@@ -192,7 +192,7 @@ fn the_variables_of_a_caller_do_not_lead_astray() {
     assert!(repository.capture(&sandbox.vault_for(&repository)).unwrap().snapshot().clean);
 }
 
-/// Adds settings in the form of `GIT_CONFIG_COUNT` and its variables.
+/// Adds settings as `GIT_CONFIG_COUNT` and its variables.
 fn with_settings(mut environment: Vec<(OsString, OsString)>, settings: &[(&str, &str)]) -> Git {
     environment.push(("GIT_CONFIG_COUNT".into(), settings.len().to_string().into()));
     for (number, (key, value)) in settings.iter().enumerate() {
@@ -234,7 +234,7 @@ fn settings_from_the_environment_apply_as_they_do_for_git() {
     let patch = String::from_utf8_lossy(changes.patch.as_bytes()).into_owned();
     assert!(changed.contains(&"b.up".to_owned()), "{changed:?}");
     assert!(!patch.contains("a.txt"), "core.autocrlf: {patch}");
-    assert!(!marker.exists(), "filters and monitors are not run, wherever they are configured");
+    assert!(!marker.exists(), "filters and monitors must not run, wherever they are configured");
 }
 
 #[test]

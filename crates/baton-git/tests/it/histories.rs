@@ -1,7 +1,7 @@
-//! Random histories of a checkout; the verdict about each is compared with that of the oracle.
+//! Random histories of a checkout. The result of each verification is compared with an independent oracle.
 //!
-//! Every kind of repository has its test and its seed. `BATON_GIT_HISTORIES` runs another number of histories for
-//! each, `BATON_GIT_SEED` another seed; a failure prints both.
+//! Every kind of repository has its own test and seed. `BATON_GIT_HISTORIES` sets the number of histories per test,
+//! `BATON_GIT_SEED` another seed; a failure prints both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -16,10 +16,10 @@ use baton_git::{Capture, Content, Difference, FileMode, Limits, Repository, Snap
 use crate::oracle::{self, Kind, Tree};
 use crate::sandbox::Sandbox;
 
-/// A small generator (SplitMix64): the same seed gives the same history on every machine.
-struct Dice(u64);
+/// A small random number generator (SplitMix64): the same seed gives the same history on every machine.
+struct RandomSource(u64);
 
-impl Dice {
+impl RandomSource {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
@@ -101,9 +101,9 @@ struct Setting {
     configuration: &'static [(&'static str, &'static str)],
     attributes: Option<&'static str>,
     executable_bit: bool,
-    /// Whether steps may mislead git itself (marks, forged times), so that git's own opinion is worth nothing.
+    /// Whether steps may mislead git (marks, forged times), so that its status cannot be used for comparison.
     misleading: bool,
-    /// Whether git is asked about stored sizes, which it otherwise is in large repositories only.
+    /// Whether git is asked for stored sizes, which otherwise happens only in large repositories.
     asks_sizes: bool,
 }
 
@@ -118,14 +118,14 @@ const PLAIN: Setting = Setting {
     asks_sizes: false,
 };
 
-/// How many histories a repository sees before it is thrown away.
+/// Number of histories before a repository is replaced.
 const HISTORIES_PER_REPOSITORY: usize = 30;
 
 fn setting_from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
-/// Says what failed, so that it can be run again.
+/// Prints how to reproduce a failure.
 struct OnFailure {
     name: &'static str,
     seed: u64,
@@ -145,10 +145,10 @@ fn run(setting: Setting, default_seed: u64) {
     let seed = setting_from_environment("BATON_GIT_SEED").unwrap_or(default_seed);
     let histories =
         setting_from_environment("BATON_GIT_HISTORIES").map_or(setting.histories, |number| number as usize);
-    let mut dice = Dice(seed);
+    let mut random = RandomSource(seed);
     let mut note = OnFailure { name: setting.name, seed, history: 0, steps: Vec::new() };
     while note.history < histories {
-        let mut player = Player::new(setting, &mut dice);
+        let mut player = Player::new(setting, &mut random);
         for _ in 0..HISTORIES_PER_REPOSITORY.min(histories - note.history) {
             player.history(&mut note);
             note.history += 1;
@@ -158,16 +158,16 @@ fn run(setting: Setting, default_seed: u64) {
 
 struct Player<'a> {
     setting: Setting,
-    dice: &'a mut Dice,
+    random: &'a mut RandomSource,
     sandbox: Sandbox,
     vault: Vault,
     repository: Repository,
-    /// The last state that was verified, to be compared with once more.
+    /// The last verified state, for one more comparison.
     earlier: Option<(Snapshot, Tree)>,
 }
 
 impl<'a> Player<'a> {
-    fn new(setting: Setting, dice: &'a mut Dice) -> Self {
+    fn new(setting: Setting, random: &'a mut RandomSource) -> Self {
         let sandbox = Sandbox::with_arguments(setting.init);
         for (name, value) in setting.configuration {
             sandbox.git(&["config", name, value]);
@@ -183,12 +183,12 @@ impl<'a> Player<'a> {
             sandbox.repository()
         };
         let vault = sandbox.vault_for(&repository);
-        let mut player = Self { setting, dice, sandbox, vault, repository, earlier: None };
+        let mut player = Self { setting, random, sandbox, vault, repository, earlier: None };
         for _ in 0..10 {
             player.write_some_file();
         }
-        // Some begin without a commit.
-        if player.dice.chance(80) {
+        // Some repositories start without a commit.
+        if player.random.chance(80) {
             player.git(&["add", "--all", "--ignore-errors"]);
             player.git(&["commit", "--quiet", "-m", "x"]);
         }
@@ -199,8 +199,8 @@ impl<'a> Player<'a> {
     fn history(&mut self, note: &mut OnFailure) {
         note.steps.clear();
         self.steps(note, 4);
-        if self.setting.asks_sizes && self.dice.chance(60) {
-            // What was read before is not known any more, so that git is asked again.
+        if self.setting.asks_sizes && self.random.chance(60) {
+            // Without the cache, git is asked again.
             let _ = fs::remove_file(self.vault.folder().join("stat-cache"));
         }
         let before = oracle::tree(&self.sandbox, self.setting.executable_bit);
@@ -209,7 +209,7 @@ impl<'a> Player<'a> {
         self.steps(note, 5);
         let after = oracle::tree(&self.sandbox, self.setting.executable_bit);
         self.verify(&expected, &before, &after);
-        if let Some((expected, before)) = self.earlier.take().filter(|_| self.dice.chance(20)) {
+        if let Some((expected, before)) = self.earlier.take().filter(|_| self.random.chance(20)) {
             note.steps.push("-- against the history before --".into());
             self.verify(&expected, &before, &after);
         }
@@ -220,7 +220,7 @@ impl<'a> Player<'a> {
     }
 
     fn steps(&mut self, note: &mut OnFailure, most: usize) {
-        for _ in 0..self.dice.below(most + 1) {
+        for _ in 0..self.random.below(most + 1) {
             let step = self.step();
             note.steps.push(step);
         }
@@ -255,12 +255,12 @@ impl<'a> Player<'a> {
             reported.insert(change.path.as_bytes().to_vec());
         }
         assert_eq!(reported, differing, "the paths that differ");
-        if !differing.is_empty() && self.dice.chance(15) {
+        if !differing.is_empty() && self.random.chance(15) {
             self.apply(expected, actual);
         }
     }
 
-    /// The patch between two snapshots leads from the one to the other.
+    /// Checks that the patch between two snapshots leads from one to the other.
     fn apply(&self, from: &Snapshot, to: &Snapshot) {
         let changes = self.vault.changes_between(from, to).unwrap();
         let index = self.sandbox.folder().join("patch-index");
@@ -283,7 +283,7 @@ impl<'a> Player<'a> {
         fs::remove_file(index).unwrap();
     }
 
-    /// What changed since the commit is what git itself calls changed.
+    /// Checks that the changes since the commit are those that git reports.
     fn agree_with_git(&mut self, after: &Tree) {
         let capture = self.capture(after);
         let arguments = ["status", "--porcelain=v2", "-z", "-uall", "--", ":!.agent-output"];
@@ -313,7 +313,7 @@ impl<'a> Player<'a> {
         let others = ["ls-files", "-z", "--others", "--exclude-standard", "--", ":!.agent-output"];
         let untracked = self.sandbox.git(&others);
         let untracked: BTreeSet<Vec<u8>> = untracked.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
-        // What is untracked and in the commit was taken out of the index only: git calls it deleted.
+        // An untracked file that is in the commit was removed only from the index: git reports it as deleted.
         let in_commit = |path: &Vec<u8>| theirs.contains(path);
         let only_taken_out: BTreeSet<Vec<u8>> =
             untracked.iter().filter(|path| in_commit(path)).cloned().collect();
@@ -329,7 +329,7 @@ impl<'a> Player<'a> {
         self.sandbox.path(path)
     }
 
-    /// Makes room for a file: folders above it are folders, and nothing is in its place.
+    /// Makes room for a file: creates its folders and removes whatever is in its place.
     fn make_room(&self, path: &[u8]) {
         for end in path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end) {
             let folder = self.file(&path[..end]);
@@ -345,36 +345,36 @@ impl<'a> Player<'a> {
     }
 
     fn write_some_file(&mut self) -> String {
-        let path = *self.dice.pick(PATHS);
-        let content = *self.dice.pick(CONTENTS);
+        let path = *self.random.pick(PATHS);
+        let content = *self.random.pick(CONTENTS);
         self.make_room(path);
         let place = self.file(path);
         let is_file = fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_file());
-        if !is_file || self.dice.chance(30) {
+        if !is_file || self.random.chance(30) {
             let _ = fs::remove_file(&place);
         }
         fs::write(&place, content).unwrap();
         format!("write {} {}", shown(path), shown(content))
     }
 
-    /// A file that is there, not a link.
+    /// Picks an existing regular file.
     fn some_file(&mut self) -> Option<Vec<u8>> {
         let is_file = |path: &&&[u8]| fs::symlink_metadata(self.file(path)).is_ok_and(|meta| meta.is_file());
         let files: Vec<&&[u8]> = PATHS.iter().filter(is_file).collect();
-        (!files.is_empty()).then(|| self.dice.pick(&files).to_vec())
+        (!files.is_empty()).then(|| self.random.pick(&files).to_vec())
     }
 
-    /// Changes a file without changing its size, and perhaps without changing when it was changed.
+    /// Changes a file without changing its size, and sometimes without changing its modification time.
     fn edit_in_place(&mut self) -> String {
         let Some(path) = self.some_file() else { return "edit nothing".into() };
         let place = self.file(&path);
         let mut content = fs::read(&place).unwrap();
         let Some(last) = content.len().checked_sub(1) else { return "edit an empty file".into() };
-        let at = self.dice.below(last + 1);
+        let at = self.random.below(last + 1);
         content[at] = if content[at] == b'#' { b'%' } else { b'#' };
         let modified = fs::metadata(&place).unwrap().modified().unwrap();
         fs::write(&place, content).unwrap();
-        let forged = self.setting.misleading && self.dice.chance(50);
+        let forged = self.setting.misleading && self.random.chance(50);
         if forged {
             fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
         }
@@ -383,22 +383,22 @@ impl<'a> Player<'a> {
 
     fn rename_some_file(&mut self) -> String {
         let Some(from) = self.some_file() else { return "rename nothing".into() };
-        let to = *self.dice.pick(PATHS);
+        let to = *self.random.pick(PATHS);
         if to == from || to.starts_with(&[from.as_slice(), b"/"].concat()) {
             return "rename to itself".into();
         }
         let content = fs::read(self.file(&from)).unwrap();
         self.make_room(to);
         if fs::rename(self.file(&from), self.file(to)).is_err() {
-            // Making room took the file away.
+            // Making room removed the file.
             fs::write(self.file(to), content).unwrap();
         }
         format!("rename {} to {}", shown(&from), shown(to))
     }
 
     fn link_somewhere(&mut self) -> String {
-        let path = *self.dice.pick(PATHS);
-        let target = *self.dice.pick(&["a.txt", "dir", "nowhere", ".", "dir/a"]);
+        let path = *self.random.pick(PATHS);
+        let target = *self.random.pick(&["a.txt", "dir", "nowhere", ".", "dir/a"]);
         self.make_room(path);
         let _ = fs::remove_file(self.file(path));
         symlink(target, self.file(path)).unwrap();
@@ -423,13 +423,13 @@ impl<'a> Player<'a> {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        // Whether it succeeds does not matter: what it leaves behind is what is looked at.
+        // The exit status does not matter; only the resulting state is examined.
         let output = self.sandbox.try_git(arguments);
         format!("git {} ({})", arguments.join(" "), output.status)
     }
 
     fn git_with_path(&mut self, arguments: &[&str]) -> String {
-        let path = self.dice.pick(PATHS).to_vec();
+        let path = self.random.pick(PATHS).to_vec();
         let mut words: Vec<OsString> = arguments.iter().map(OsString::from).collect();
         words.extend(["--".into(), OsString::from_vec([b":(literal)".as_slice(), &path].concat())]);
         if arguments[0] == "update-index" {
@@ -441,7 +441,7 @@ impl<'a> Player<'a> {
     }
 
     fn step(&mut self) -> String {
-        match self.dice.below(100) {
+        match self.random.below(100) {
             0..25 => self.write_some_file(),
             25..40 => self.edit_in_place(),
             40..47 => match self.some_file() {
@@ -477,7 +477,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Writes what is already there.
+    /// Rewrites a file with the same content.
     fn rewrite_same(&mut self) -> String {
         let Some(path) = self.some_file() else { return "rewrite nothing".into() };
         let content = fs::read(self.file(&path)).unwrap();
@@ -580,7 +580,7 @@ fn histories_with_a_split_index() {
 }
 
 #[test]
-fn the_oracle_sees_what_it_should() {
+fn oracle_reads_files_and_links() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "1");
     sandbox.write("ignored/x", "1");

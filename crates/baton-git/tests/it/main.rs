@@ -1,4 +1,4 @@
-//! Real repositories, real git.
+//! Tests with real repositories and the real git.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,

@@ -1,6 +1,6 @@
-//! What a working tree holds, found out the plain way: walk it and read every byte.
+//! An independent reader of working trees: walks the tree and reads every byte.
 //!
-//! Shares nothing with the crate: no index, no status information, no object ids.
+//! Shares no code with the crate: no index, no stat information, no object ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -20,20 +20,20 @@ pub(crate) enum Kind {
 
 pub(crate) type Tree = BTreeMap<Vec<u8>, (Kind, Vec<u8>)>;
 
-/// What is never part of a snapshot.
+/// Folder that is never part of a snapshot.
 const EXCLUDED: &[u8] = b".agent-output";
 
-/// The rules that [`ignores`] follows, for git.
+/// The ignore rules for git that [`ignores`] implements.
 pub(crate) const IGNORE_RULES: &str = "*.ignored\nignored/\n";
 
-/// Whether the rules ignore a path: by its ending, or by a folder above it.
+/// Returns true if the rules ignore a path: by its extension, or by a parent folder.
 pub(crate) fn ignores(path: &[u8]) -> bool {
     let mut parts = path.split(|byte| *byte == b'/').rev();
     let name = parts.next().unwrap();
     name.ends_with(b".ignored") || parts.any(|part| part == b"ignored" || part.ends_with(b".ignored"))
 }
 
-/// Every file that is tracked or not ignored. With `executable` false, the executable bit does not count.
+/// Returns every file that is tracked or not ignored. If `executable` is false, the executable bit does not count.
 pub(crate) fn tree(sandbox: &Sandbox, executable: bool) -> Tree {
     let mut all = Tree::new();
     walk(&sandbox.root(), &mut Vec::new(), &mut all);
@@ -75,7 +75,7 @@ fn walk(folder: &Path, prefix: &mut Vec<u8>, all: &mut Tree) {
     }
 }
 
-/// The paths at which two trees differ.
+/// Returns the paths at which two trees differ.
 pub(crate) fn differing(before: &Tree, after: &Tree) -> BTreeSet<Vec<u8>> {
     let paths = before.keys().chain(after.keys());
     paths.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()

@@ -1,4 +1,4 @@
-//! A repository to play with: its own home, its own configuration, nothing of the machine's.
+//! A test repository with its own home and configuration, isolated from those of the machine.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -13,13 +13,13 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// A repository without a commit.
+    /// Creates a repository without a commit.
     pub(crate) fn new() -> Self {
         Self::with_arguments(&[])
     }
 
     pub(crate) fn with_arguments(arguments: &[&str]) -> Self {
-        // In memory where there is such a place: thousands of histories need no disk.
+        // In memory if possible: thousands of histories need no disk.
         let memory = Path::new("/dev/shm");
         let folder =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -33,7 +33,7 @@ impl Sandbox {
         sandbox
     }
 
-    /// A repository with one commit of these files.
+    /// Creates a repository with one commit of these files.
     pub(crate) fn with_files(files: &[(&str, &str)]) -> Self {
         let sandbox = Self::new();
         for (path, content) in files {
@@ -78,7 +78,7 @@ impl Sandbox {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs git as a user would; it must succeed.
+    /// Runs git like a user; it must succeed.
     pub(crate) fn git<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Vec<u8> {
         let output = self.try_git(arguments);
         let shown: Vec<_> = arguments.iter().map(|argument| argument.as_ref().to_owned()).collect();
@@ -122,7 +122,7 @@ impl Sandbox {
         Vault::open(self.folder.path().join("vault"), repository, excluded).unwrap()
     }
 
-    /// Takes a snapshot, does something, and verifies.
+    /// Takes a snapshot, runs `between`, and verifies.
     pub(crate) fn differences(&self, between: impl FnOnce(&Self)) -> Vec<Difference> {
         let vault = self.vault();
         let expected = self.repository().capture(&vault).unwrap().snapshot().clone();
@@ -132,7 +132,7 @@ impl Sandbox {
     }
 }
 
-/// The paths of changed files, each with the letter of its change.
+/// Returns the paths of changed files, each with the letter of its change.
 pub(crate) fn file_letters(differences: &[Difference]) -> Vec<String> {
     use baton_git::FileChangeKind::{Added, Deleted, ModeChanged, Modified, Renamed, TypeChanged};
     let letter = |kind| match kind {

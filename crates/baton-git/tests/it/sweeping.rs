@@ -1,4 +1,4 @@
-//! What a vault loses when it is swept, and what it never loses.
+//! What a sweep removes from a vault, and what it keeps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn only_packs_that_no_snapshot_leads_to_go() {
+fn sweep_removes_only_unreachable_packs() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("dir/b", "2\n")]);
     sandbox.write("dir/b", "first\n");
     let first = snapshot(&sandbox);
@@ -31,13 +31,13 @@ fn only_packs_that_no_snapshot_leads_to_go() {
     sandbox.write("a", "second\n");
     let second = snapshot(&sandbox);
     assert_eq!(packs(&vault).len(), 4);
-    // The tree of `dir` and the file in it are in the first pack, and the second snapshot has them too.
+    // The tree of `dir` and its file are in the first pack, and the second snapshot has them too.
     assert_eq!(vault.sweep(&second.objects().collect::<Vec<_>>()).unwrap(), Some(0));
     assert_eq!(packs(&vault).len(), 4);
     let freed = vault.sweep(&first.objects().collect::<Vec<_>>()).unwrap().unwrap();
     assert!(freed > 0);
     assert_eq!(packs(&vault), of_first);
-    // What was kept can still be told apart file by file.
+    // The kept snapshot can still be compared file by file.
     let differences = sandbox.repository().verify(&vault, &first).unwrap().differences;
     assert_eq!(file_letters(&differences), ["M a"]);
     vault.sweep(&[]).unwrap();
@@ -45,7 +45,7 @@ fn only_packs_that_no_snapshot_leads_to_go() {
 }
 
 #[test]
-fn converted_files_and_what_a_crash_left_are_swept_too() {
+fn sweep_removes_converted_objects_and_leftovers() {
     let sandbox = Sandbox::with_files(&[(".gitattributes", "*.txt text\n"), ("a.txt", "1\n")]);
     sandbox.write("a.txt", "1\r\n2\r\n");
     let kept = snapshot(&sandbox);
@@ -55,7 +55,7 @@ fn converted_files_and_what_a_crash_left_are_swept_too() {
         let named = |folder: &&PathBuf| folder.file_name().is_some_and(|name| name.len() == 2);
         folders.iter().filter(named).map(|folder| files(folder).len()).sum::<usize>()
     };
-    assert_eq!(loose(), 1, "the file as git would store it");
+    assert_eq!(loose(), 1, "the converted object");
     let pack = vault.folder().join("objects/pack");
     fs::write(pack.join(".tmpXYZ"), "half").unwrap();
     fs::write(pack.join("pack-0000000000000000000000000000000000000000.pack"), "no index").unwrap();
@@ -68,7 +68,7 @@ fn converted_files_and_what_a_crash_left_are_swept_too() {
 }
 
 #[test]
-fn nothing_is_swept_while_somebody_uses_the_vault() {
+fn sweep_does_nothing_while_the_vault_is_in_use() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write("a", "2\n");
     snapshot(&sandbox);
@@ -77,14 +77,14 @@ fn nothing_is_swept_while_somebody_uses_the_vault() {
     assert_eq!(packs(&vault).len(), 2);
     drop(other);
     assert!(vault.sweep(&[]).unwrap().is_some());
-    // Afterwards it can be used and swept as before.
+    // Afterwards the vault can be used and swept as before.
     let other = sandbox.vault();
     assert_eq!(vault.sweep(&[]).unwrap(), None);
     drop(other);
 }
 
 #[test]
-fn what_is_gone_already_needs_nothing() {
+fn sweep_ignores_missing_objects() {
     let sandbox = Sandbox::with_files(&[("a", "1\n")]);
     sandbox.write("a", "2\n");
     let lost = snapshot(&sandbox);

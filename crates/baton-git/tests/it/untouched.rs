@@ -1,4 +1,4 @@
-//! The user's repository after we looked at it: as before, down to the time stamps.
+//! The user's repository after captures: unchanged, including time stamps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sandbox::Sandbox;
 
-/// What can be seen of a file or folder.
+/// Visible state of a file or folder.
 #[derive(Debug, PartialEq)]
 struct Seen {
     inode: u64,
@@ -17,7 +17,7 @@ struct Seen {
     content: Vec<u8>,
 }
 
-/// Everything under a folder.
+/// Returns the state of everything below a folder.
 fn everything(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -41,7 +41,7 @@ fn everything(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     all
 }
 
-/// Does everything that can be done with a checkout.
+/// Runs every operation on a checkout.
 fn look_at_everything(sandbox: &Sandbox) {
     let repository = sandbox.repository();
     let vault = sandbox.vault_for(&repository);
@@ -61,7 +61,7 @@ fn sparse_index_gains_no_object() {
     sandbox.write("in/new", "staged\n");
     sandbox.git(&["add", "--all"]);
     sandbox.write("in/a", "unstaged\n");
-    // Git renews the time stamps of objects that it would have written; nothing else may change.
+    // Git updates the time stamps of objects that it would have written; nothing else may change.
     let contents = || everything(&sandbox.root()).into_iter().map(|(path, seen)| (path, seen.content));
     let before: BTreeMap<_, _> = contents().collect();
     look_at_everything(&sandbox);
@@ -78,7 +78,7 @@ fn busy_sandbox() -> Sandbox {
     sandbox.write("a", "unstaged\n");
     sandbox.write("untracked", "1\n");
     sandbox.write("dir/d", "1\n");
-    // Stat information that git would like to refresh.
+    // Stat information that git would refresh.
     sandbox.write("b", "1\n");
     sandbox.git(&["update-index", "--assume-unchanged", "hidden"]);
     sandbox.write("hidden", "2\n");
@@ -86,7 +86,7 @@ fn busy_sandbox() -> Sandbox {
 }
 
 #[test]
-fn nothing_of_the_repository_changes() {
+fn captures_do_not_change_the_repository() {
     let sandbox = busy_sandbox();
     let before = everything(&sandbox.root());
     look_at_everything(&sandbox);
@@ -94,7 +94,7 @@ fn nothing_of_the_repository_changes() {
 }
 
 #[test]
-fn nothing_changes_where_files_are_converted() {
+fn captures_do_not_change_a_repository_with_converted_files() {
     let sandbox = busy_sandbox();
     sandbox.git(&["config", "core.autocrlf", "true"]);
     sandbox.git(&["config", "core.safecrlf", "true"]);
@@ -106,7 +106,7 @@ fn nothing_changes_where_files_are_converted() {
 }
 
 #[test]
-fn a_lock_of_somebody_else_is_respected_and_not_waited_for() {
+fn foreign_lock_is_kept_and_not_waited_for() {
     let sandbox = busy_sandbox();
     let locks = ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock"];
     for lock in locks {
@@ -132,8 +132,8 @@ fn hooks_and_monitors_are_not_run() {
     sandbox.git(&["config", "core.fsmonitor", hooks.join("fsmonitor").to_str().unwrap()]);
     sandbox.git(&["config", "core.hooksPath", hooks.to_str().unwrap()]);
     sandbox.git(&["status"]);
-    assert!(trace.exists(), "git itself does run them");
+    assert!(trace.exists(), "git itself runs them");
     fs::remove_file(&trace).unwrap();
     look_at_everything(&sandbox);
-    assert!(!trace.exists(), "a program of the repository was run");
+    assert!(!trace.exists(), "a program of the repository was executed");
 }

@@ -1,4 +1,4 @@
-//! What is said about a working tree that is not what it was.
+//! Differences reported for a changed working tree.
 
 use std::fs;
 
@@ -14,10 +14,10 @@ fn dirty() -> Sandbox {
 }
 
 #[test]
-fn nothing_is_different_when_nothing_happened() {
+fn unchanged_tree_has_no_differences() {
     let sandbox = dirty();
     let differences = sandbox.differences(|sandbox| {
-        // Times and what git keeps for itself do not count.
+        // Time stamps and internal data of git do not count.
         sandbox.write("a", "2\n");
         sandbox.git(&["status"]);
         sandbox.git(&["gc", "--quiet"]);
@@ -26,7 +26,7 @@ fn nothing_is_different_when_nothing_happened() {
 }
 
 #[test]
-fn a_commit_of_everything_is_told() {
+fn commit_of_all_changes_is_reported() {
     let differences = dirty().differences(Sandbox::commit);
     let [Difference::HeadMoved { movement, expected, actual }, Difference::Committed { commit }] =
         &differences[..]
@@ -39,7 +39,7 @@ fn a_commit_of_everything_is_told() {
 }
 
 #[test]
-fn a_stash_is_told_with_the_files_that_went() {
+fn stash_is_reported_with_the_affected_files() {
     let differences = dirty().differences(|sandbox| {
         sandbox.git(&["stash", "--quiet", "--include-untracked"]);
     });
@@ -72,7 +72,7 @@ fn stashes_are_counted_in_every_kind_of_repository() {
 }
 
 #[test]
-fn a_reset_is_told_as_discarded() {
+fn hard_reset_is_reported_as_discarded() {
     let differences = dirty().differences(|sandbox| {
         sandbox.git(&["reset", "--quiet", "--hard"]);
         sandbox.remove("new");
@@ -82,7 +82,7 @@ fn a_reset_is_told_as_discarded() {
 }
 
 #[test]
-fn a_moved_base_is_told_with_how_it_moved() {
+fn head_movement_is_reported_with_its_kind() {
     let movement = |between: &dyn Fn(&Sandbox)| {
         let sandbox = dirty();
         sandbox.git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
@@ -108,7 +108,7 @@ fn a_moved_base_is_told_with_how_it_moved() {
 }
 
 #[test]
-fn a_rebase_without_the_old_commit_is_told() {
+fn movement_from_a_missing_commit_is_reported() {
     let differences = dirty().differences(|sandbox| {
         sandbox.git(&["stash", "--quiet"]);
         sandbox.git(&["commit", "--quiet", "--amend", "-m", "other"]);
@@ -123,7 +123,7 @@ fn a_rebase_without_the_old_commit_is_told() {
 }
 
 #[test]
-fn what_is_only_staged_is_told() {
+fn staged_only_changes_are_reported() {
     let sandbox = dirty();
     let differences = sandbox.differences(|sandbox| {
         sandbox.git(&["add", "a"]);
@@ -133,7 +133,7 @@ fn what_is_only_staged_is_told() {
     assert_eq!(*expected, None);
     assert_eq!(actual.as_ref().unwrap().change, StatusCode::Modified);
 
-    // Other content in the index under the same working tree.
+    // Other content in the index with the same working tree.
     let differences = sandbox.differences(|sandbox| {
         sandbox.write("a", "in between\n");
         sandbox.git(&["add", "a"]);
@@ -147,7 +147,7 @@ fn what_is_only_staged_is_told() {
 }
 
 #[test]
-fn edits_renames_and_additions_are_told_file_by_file() {
+fn edits_renames_and_additions_are_reported_per_file() {
     let sandbox = Sandbox::with_files(&[("a", "1\n"), ("long", "a long line to be recognised by\n")]);
     sandbox.write("a", "2\n");
     let differences = sandbox.differences(|sandbox| {
@@ -168,7 +168,7 @@ fn edits_renames_and_additions_are_told_file_by_file() {
     assert_eq!(serde_json::from_str::<Vec<Difference>>(&text).unwrap(), differences);
 }
 
-/// Permits nothing.
+/// Rejects everything.
 struct Closed;
 
 impl Inspector for Closed {
@@ -181,7 +181,7 @@ impl Inspector for Closed {
     }
 }
 
-/// Every file below a folder, with its size.
+/// Lists every file below a folder with its size.
 fn stored(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u64)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -196,7 +196,7 @@ fn stored(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u64)> {
 }
 
 #[test]
-fn what_may_not_be_stored_is_told_by_name_and_hash() {
+fn withheld_files_are_reported_by_name_and_hash() {
     for attributes in ["", "*.txt text\n"] {
         let sandbox = Sandbox::with_files(&[
             (".gitattributes", attributes),
@@ -215,7 +215,7 @@ fn what_may_not_be_stored_is_told_by_name_and_hash() {
         let refused = repository.capture_inspected(&vault, &mut Closed);
         assert!(matches!(refused, Err(GitError::Withheld)), "{refused:?}");
         let withheld = repository.verify_inspected(&vault, &expected, &mut Closed).unwrap();
-        assert_eq!(stored(vault.folder()), before, "nothing of it is stored");
+        assert_eq!(stored(vault.folder()), before, "nothing may be stored");
         let kept = repository.verify(&vault, &expected).unwrap();
         assert_ne!(stored(vault.folder()), before);
         let told = |verification: &Verification| -> Vec<_> {
