@@ -1,8 +1,7 @@
-//! Checkpoints: a long series of a large context, contexts by themselves, large stores, and the tool call around it all.
+//! Checkpoints: a long series of saves of a large context, compression of single contexts, large stores, and MCP calls.
 //!
-//! Everything goes through the real binary as an agent uses it: tool calls over standard input and output, each save
-//! answered after its fsync. The peer writes every context whole into a row of SQLite, which is what common checkpointers
-//! do.
+//! All calls use the real binary like an agent does: tool calls over standard input and output, each save answered
+//! after its fsync. The peer writes every context in full to a row of SQLite, as common checkpointers do.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 use std::collections::BTreeMap;
@@ -19,7 +18,7 @@ use serde_json::{Map, Value, json};
 const CONTEXT_BYTES: usize = 100_000;
 const SAVES: u32 = 200;
 
-/// Numbers that look random and are the same in every run.
+/// Deterministic pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -41,7 +40,7 @@ fn sentence(dice: &mut Dice) -> String {
     (0..count).map(|_| words[dice.roll(words.len())]).collect::<Vec<_>>().join(" ")
 }
 
-/// A context as an agent has it: goal, decisions, plan, findings, files, and the tail of a log.
+/// Returns a typical context of an agent: goal, decisions, plan, findings and step.
 fn context(bytes: usize) -> Map<String, Value> {
     let mut dice = Dice(0x5eed);
     let mut findings = Vec::new();
@@ -61,7 +60,7 @@ fn context(bytes: usize) -> Map<String, Value> {
     context.as_object().expect("an object").clone()
 }
 
-/// A small change: the step, one finding, one line more in the log.
+/// Makes a small change: the step, one finding, and one more line in the log.
 fn step(context: &mut Map<String, Value>, dice: &mut Dice, number: u32) {
     context.insert("step".into(), number.into());
     if let Some(findings) = context.get_mut("findings").and_then(Value::as_array_mut) {
@@ -75,8 +74,8 @@ fn step(context: &mut Map<String, Value>, dice: &mut Dice, number: u32) {
     }
 }
 
-/// Calls a tool. The clock runs from the first byte of the request to the last of the answer: what a client needs to write
-/// the one and read the other is its own.
+/// Calls a tool. The time is measured from the first byte of the request to the last byte of the response, without the
+/// serialization and parsing by the client.
 fn call(client: &mut McpClient, tool: &str, arguments: &Value) -> (Value, Duration) {
     let params = json!({ "name": tool, "arguments": arguments });
     let request = json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params }).to_string();
@@ -108,7 +107,7 @@ fn series(binary: &str) {
     let home = Home::new(binary);
     let mut client = home.mcp();
     let (mut context, mut dice) = (context(CONTEXT_BYTES), Dice(7));
-    let (mut ids, mut hashes, mut saves, mut plain) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut ids, mut contexts, mut saves, mut plain) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let peer_folder = tempfile::tempdir().expect("a folder");
     let peer = rusqlite::Connection::open(peer_folder.path().join("peer.db")).expect("a database");
     peer.execute_batch(
@@ -129,7 +128,7 @@ fn series(binary: &str) {
         ids.push(saved["checkpointId"].clone());
         let text = serde_json::to_string(&context).expect("text");
         plain += text.len();
-        hashes.push(context.clone());
+        contexts.push(context.clone());
         let started = Instant::now();
         peer.execute("INSERT INTO checkpoints (thread, checkpoint) VALUES ('bench', ?1)", [text.as_bytes()])
             .expect("a row");
@@ -141,7 +140,11 @@ fn series(binary: &str) {
         let (loaded, took) =
             call(&mut client, "workflow_checkpoint_load", &json!({ "checkpointId": ids[index] }));
         loads.push(took);
-        assert_eq!(loaded["context"], Value::Object(hashes[index].clone()), "what was saved comes back");
+        assert_eq!(
+            loaded["context"],
+            Value::Object(contexts[index].clone()),
+            "the loaded context must equal the saved one"
+        );
     }
     let mut lists = Vec::new();
     for _ in 0..50 {
@@ -159,7 +162,7 @@ fn series(binary: &str) {
     }
     let open = disk_bytes(&home.data_dir());
     drop(client);
-    // The process has gone by the time its last connection closes the log; a reader of the folder waits for that.
+    // Opening and closing the database once more checkpoints the WAL of the ended process.
     home.run(&["status"]);
     let closed = disk_bytes(&home.data_dir());
     drop(peer);
@@ -181,7 +184,7 @@ fn series(binary: &str) {
     );
 }
 
-/// Contexts of real sessions, where there are any: prompts and what tools said, cut to the size of a context.
+/// Returns contexts of real sessions, if available: prompts and tool uses, truncated to the size of a context.
 fn real_contexts() -> Vec<Map<String, Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval/transcripts");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());

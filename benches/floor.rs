@@ -1,4 +1,4 @@
-//! The floor: a bare process that opens SQLite as Baton does, inserts one row durably, and exits.
+//! Lower bound for comparisons: a minimal process that opens SQLite like Baton, inserts one row durably and exits.
 #![expect(clippy::expect_used, reason = "a bench fails loudly")]
 
 use rusqlite::Connection;

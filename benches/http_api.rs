@@ -1,9 +1,9 @@
-//! The HTTP API under load: durable requests per second and their latency, keep-alive, on both databases; and whether
-//! a million rows slow it down.
+//! The HTTP API under load: durable requests per second and latency with keep-alive on both databases, and the effect
+//! of a million rows.
 //!
-//! The load comes from this process, on the same cores as the server. One thread waits for all connections at once and sends
-//! the next request on whichever was answered, as load generators do: a thread for each would take the processor from the
-//! server to be woken and put to sleep. Only `eod`, which needs a session of its own first, has a thread a connection.
+//! The load comes from this process, on the same cores as the server. One thread polls all connections and sends the
+//! next request on each answered one, like load generators do: with a thread per connection, the context switches would
+//! take processor time from the server. Only `eod`, which needs its own session first, uses a thread per connection.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A connection that is kept alive.
+/// A keep-alive connection.
 struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -29,7 +29,6 @@ struct Connection {
 }
 
 impl Connection {
-    /// Writes a request.
     fn write(&mut self, method: &str, path: &str, body: &str) {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-relay-key: {RELAY_KEY}\r\n\
@@ -40,7 +39,7 @@ impl Connection {
         self.filled = 0;
     }
 
-    /// Reads what is there; gives the body once all of it is.
+    /// Reads available bytes; returns the range of the body once it is complete.
     fn read(&mut self) -> Option<(usize, usize)> {
         let read = self.stream.read(&mut self.buffer[self.filled..]).expect("the server answers");
         assert!(read > 0, "the server closed the connection");
@@ -57,7 +56,7 @@ impl Connection {
         Self { stream, buffer: vec![0; 256 * 1024], filled: 0 }
     }
 
-    /// Sends a request and gives the body of its answer.
+    /// Sends a request and returns the body of the response.
     fn send(&mut self, method: &str, path: &str, body: &str) -> &[u8] {
         self.write(method, path, body);
         loop {
@@ -72,7 +71,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Where the body of a message begins and ends, once its head is there.
+/// Returns the range of the body of a message, once its head is complete.
 fn message(bytes: &[u8]) -> Option<(usize, usize)> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let lines = std::str::from_utf8(&bytes[..head]).expect("a head in ASCII");
@@ -81,13 +80,13 @@ fn message(bytes: &[u8]) -> Option<(usize, usize)> {
     Some((head + 4, head + 4 + length.unwrap_or(0)))
 }
 
-/// One kind of request: makes the next method, path and body, from a session of the connection's own.
-type Maker = dyn Fn(&mut Connection, &str) -> (&'static str, String, String) + Sync;
+/// Creates the next request (method, path and body) for a connection and one of its sessions.
+type MakeRequest = dyn Fn(&mut Connection, &str) -> (&'static str, String, String) + Sync;
 
-/// How many sessions each connection has. Two heartbeats of one session within a millisecond are one write, which
-/// would flatter the numbers.
+/// Number of sessions per connection. Two heartbeats of one session within a millisecond are one write, which would
+/// distort the results.
 const SESSIONS: usize = 64;
-/// Over how many repositories sessions are spread.
+/// Number of repositories of the sessions.
 const REPOS: u64 = 20_000;
 
 fn start_body(number: u64) -> String {
@@ -104,8 +103,8 @@ fn start(connection: &mut Connection) -> String {
     body[at..at + 31].to_owned()
 }
 
-/// Runs requests of one kind on so many connections; gives requests per second and latencies.
-fn load(server: &ServerProcess, connections: usize, kind: &str, make: &Maker) -> (f64, Timings) {
+/// Runs requests of one kind on this many connections and returns requests per second and latencies.
+fn load(server: &ServerProcess, connections: usize, kind: &str, make: &MakeRequest) -> (f64, Timings) {
     if kind == "eod" {
         load_on_threads(server, connections, make)
     } else {
@@ -113,8 +112,8 @@ fn load(server: &ServerProcess, connections: usize, kind: &str, make: &Maker) ->
     }
 }
 
-/// One thread for all connections: whichever was answered gets its next request.
-fn load_on_one_thread(server: &ServerProcess, connections: usize, make: &Maker) -> (f64, Timings) {
+/// Runs the load with one thread for all connections.
+fn load_on_one_thread(server: &ServerProcess, connections: usize, make: &MakeRequest) -> (f64, Timings) {
     let mut clients: Vec<(Connection, Vec<String>, usize, Instant)> = (0..connections)
         .map(|_| {
             let mut connection = Connection::open(server);
@@ -150,8 +149,8 @@ fn load_on_one_thread(server: &ServerProcess, connections: usize, make: &Maker) 
     (timings.len() as f64 / RUN.as_secs_f64(), Timings::new(timings))
 }
 
-/// A thread for each connection.
-fn load_on_threads(server: &ServerProcess, connections: usize, make: &Maker) -> (f64, Timings) {
+/// Runs the load with one thread per connection.
+fn load_on_threads(server: &ServerProcess, connections: usize, make: &MakeRequest) -> (f64, Timings) {
     let ready = std::sync::Barrier::new(connections);
     let all: Vec<(u64, Vec<Duration>)> = std::thread::scope(|scope| {
         let ready = &ready;
@@ -186,13 +185,13 @@ fn load_on_threads(server: &ServerProcess, connections: usize, make: &Maker) -> 
     (total as f64 / RUN.as_secs_f64(), Timings::new(timings))
 }
 
-fn kinds() -> Vec<(&'static str, Box<Maker>)> {
+fn kinds() -> Vec<(&'static str, Box<MakeRequest>)> {
     vec![
         (
             "heartbeat",
             Box::new(|_: &mut Connection, session: &str| {
                 ("POST", "/heartbeat".into(), format!(r#"{{"session_id":"{session}"}}"#))
-            }) as Box<Maker>,
+            }) as Box<MakeRequest>,
         ),
         (
             "sod (create)",
@@ -267,7 +266,7 @@ fn throughput(name: &str, home: &Home) {
     );
 }
 
-/// Fills a store with so many sessions (ended, each with its handoff) beside those that the load makes.
+/// Adds this many ended sessions with handoffs to a store.
 fn fill(home: &Home, rows: u64) {
     let database = rusqlite::Connection::open(home.data_dir().join("baton.db")).expect("the database");
     let sql = format!(

@@ -1,22 +1,22 @@
-//! What the benches share: timing, percentiles, tables, the machine.
+//! Shared code of the benches: timing, percentiles, tables and machine information.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Sorted timings of one thing.
+/// Sorted timings of one measurement.
 #[derive(Debug)]
 pub struct Timings(Vec<Duration>);
 
 impl Timings {
-    /// Takes timings in any order.
+    /// Sorts the timings.
     pub fn new(mut timings: Vec<Duration>) -> Self {
         timings.sort_unstable();
         Self(timings)
     }
 
-    /// The timing below which `percent` of them lie, in milliseconds.
+    /// Returns a percentile in milliseconds.
     pub fn percentile_ms(&self, percent: usize) -> f64 {
         let index = (self.0.len() * percent / 100).min(self.0.len().saturating_sub(1));
         self.0.get(index).map_or(0.0, |timing| timing.as_secs_f64() * 1_000.0)
@@ -33,7 +33,7 @@ pub fn table(title: &str, header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// Prints what machine this is.
+/// Prints the number of cores and the processor model.
 pub fn machine() {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -42,11 +42,11 @@ pub fn machine() {
     println!("Machine: {cores} cores, {model}");
 }
 
-/// Finds a release binary of the workspace beside this bench; `scripts/bench` builds it first.
+/// Returns the path of a release binary of the workspace, which `scripts/bench` builds first.
 ///
 /// # Panics
 ///
-/// When it is not there.
+/// If the binary does not exist.
 pub fn release_binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("the path of this bench");
     let folder = own.parent().and_then(|deps| deps.parent()).expect("the release folder");
@@ -55,11 +55,11 @@ pub fn release_binary(name: &str) -> PathBuf {
     binary
 }
 
-/// Times whole processes, turn by turn, so that whatever else the machine does meets all of them.
+/// Measures whole processes in turns, so that other load on the machine affects all of them.
 ///
 /// # Panics
 ///
-/// When one cannot be started or fails.
+/// If a process cannot be started or fails.
 pub fn time_processes(times: usize, commands: &mut [&mut dyn FnMut() -> Command]) -> Vec<Timings> {
     let mut timings = vec![Vec::with_capacity(times); commands.len()];
     for _ in 0..times {

@@ -1,8 +1,8 @@
-//! Observations: what a hook costs its agent, and how fast a worker empties the queue.
+//! Observations: the time of a hook, and the throughput of a worker.
 //!
-//! The floor of a hook is a bare process that opens SQLite, inserts one row durably and exits, timed turn by turn with it.
-//! The model is a server in this process that answers at once, over HTTP on loopback: the worker does everything that it does
-//! with a real one.
+//! The lower bound of a hook is a minimal process that opens SQLite, inserts one row durably and exits, measured in
+//! turns with the hook. The model is an HTTP server in this process that answers immediately, so the worker does
+//! everything that it does with a real model.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 use std::io::Write;
@@ -23,11 +23,11 @@ use baton_testkit::postgres::TestDatabase;
 use serde_json::json;
 
 const TIMES: usize = 200;
-/// How many items are drained, and how large each is.
+/// Number of items to process, and the size of each in bytes.
 const ITEMS: usize = 50_000;
 const ITEM_BYTES: usize = 10_000;
 
-/// Made-up output of so many bytes that compresses about as well as the output of a test run.
+/// Returns generated output that compresses about as well as the output of a test run.
 fn output(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     let mut number = 7_u64;
@@ -64,22 +64,22 @@ fn time(command: &mut Command, input: &[u8]) -> Duration {
     started.elapsed()
 }
 
-struct Place {
+struct BenchHome {
     baton: std::path::PathBuf,
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl BenchHome {
     fn new() -> Self {
         Self { baton: release_binary("baton"), folder: tempfile::tempdir().expect("a folder") }
     }
 
-    /// A process in the folder, started in the same way whatever it is: how it is started takes time too.
+    /// Returns a command in the folder. All programs are started alike, because the start is part of the measured time.
     fn process(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.folder.path());
         command.env("BATON_DATA_DIR", self.folder.path().join("data")).current_dir(self.folder.path());
-        // A worker beside it would take time of what is measured.
+        // A background worker would distort the results.
         command.env("BATON_WORKER_AUTOSTART", "off");
         command
     }
@@ -114,30 +114,30 @@ impl Drop for Busy {
 }
 
 fn hooks() {
-    let place = Place::new();
+    let home = BenchHome::new();
     let floor = release_binary("floor");
-    let floor_file = place.folder.path().join("floor.db");
+    let floor_file = home.folder.path().join("floor.db");
     let mut number = 0;
     let mut hook = |bytes: usize| {
         number += 1;
-        time(&mut place.hook(), &report(number, bytes))
+        time(&mut home.hook(), &report(number, bytes))
     };
-    let floored = || time(place.process(&floor).arg(&floor_file), b"");
+    let run_floor = || time(home.process(&floor).arg(&floor_file), b"");
     hook(10_000);
     let mut rows = Vec::new();
     let mut measure = |name: &str, bytes: usize, times: usize| {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let (mut hook_timings, mut floor_timings) = (Vec::new(), Vec::new());
         for _ in 0..times {
-            theirs.push(floored());
-            ours.push(hook(bytes));
+            floor_timings.push(run_floor());
+            hook_timings.push(hook(bytes));
         }
-        let (ours, theirs) = (Timings::new(ours), Timings::new(theirs));
+        let (hook_timings, floor_timings) = (Timings::new(hook_timings), Timings::new(floor_timings));
         rows.push(vec![
             name.to_owned(),
-            format!("{:.2}", ours.percentile_ms(50)),
-            format!("{:.2}", ours.percentile_ms(95)),
-            format!("{:.2}", theirs.percentile_ms(50)),
-            format!("{:.2}×", ours.percentile_ms(50) / theirs.percentile_ms(50)),
+            format!("{:.2}", hook_timings.percentile_ms(50)),
+            format!("{:.2}", hook_timings.percentile_ms(95)),
+            format!("{:.2}", floor_timings.percentile_ms(50)),
+            format!("{:.2}×", hook_timings.percentile_ms(50) / floor_timings.percentile_ms(50)),
         ]);
     };
     measure("10 KB of output", 10_000, TIMES);
@@ -158,12 +158,12 @@ fn hooks() {
                 (0..32).map(|number| report(1_000_000 + round * 32 + number, 10_000)).collect();
             std::thread::scope(|scope| {
                 let running: Vec<_> =
-                    inputs.iter().map(|input| scope.spawn(|| time(&mut place.hook(), input))).collect();
+                    inputs.iter().map(|input| scope.spawn(|| time(&mut home.hook(), input))).collect();
                 running.into_iter().map(|thread| thread.join().expect("a hook")).collect::<Vec<_>>()
             })
         })
         .collect();
-    let count = count(&place.folder.path().join("data/baton.db"), "1 = 1");
+    let count = count(&home.folder.path().join("data/baton.db"), "1 = 1");
     println!("\nstored: {count} of {} reports", 1 + 2 * TIMES + 50 + 3 + 320);
     let at_once = Timings::new(at_once);
     println!(
@@ -210,8 +210,8 @@ fn fill(store: &Store, items: usize) {
     }
 }
 
-/// Tells whether anything in the queue is to be done. Counting it all would be the larger part of the work.
-fn is_anything_open(store: &Store) -> bool {
+/// Returns true if the queue has pending items. Counting all items would take more time than the work itself.
+fn has_pending_items(store: &Store) -> bool {
     let next = store.read(|tx: &mut dyn Tx| tx.queue_wakes_at()).wait();
     next.map_err(|error: StoreError| error).expect("a time").is_some()
 }
@@ -219,18 +219,18 @@ fn is_anything_open(store: &Store) -> bool {
 fn require_all_done(store: &Store, items: usize) {
     let stats = store.read(|tx: &mut dyn Tx| tx.queue_stats()).wait();
     let stats = stats.map_err(|error: StoreError| error).expect("counts");
-    assert_eq!(stats.done, items as u64, "every item became an observation: {stats:?}");
+    assert_eq!(stats.done, items as u64, "every item must become an observation: {stats:?}");
 }
 
-/// What large outputs take: the hook while they come, the worker that understands them.
+/// Measures time and memory of hook and worker for large outputs.
 fn large() {
-    let place = Place::new();
-    let database = place.folder.path().join("data/baton.db");
+    let home = BenchHome::new();
+    let database = home.folder.path().join("data/baton.db");
     let mut rows = Vec::new();
     for megabytes in [5, 20, 50] {
         let input = report(megabytes, megabytes * 1_000_000);
         let (last, most) = input.split_last().expect("a report");
-        let mut command = place.hook();
+        let mut command = home.hook();
         let started = Instant::now();
         let mut hook = command.stdin(Stdio::piped()).spawn().expect("a hook");
         let mut stdin = hook.stdin.take().expect("its input");
@@ -240,7 +240,7 @@ fn large() {
         drop(stdin);
         assert!(hook.wait().expect("it ends").success());
         let hook_took = started.elapsed();
-        let mut command = place.process(&place.baton);
+        let mut command = home.process(&home.baton);
         command.args(["worker", "run"]).env("BATON_COMPRESSOR", "offline");
         let started = Instant::now();
         let mut worker = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a worker");
@@ -266,7 +266,7 @@ fn large() {
     );
 }
 
-/// The most memory that a process had, in MB.
+/// Returns the peak memory of a process in MB.
 fn peak_memory(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -276,8 +276,8 @@ fn peak_memory(pid: u32) -> f64 {
 }
 
 fn drain(name: &str, database_url: Option<&str>, compressor: &str, items: usize) -> Vec<String> {
-    let place = Place::new();
-    let data = place.folder.path().join("data");
+    let home = BenchHome::new();
+    let data = home.folder.path().join("data");
     let config = match database_url {
         Some(url) => StoreConfig::Postgres {
             url: url.to_owned(),
@@ -290,8 +290,8 @@ fn drain(name: &str, database_url: Option<&str>, compressor: &str, items: usize)
     let store = Store::open(&config).expect("a store");
     fill(&store, items);
     let model = ModelServer::start();
-    let mut command = Command::new(&place.baton);
-    command.args(["worker", "run"]).env_clear().env("HOME", place.folder.path());
+    let mut command = Command::new(&home.baton);
+    command.args(["worker", "run"]).env_clear().env("HOME", home.folder.path());
     command.env("BATON_DATA_DIR", &data).env("BATON_COMPRESSOR", compressor);
     command.env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "bench");
     command.env("BATON_WORKER_CONCURRENCY", "8");
@@ -300,7 +300,7 @@ fn drain(name: &str, database_url: Option<&str>, compressor: &str, items: usize)
     }
     let started = Instant::now();
     let mut worker = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a worker");
-    while is_anything_open(&store) {
+    while has_pending_items(&store) {
         model.forget();
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -1,7 +1,7 @@
 //! Checks the reader of QA logs against a folder of real logs named `NAME.PASS.log` and `NAME.FAIL.log`.
 //!
-//! `BATON_QA_LOGS` names the folder; without it there is nothing to check. No log, and no two logs joined in either
-//! order, may be `passed` when a command behind them failed.
+//! `BATON_QA_LOGS` is the path of the folder; without it nothing is checked. A log of a failed command, alone or
+//! concatenated with any other log in either order, must never be read as `passed`.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Whole processes: how long until the version, and until one durable write from nothing.
+//! Time of whole processes: `baton --version`, and one durable write including the start.
 #![expect(clippy::expect_used, reason = "a bench fails loudly")]
 
 use std::process::Command;

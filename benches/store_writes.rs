@@ -1,4 +1,4 @@
-//! Durable writes: the group commit against one commit per write and against the raw floor.
+//! Durable writes: group commit compared with one commit per write and with plain SQLite.
 #![expect(clippy::expect_used, reason = "a bench fails loudly")]
 
 use std::path::Path;
@@ -14,7 +14,7 @@ const ROUNDS: usize = 7;
 const RAW_BYTES: usize = 1_024;
 const NOW: Timestamp = Timestamp::from_millis(1_760_000_000_000);
 
-/// What a hook hands to the queue: one kilobyte of tool output.
+/// Returns a queue item with one kilobyte of tool output.
 fn item() -> NewQueueItem {
     NewQueueItem {
         session_id: SessionId::new(Ulid(42)),
@@ -30,7 +30,7 @@ fn item() -> NewQueueItem {
     }
 }
 
-/// Durable inserts per second through the store, from `writers` threads that wait for each answer.
+/// Returns durable inserts per second through the store, from `writers` threads that wait for each result.
 fn through_store(path: &Path, threads: Threads, writers: usize) -> f64 {
     let store = Store::open(&StoreConfig::Sqlite { path: path.to_owned(), threads }).expect("a store");
     let started = Instant::now();
@@ -57,7 +57,7 @@ fn through_store(path: &Path, threads: Threads, writers: usize) -> f64 {
     done as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Durable inserts per second of the same row by bare SQLite: begin, insert, commit.
+/// Returns durable inserts per second of the same row with plain SQLite: begin, insert, commit.
 fn raw(path: &Path) -> f64 {
     drop(
         Store::open(&StoreConfig::Sqlite { path: path.to_owned(), threads: Threads::Caller })
@@ -108,7 +108,7 @@ fn main() {
     };
     let mut rows = Vec::new();
     for writers in [1, 4, 16, 64] {
-        // Turn by turn, so that whatever else the machine does meets all three.
+        // In turns, so that other load on the machine affects all three.
         let (mut floor, mut alone, mut grouped) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             floor.push(raw(&fresh()));

@@ -1,6 +1,6 @@
-//! Token budgets of `checkpoint.load` against real tokenizers: tokens that a model counts per token of budget.
+//! Token budgets of `checkpoint.load` compared with real tokenizers: real tokens per token of the budget.
 //!
-//! Reads real hook events from `../shared/eval/transcripts` beside the repository; without them it prints why and ends.
+//! Reads real hook events from `../shared/eval/transcripts` next to the repository; without them it prints a message.
 //! `o200k_base` and `cl100k_base` are built in. A third tokenizer is read from the JSON file that
 //! `BATON_BENCH_TOKENIZER` names (`pat_str`, `bpe_ranks`, as in the npm package `@anthropic-ai/tokenizer`).
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
@@ -63,7 +63,7 @@ fn main() {
     );
 }
 
-/// The answers of budgeted loads as compact JSON. Contexts that fit whole and overflows are left out.
+/// Returns the answers of loads with a budget as compact JSON, except contexts that fit completely and overflows.
 fn answers(contexts: &[Map<String, Value>], budget: usize) -> Vec<String> {
     let classifier = Classifier::builtin();
     let options =
@@ -82,7 +82,7 @@ fn answers(contexts: &[Map<String, Value>], budget: usize) -> Vec<String> {
         .collect()
 }
 
-/// Contexts as agents save them: a goal, notes, the messages and results of some steps.
+/// Returns typical contexts of agents: a goal, and the messages and results of some steps.
 fn contexts() -> Vec<Map<String, Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval/transcripts");
     let mut files: Vec<_> =

@@ -1,4 +1,4 @@
-//! Snapshots of working trees against `git status` on the same tree in the same run.
+//! Snapshots of working trees compared with `git status` on the same tree in the same run.
 #![expect(clippy::expect_used, reason = "a bench fails loudly")]
 
 use std::fs;
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use baton_benches::{Timings, machine, release_binary, table};
 use baton_git::{Git, RepoPath, Repository, Snapshot, Vault};
 
-/// A tree to look at.
-struct Scene {
+/// A working tree to measure.
+struct TestTree {
     name: &'static str,
     files: usize,
     changed: usize,
     untracked: usize,
     rounds: usize,
     attributes: Option<&'static str>,
-    /// Whether objects are in a pack, as after a clone, or each in a file, as after a first commit.
+    /// True if the objects are in a pack, as after a clone; false for loose objects, as after a first commit.
     packed: bool,
 }
 
-const SCENES: &[Scene] = &[
-    Scene {
+const TEST_TREES: &[TestTree] = &[
+    TestTree {
         name: "10 files, 1 changed, 1 untracked",
         files: 10,
         changed: 1,
@@ -31,7 +31,7 @@ const SCENES: &[Scene] = &[
         attributes: None,
         packed: false,
     },
-    Scene {
+    TestTree {
         name: "20,000 files, 100 changed, 20 untracked",
         files: 20_000,
         changed: 100,
@@ -40,7 +40,7 @@ const SCENES: &[Scene] = &[
         attributes: None,
         packed: false,
     },
-    Scene {
+    TestTree {
         name: "20,000 files with `* text=auto`, 100 changed, 20 untracked",
         files: 20_000,
         changed: 100,
@@ -49,7 +49,7 @@ const SCENES: &[Scene] = &[
         attributes: Some("* text=auto\n"),
         packed: false,
     },
-    Scene {
+    TestTree {
         name: "20,000 files with `* text=auto` in a pack, 100 changed, 20 untracked",
         files: 20_000,
         changed: 100,
@@ -58,7 +58,7 @@ const SCENES: &[Scene] = &[
         attributes: Some("* text=auto\n"),
         packed: true,
     },
-    Scene {
+    TestTree {
         name: "100,000 files, 100 changed, 20 untracked",
         files: 100_000,
         changed: 100,
@@ -85,34 +85,34 @@ fn content(number: usize, generation: usize) -> String {
     line.repeat(10 + number % 50)
 }
 
-fn build(scene: &Scene, root: &Path) {
+fn build(tree: &TestTree, root: &Path) {
     run(root, &["init", "--quiet"]);
-    if let Some(attributes) = scene.attributes {
+    if let Some(attributes) = tree.attributes {
         fs::write(root.join(".gitattributes"), attributes).expect("attributes");
     }
-    for number in 0..scene.files {
+    for number in 0..tree.files {
         let path = file(root, number);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, content(number, 0)).expect("a file");
     }
     run(root, &["add", "--all"]);
     run(root, &["commit", "--quiet", "-m", "all"]);
-    if scene.packed {
+    if tree.packed {
         run(root, &["repack", "-a", "-d", "--quiet"]);
     }
-    for number in 0..scene.untracked {
+    for number in 0..tree.untracked {
         fs::write(root.join(format!("untracked{number}.rs")), content(number, 9)).expect("a file");
     }
-    // What was just written cannot be told from what is being written: let the clock move on, as it does for people.
+    // Git reads recently written files again, because their timestamps are ambiguous, so wait until they are older.
     std::thread::sleep(Duration::from_millis(1_100));
     run(root, &["status"]);
-    change(scene, root, 1);
+    change(tree, root, 1);
 }
 
-/// Edits the changed files once more, so that each round has new content to read and to store.
-fn change(scene: &Scene, root: &Path, generation: usize) {
-    for number in 0..scene.changed {
-        let number = number * (scene.files / scene.changed);
+/// Edits the changed files again, so that each round has new content to read and store.
+fn change(tree: &TestTree, root: &Path, generation: usize) {
+    for number in 0..tree.changed {
+        let number = number * (tree.files / tree.changed);
         fs::write(file(root, number), content(number, generation)).expect("a file");
     }
     std::thread::sleep(Duration::from_millis(30));
@@ -135,11 +135,11 @@ fn timed<T>(timings: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn measure(scene: &Scene) -> Vec<Vec<String>> {
+fn measure(tree: &TestTree) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().join("checkout");
     fs::create_dir(&root).expect("a folder");
-    build(scene, &root);
+    build(tree, &root);
     let git = Git::find(std::env::vars_os()).expect("git");
     let open = |name: &str| {
         let repository = Repository::discover(&git, &root).expect("a repository");
@@ -148,9 +148,9 @@ fn measure(scene: &Scene) -> Vec<Vec<String>> {
         (repository, vault)
     };
     let [mut status, mut first, mut next, mut same, mut drift, mut changes] = [const { Vec::new() }; 6];
-    for round in 0..scene.rounds {
+    for round in 0..tree.rounds {
         status.push(git_status(&root));
-        // A vault that has never been used.
+        // A new vault.
         timed(&mut first, || {
             let (repository, vault) = open(&format!("vault{round}"));
             repository.capture(&vault).expect("a snapshot")
@@ -169,13 +169,13 @@ fn measure(scene: &Scene) -> Vec<Vec<String>> {
             let (_, vault) = open("vault");
             vault.changes_since(snapshot.head.commit(), &snapshot).expect("changes")
         });
-        change(scene, &root, round + 2);
+        change(tree, &root, round + 2);
         status.push(git_status(&root));
         let verified = timed(&mut drift, || {
             let (repository, vault) = open("vault");
             repository.verify(&vault, &snapshot).expect("a verification")
         });
-        assert_eq!(verified.differences.len(), scene.changed);
+        assert_eq!(verified.differences.len(), tree.changed);
     }
     let floor = Timings::new(status);
     let row = |name: &str, timings: Timings| {
@@ -206,7 +206,7 @@ const SCOPE_FILES: usize = 20_000;
 
 /// Measures whole verbs of the binary on a task whose scope has 20,000 files.
 fn measure_verbs() -> Vec<Vec<String>> {
-    let scene = Scene {
+    let tree = TestTree {
         name: "scope",
         files: SCOPE_FILES,
         changed: 100,
@@ -220,7 +220,7 @@ fn measure_verbs() -> Vec<Vec<String>> {
     fs::create_dir_all(root.join("tasks")).expect("a folder");
     let task = "title: T\nstatus: in_progress\ndescription: D\nscope: {in: ['**/*.rs']}\n";
     fs::write(root.join("tasks/TASK-1.task.yaml"), task).expect("a task file");
-    build(&scene, &root);
+    build(&tree, &root);
     let binary = release_binary("baton");
     let verb = |arguments: &[&str]| {
         let mut command = Command::new(&binary);
@@ -235,8 +235,8 @@ fn measure_verbs() -> Vec<Vec<String>> {
     verb(&["init-context", "TASK-1"]);
     verb(&["update-agent", "TASK-1", "--agent", "implementer", "--status", "in_progress"]);
     let [mut status, mut snapshot, mut verify] = [const { Vec::new() }; 3];
-    for round in 0..scene.rounds {
-        change(&scene, &root, round + 2);
+    for round in 0..tree.rounds {
+        change(&tree, &root, round + 2);
         status.push(git_status(&root));
         snapshot.push(verb(&["snapshot-worktree", "TASK-1", "--agent", "implementer"]));
         status.push(git_status(&root));
@@ -244,29 +244,29 @@ fn measure_verbs() -> Vec<Vec<String>> {
     }
     let floor = Timings::new(status);
     let row = |name: &str, timings: Timings| {
-        let (half, most) = (timings.percentile_ms(50), timings.percentile_ms(95));
-        let ratio = half / floor.percentile_ms(50);
-        vec![name.to_owned(), format!("{half:.1}"), format!("{most:.1}"), format!("{ratio:.2}×")]
+        let (p50, p95) = (timings.percentile_ms(50), timings.percentile_ms(95));
+        let ratio = p50 / floor.percentile_ms(50);
+        vec![name.to_owned(), format!("{p50:.1}"), format!("{p95:.1}"), format!("{ratio:.2}×")]
     };
     let mut rows = vec![
         row("`baton task snapshot-worktree`, 100 files to store", Timings::new(snapshot)),
         row("`baton task verify-worktree`, nothing different", Timings::new(verify)),
     ];
-    let (half, most) = (floor.percentile_ms(50), floor.percentile_ms(95));
+    let (p50, p95) = (floor.percentile_ms(50), floor.percentile_ms(95));
     let status = "`git status --porcelain=v2 -z -uall`";
-    rows.push(vec![status.into(), format!("{half:.1}"), format!("{most:.1}"), "1.00×".into()]);
+    rows.push(vec![status.into(), format!("{p50:.1}"), format!("{p95:.1}"), "1.00×".into()]);
     rows
 }
 
 fn main() {
     machine();
-    // `-- 20,000` runs only the trees whose name has that in it.
+    // `-- 20,000` runs only the trees whose name contains this text.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    for scene in SCENES.iter().filter(|scene| scene.name.contains(&wanted)) {
+    for tree in TEST_TREES.iter().filter(|tree| tree.name.contains(&wanted)) {
         table(
-            &format!("{}: each call finds the repository and opens the vault anew", scene.name),
+            &format!("{}: each call finds the repository and opens the vault anew", tree.name),
             &["call", "p50 ms", "p95 ms", "to `git status`"],
-            &measure(scene),
+            &measure(tree),
         );
     }
     if "scope".contains(&wanted) {

@@ -1,39 +1,39 @@
-//! What a fact is. Written for the measurement alone: it must not know how the compressor chooses.
+//! Extraction of facts, independent of the compressor, so that the measurement is not biased.
 
 use std::collections::BTreeSet;
 
 /// Kinds of facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A file: a word with an ending of one to five letters and a slash, or with the ending of a source or text file.
+    /// A file: a word with an extension of one to five letters that has a slash or a known extension.
     Path,
-    /// A name that somebody made up: `snake_case`, `camelCase` or `HTTPServer`, of five letters or more.
+    /// An identifier: `snake_case`, `camelCase` or `HTTPServer`, of five letters or more.
     Identifier,
-    /// The name of a test: an identifier that begins with `Test` and a capital, or `test_`.
+    /// A test name: an identifier that begins with `Test` and a capital letter, or with `test_`.
     Test,
     /// A number of two digits or more, or with decimals.
     Number,
-    /// A line of which one of the first three words is `error`, `failed`, `panic`, `fatal` or the like, in the output of a
-    /// command or of a tool that failed.
+    /// An error line: one of its first three words is `error`, `failed`, `panic`, `fatal` or similar. Only in the
+    /// output of a command or a failed tool.
     Error,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub(crate) const ALL: &[Self] = &[Self::Path, Self::Identifier, Self::Test, Self::Number, Self::Error];
 }
 
-/// A kind and the words.
+/// A kind and its text.
 pub(crate) type Fact = (Kind, String);
 
-const ENDINGS: &[&str] = &[
+const EXTENSIONS: &[&str] = &[
     "go", "rs", "py", "ts", "tsx", "js", "jsx", "java", "md", "json", "jsonl", "yml", "yaml", "toml", "sh",
     "txt", "lock", "sql", "css", "html", "mod", "sum", "log",
 ];
 
-/// How many words of an error line count, and how many of five of them must be kept.
+/// Number of compared words of an error line, and how many of five must be kept.
 const ERROR_WORDS: usize = 12;
-const OF_FIVE: usize = 4;
+const MIN_KEPT_OF_FIVE: usize = 4;
 
 /// Finds the paths, identifiers, tests and numbers in a text.
 pub(crate) fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
@@ -44,7 +44,7 @@ pub(crate) fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
     for word in text.split(|letter: char| !of_path(letter)) {
         let word = word.trim_matches(['.', '-']);
         let word = word.strip_prefix(cwd).and_then(|rest| rest.strip_prefix('/')).unwrap_or(word);
-        // The sides of a diff.
+        // Prefixes of the paths in a diff.
         let word = word.strip_prefix("a/").or_else(|| word.strip_prefix("b/")).unwrap_or(word);
         if is_path(word) {
             found.insert((Kind::Path, word.to_owned()));
@@ -61,7 +61,7 @@ pub(crate) fn find(text: &str, cwd: &str) -> BTreeSet<Fact> {
     found
 }
 
-/// Finds the lines that tell of errors.
+/// Finds error lines.
 pub(crate) fn find_errors(text: &str) -> BTreeSet<Fact> {
     const MARKS: &[&str] = &["error", "errors", "fail", "failed", "panic", "fatal", "exception", "traceback"];
     let is_error = |line: &str| {
@@ -75,15 +75,15 @@ pub(crate) fn find_errors(text: &str) -> BTreeSet<Fact> {
     text.lines().filter(|line| is_error(line)).map(|line| (Kind::Error, beginning(line))).collect()
 }
 
-/// Which facts an observation still has.
-pub(crate) struct Kept {
+/// Text of an observation, prepared to look up facts.
+pub(crate) struct ObservationText {
     text: String,
     words: BTreeSet<String>,
     numbers: BTreeSet<String>,
 }
 
-impl Kept {
-    /// Of the whole text of an observation.
+impl ObservationText {
+    /// Prepares the text of an observation.
     pub(crate) fn of(text: &str) -> Self {
         Self {
             words: words(text).map(str::to_owned).collect(),
@@ -92,14 +92,15 @@ impl Kept {
         }
     }
 
-    /// Tells whether a fact is there.
-    pub(crate) fn holds(&self, (kind, words): &Fact) -> bool {
+    /// Returns true if the observation contains the fact.
+    pub(crate) fn contains(&self, (kind, words): &Fact) -> bool {
         match kind {
             Kind::Identifier | Kind::Test => self.words.contains(words),
             Kind::Number => self.numbers.contains(words),
             Kind::Error => {
                 let all = self::words(words).count();
-                self::words(words).filter(|word| self.words.contains(*word)).count() * 5 >= all * OF_FIVE
+                self::words(words).filter(|word| self.words.contains(*word)).count() * 5
+                    >= all * MIN_KEPT_OF_FIVE
             }
             Kind::Path => {
                 self.text.contains(words.as_str())
@@ -111,7 +112,7 @@ impl Kept {
     }
 }
 
-/// Text without terminal escapes, and with the line ends that it writes as `\n`.
+/// Removes terminal escapes and replaces escaped line ends and tabs with spaces.
 fn plain(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut letters = text.chars();
@@ -142,7 +143,10 @@ fn is_path(word: &str) -> bool {
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
     let is_ending =
         (1..=5).contains(&ending.len()) && ending.chars().all(|letter| letter.is_ascii_alphabetic());
-    is_ending && !stem.is_empty() && !word.contains("//") && (word.contains('/') || ENDINGS.contains(&ending))
+    is_ending
+        && !stem.is_empty()
+        && !word.contains("//")
+        && (word.contains('/') || EXTENSIONS.contains(&ending))
 }
 
 fn is_test(word: &str) -> bool {

@@ -1,5 +1,4 @@
-//! How long outputs of 100 KB take that are made up here, one of each kind. The fastest run is what a busy machine
-//! disturbs least.
+//! Latency for generated outputs of 100 KB, one of each kind. The fastest run is least affected by other load.
 
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 const BYTES: usize = 100_000;
 const RUNS: usize = 51;
 
-/// Prints how long they take.
+/// Measures and prints the latencies.
 pub(crate) fn report() {
     let rows = cases().into_iter().map(|(name, tool_use)| {
         let name = format!("{} {name}", tool_use.tool_name);
@@ -119,7 +118,7 @@ fn cases() -> Vec<(&'static str, ToolUse)> {
     cases
 }
 
-/// A file of 100 KB in each language.
+/// Returns a file of 100 KB in each language.
 fn sources() -> Vec<(&'static str, String)> {
     vec![
         (
@@ -174,7 +173,7 @@ fn sources() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// One line changed in the middle of a file that the response holds whole.
+/// Returns an edit of one line in the middle of a file; the response contains the whole file.
 fn edit(name: &str, content: &str) -> ToolUse {
     let middle = content.floor_char_boundary(content.len() / 2);
     let line = content.get(middle..).and_then(|rest| rest.lines().nth(1)).unwrap_or_default();

@@ -1,25 +1,25 @@
-//! How good the offline compressor is on real tool uses: `cargo bench -p baton-benches --bench eval -- FOLDER`.
+//! Quality of the offline compressor on real tool uses: `cargo bench -p baton-benches --bench eval -- FOLDER`.
 //!
-//! FOLDER holds `.jsonl` files, one session each, one hook event a line. Without an argument it is
-//! `../shared/eval/transcripts` beside the repository; when there is none, only the latency of made-up outputs is
-//! measured. `--show TOOL` prints the observations of one tool instead, to be read; `--lost TOOL` prints what its large
+//! FOLDER contains `.jsonl` files, one session each, one hook event per line. The default is
+//! `../shared/eval/transcripts` next to the repository; if it does not exist, only the latency of generated outputs is
+//! measured. `--show TOOL` prints the observations of one tool instead; `--lost TOOL` prints the facts that its large
 //! outputs lost.
 //!
-//! What is measured, for every `PostToolUse` event:
+//! Measurements, for every `PostToolUse` event:
 //!
-//! - **Ratio**: the bytes of all text in the tool's response, as the hook hands it over (for an edit this includes the
-//!   file as it was before), to the bytes of title, summary and detail.
-//! - **Key facts kept**: facts are the paths, identifiers, numbers, names of tests and error lines in the response, found
-//!   by the rules in `facts.rs`, which share no code with the compressor. Echoes are left out: what a response repeats of
-//!   its input, and the file as it was before an edit (of which only the changed lines count). A fact is kept when it
-//!   stands in title, summary or detail as a whole word (a path: whole, or as its folder and its name; an error line: four of
-//!   five of its first twelve words). Every fact weighs as many as later events of the same session mention it, each event once:
-//!   *mentioned* counts prompts, tool inputs and tool outputs, *written* only prompts and inputs, that is, what a person
-//!   or an agent wrote. *Unweighted* counts every fact once, mentioned again or not. All are pooled: the sum of the
-//!   weights that were kept by the sum of all.
-//! - **Valid**: the limits of an observation hold (title of 3 to 12 words and at most 200 characters without a period at
-//!   its end, summary of 1 to 1,000 characters, no control characters), and it survives being written and read as JSON.
-//! - **Latency**: of the compression alone, the median of five runs of each event.
+//! - **Ratio**: the bytes of all text in the tool response as reported by the hook (for an edit this includes the
+//!   original file), divided by the bytes of title, summary and detail.
+//! - **Key facts kept**: facts are the paths, identifiers, numbers, test names and error lines in the response, found
+//!   by the rules in `facts.rs`, which share no code with the compressor. Echoes are excluded: parts of the response
+//!   that repeat the input, and the original file of an edit (only changed lines count). A fact is kept if it occurs
+//!   in title, summary or detail as a whole word (a path: in full, or as its folder and its name; an error line: four
+//!   of five of its first twelve words). The weight of a fact is the number of later events of the same session that
+//!   mention it: *mentioned* counts prompts, tool inputs and tool outputs, *written* only prompts and inputs, which
+//!   users and agents wrote. *Unweighted* counts every fact once. The results are pooled: the sum of kept weights
+//!   divided by the sum of all weights.
+//! - **Valid**: the observation is within its limits (title of 3 to 12 words and at most 200 characters without a
+//!   final period, summary of 1 to 1,000 characters, no control characters) and survives a JSON round trip.
+//! - **Latency**: time of the compression alone, the median of five runs per event.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
 mod facts;
@@ -33,7 +33,7 @@ use baton_benches::{machine, table};
 
 use crate::measure::{Measured, Totals};
 
-/// Outputs above this size are what a compressor is for.
+/// Minimum size of a large output in bytes.
 const LARGE_BYTES: usize = 5_000;
 
 fn main() {
@@ -77,7 +77,7 @@ fn default_folder() -> PathBuf {
     root.parent().expect("the folder of the repository").join("shared/eval/transcripts")
 }
 
-/// Prints the facts that were lost, the heaviest first.
+/// Prints the lost facts, highest weight first.
 fn lost(measured: impl Iterator<Item = Measured>) {
     for one in measured {
         let mut lost: Vec<_> = one.facts.iter().filter(|fact| !fact.is_kept).collect();
@@ -127,7 +127,7 @@ fn fact_kinds(title: &str, measured: &[&Measured]) {
         .iter()
         .map(|kind| {
             let facts = || measured.iter().flat_map(|one| &one.facts).filter(|fact| fact.kind == *kind);
-            let percent = |weight: fn(&measure::Weighed) -> u64| {
+            let percent = |weight: fn(&measure::WeightedFact) -> u64| {
                 let (kept, all) = facts().fold((0, 0), |(kept, all), fact| {
                     (kept + if fact.is_kept { weight(fact) } else { 0 }, all + weight(fact))
                 });

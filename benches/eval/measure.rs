@@ -1,4 +1,4 @@
-//! What is measured of one use of a tool, and what many of them come to.
+//! Measurements of one tool use, and totals of many.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,48 +8,46 @@ use baton_core::observation::{CompressedObservation, MAX_SUMMARY_CHARS, MAX_TITL
 use baton_llm::{Compressor, Offline};
 use serde_json::Value;
 
-use crate::facts::{self, Fact, Kept, Kind};
+use crate::facts::{self, Fact, Kind, ObservationText};
 use crate::session::Session;
 
-/// How often each use is compressed; the median counts.
+/// Number of compressions per tool use; the median is reported.
 const RUNS: usize = 5;
 
-/// One use of a tool.
+/// Measurements of one tool use.
 pub(crate) struct Measured {
-    /// Its name; tools of MCP servers together.
+    /// Tool name; `mcp` for all tools of MCP servers.
     pub(crate) tool: String,
-    /// All text of the response.
+    /// Size of all text in the response.
     pub(crate) raw_bytes: usize,
-    /// The text of the response that the tool itself said: without echoes.
+    /// Size of the text in the response without echoes.
     pub(crate) own_bytes: usize,
-    /// Title, summary and detail.
+    /// Size of title, summary and detail.
     pub(crate) compressed_bytes: usize,
-    /// What there was to keep.
-    pub(crate) facts: Vec<Weighed>,
+    /// Facts of the response.
+    pub(crate) facts: Vec<WeightedFact>,
     is_valid: bool,
     took: Duration,
 }
 
-/// A fact, what it weighs and whether it was kept.
-pub(crate) struct Weighed {
-    /// What kind it is.
+/// A fact with its weights.
+pub(crate) struct WeightedFact {
     pub(crate) kind: Kind,
-    /// In its words.
     pub(crate) words: String,
-    /// By how many later events.
+    /// Number of later events that mention it.
     pub(crate) mentioned: u64,
-    /// By how many later prompts and inputs.
+    /// Number of later prompts and inputs that mention it.
     pub(crate) written: u64,
-    /// In title, summary or detail.
+    /// True if title, summary or detail contains it.
     pub(crate) is_kept: bool,
 }
 
-/// Measures every use of a tool in a session.
+/// Measures every tool use of a session.
 pub(crate) fn measure(session: &Session) -> Vec<Measured> {
     let mut written: BTreeMap<Fact, u64> = BTreeMap::new();
     let mut mentioned: BTreeMap<Fact, u64> = BTreeMap::new();
     let mut measured = Vec::new();
-    // From the end: what was counted until then comes later.
+    // In reverse order, so that the counts are those of later events.
     for event in session.events.iter().rev() {
         let mut inputs =
             event.prompt.as_deref().map(|prompt| facts::find(prompt, &event.cwd)).unwrap_or_default();
@@ -90,7 +88,7 @@ fn one(
     }
     timings.sort_unstable();
     let text = text_of(&observation);
-    let kept = Kept::of(&text);
+    let kept = ObservationText::of(&text);
     Measured {
         tool: if tool_use.tool_name.starts_with("mcp__") { "mcp".into() } else { tool_use.tool_name.clone() },
         raw_bytes: all_text(&tool_use.tool_response).len(),
@@ -98,12 +96,12 @@ fn one(
         compressed_bytes: text.len(),
         facts: facts
             .iter()
-            .map(|fact| Weighed {
+            .map(|fact| WeightedFact {
                 kind: fact.0,
                 words: fact.1.clone(),
                 mentioned: mentioned.get(fact).copied().unwrap_or(0),
                 written: written.get(fact).copied().unwrap_or(0),
-                is_kept: kept.holds(fact),
+                is_kept: kept.contains(fact),
             })
             .collect(),
         is_valid: is_valid(&observation),
@@ -132,7 +130,7 @@ fn is_valid(observation: &CompressedObservation) -> bool {
         && serde_json::from_str::<CompressedObservation>(&written).ok().as_ref() == Some(observation)
 }
 
-/// All strings and numbers of a value, a line each.
+/// Returns all strings and numbers of a value, one per line.
 fn all_text(value: &Value) -> String {
     let mut text = String::new();
     collect(value, &[], &mut text);
@@ -158,7 +156,7 @@ fn collect(value: &Value, without: &[&str], text: &mut String) {
     }
 }
 
-/// What a tool itself said: of a change only its lines, of anything else no echo of what was asked.
+/// Returns the text of a response without echoes: only the changed lines of an edit, and no repetition of the input.
 fn own_text(tool_use: &ToolUse) -> String {
     let response = &tool_use.tool_response;
     let hunks = response.get("structuredPatch").and_then(Value::as_array).filter(|hunks| !hunks.is_empty());
@@ -209,9 +207,9 @@ pub(crate) const HEADER: &[&str] = &[
     "max ms",
 ];
 
-/// What many uses come to.
+/// Totals of many tool uses.
 pub(crate) struct Totals {
-    /// All text of the responses.
+    /// Size of all text in the responses.
     pub(crate) raw_bytes: usize,
     number: usize,
     compressed_bytes: usize,
@@ -226,14 +224,14 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Sums them up.
+    /// Computes the totals.
     pub(crate) fn of<'a>(measured: impl Iterator<Item = &'a Measured>) -> Self {
         let measured: Vec<&Measured> = measured.collect();
         let mut ratios: Vec<f64> =
             measured.iter().map(|one| one.raw_bytes as f64 / one.compressed_bytes.max(1) as f64).collect();
         ratios.sort_by(f64::total_cmp);
         let facts = || measured.iter().flat_map(|one| &one.facts);
-        let kept = |weight: fn(&Weighed) -> u64| {
+        let kept = |weight: fn(&WeightedFact) -> u64| {
             facts().fold((0, 0), |(kept, all), fact| {
                 (kept + if fact.is_kept { weight(fact) } else { 0 }, all + weight(fact))
             })
@@ -253,7 +251,7 @@ impl Totals {
         }
     }
 
-    /// As a row of a table.
+    /// Formats the totals as a table row.
     pub(crate) fn row(&self, name: &str) -> Vec<String> {
         let milliseconds = |percent| format!("{:.2}", self.timings.percentile_ms(percent));
         vec![
@@ -276,12 +274,12 @@ impl Totals {
     }
 }
 
-/// A share of a whole.
+/// Formats a share as a percentage.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "–".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// Prints the observations of one tool, to be read.
+/// Prints the observations of one tool.
 pub(crate) fn show(session: &Session, tool: &str) {
     for tool_use in session.events.iter().filter_map(|event| event.tool_use.as_ref()) {
         if tool_use.tool_name != tool && tool != "all" {

@@ -1,4 +1,4 @@
-//! Sessions as hooks reported them, one event a line.
+//! Sessions of recorded hook events, one event per line.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 /// The events of one session.
 pub(crate) struct Session {
-    /// In their order.
+    /// Events in order.
     pub(crate) events: Vec<Event>,
-    /// Lines that are no events.
+    /// Number of lines that could not be parsed.
     pub(crate) skipped: usize,
 }
 
-/// What a hook reported.
+/// A hook event.
 pub(crate) struct Event {
-    /// The folder that the agent worked in.
+    /// Working folder of the agent.
     pub(crate) cwd: String,
-    /// What the user asked, if this is about that.
+    /// Prompt of the user, if the event has one.
     pub(crate) prompt: Option<String>,
-    /// What a tool did, if this is about that.
+    /// Tool use, if the event is one.
     pub(crate) tool_use: Option<ToolUse>,
 }
 
-/// Reads every `.jsonl` file of a folder that holds hook events.
+/// Reads all `.jsonl` files of a folder that contain hook events.
 pub(crate) fn read_folder(folder: &Path) -> Vec<Session> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -57,8 +57,8 @@ fn read(text: &str) -> Session {
     session
 }
 
-/// Makes JSON of what almost is: escapes that there are none of are taken as they stand, halves of surrogates and
-/// control characters are replaced.
+/// Repairs malformed JSON: invalid escapes become literal text, unpaired surrogates and control characters are
+/// replaced.
 fn repaired(line: &str) -> String {
     let mut fixed = String::with_capacity(line.len() + 16);
     let mut letters = line.chars().peekable();
