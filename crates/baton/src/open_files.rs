@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Upper limit for raising it: more is not useful, and child processes inherit the limit.
+/// Maximum number of open files to request: more is not useful, and child processes inherit the limit.
 const MAX_OPEN_FILES: u64 = 65_536;
 /// Number of open files that a server reserves for the database, blobs, logs and child processes.
 const OTHER_FILES: u64 = 128;

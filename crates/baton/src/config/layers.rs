@@ -203,7 +203,7 @@ fn syntax(path: PathBuf, text: &str, error: &toml::de::Error) -> ConfigError {
     ConfigError::Syntax { path, line, column, message: without_controls(error.message()) }
 }
 
-/// Returns the dotted keys of a table. A table in the place of a setting is not expanded, so that it is rejected.
+/// Returns the dotted keys of a table. A table where a setting is expected is not expanded, so that it is rejected.
 fn flatten(table: &Table) -> Vec<(String, &toml::Value)> {
     let mut found = Vec::new();
     let mut open: Vec<(String, &Table)> = vec![(String::new(), table)];

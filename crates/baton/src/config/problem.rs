@@ -112,7 +112,7 @@ pub(crate) enum ConfigError {
     UnknownKey {
         /// The flag.
         flag: &'static str,
-        /// What it sets.
+        /// Key that the flag sets.
         key: &'static str,
     },
 }
@@ -168,7 +168,7 @@ impl ConfigError {
 pub(crate) enum Warning {
     /// A file contains an unknown setting.
     UnknownKey {
-        /// What it sets.
+        /// The unknown key.
         key: String,
         /// The file.
         path: PathBuf,

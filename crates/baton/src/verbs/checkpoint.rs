@@ -386,11 +386,11 @@ fn workflow_line(workflow: &WorkflowView) -> String {
 }
 
 pub(crate) fn describe_diff(output: &DiffCheckpointsOutput) -> String {
-    let mut told = vec![format!(
+    let mut text_lines = vec![format!(
         "{} to {}: {} added, {} removed, {} changed",
         output.from, output.to, output.added, output.removed, output.changed
     )];
-    told.extend(output.changes.iter().map(|change| {
+    text_lines.extend(output.changes.iter().map(|change| {
         let shown = |value: &Option<Value>| value.as_ref().map(Value::to_string).unwrap_or_default();
         match change.kind {
             ChangeKind::Added => format!("+ {}: {}", change.path, shown(&change.new)),
@@ -401,9 +401,9 @@ pub(crate) fn describe_diff(output: &DiffCheckpointsOutput) -> String {
         }
     }));
     if output.unlisted > 0 {
-        told.push(format!("and {} more", output.unlisted));
+        text_lines.push(format!("and {} more", output.unlisted));
     }
-    told.join("\n")
+    text_lines.join("\n")
 }
 
 fn describe_layers(output: &ExplainContextOutput) -> String {

@@ -50,19 +50,19 @@ fn status(config: &Config) -> Result<Answer, Failure> {
         Err(error) => (Vec::new(), Some(format!("{error}; {}", error.hint()))),
     };
     let missing: Vec<&String> = used.iter().map(|(id, _)| id).filter(|id| !ids.contains(*id)).collect();
-    let mut told = vec![format!("encryption is {mode}; keys are kept in {place}")];
-    told.extend(ids.first().map(|id| format!("current key: {id}")));
-    told.extend(ids.iter().skip(1).map(|id| format!("older key: {id}")));
-    told.extend(used.iter().map(|(id, count)| format!("{count} checkpoints are encrypted with {id}")));
-    told.extend(
+    let mut lines = vec![format!("encryption is {mode}; keys are kept in {place}")];
+    lines.extend(ids.first().map(|id| format!("current key: {id}")));
+    lines.extend(ids.iter().skip(1).map(|id| format!("older key: {id}")));
+    lines.extend(used.iter().map(|(id, count)| format!("{count} checkpoints are encrypted with {id}")));
+    lines.extend(
         missing.iter().map(|id| format!("MISSING: key {id}; checkpoints encrypted with it cannot be loaded")),
     );
-    told.extend(problem.iter().map(|problem| format!("note: {problem}")));
+    lines.extend(problem.iter().map(|problem| format!("note: {problem}")));
     let used: Vec<_> = used.iter().map(|(id, count)| json!({ "key_id": id, "checkpoints": count })).collect();
     let data = json!({
         "mode": mode, "source": place, "keys": ids, "in_use": used, "missing": missing, "problem": problem,
     });
-    Ok(Answer::new(data, told.join("\n")))
+    Ok(Answer::new(data, lines.join("\n")))
 }
 
 fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
@@ -85,7 +85,8 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
     let (mut resealed, damaged) = reseal_all(config)?;
     let mut dropped = 0;
     if args.drop_old {
-        // Running processes cache their keys for a short time. Checkpoints saved with an old key meanwhile are re-encrypted.
+        // Running processes cache their keys for a short time. Checkpoints saved with an old key meanwhile are
+        // re-encrypted.
         note("waiting until other processes use the new key");
         std::thread::sleep(KEYS_USED_FOR + Duration::from_secs(1));
         resealed += reseal_all(config)?.0;

@@ -108,8 +108,8 @@ fn raw(shown: &ShowObservationOutput) -> String {
     text + &match &shown.tool_response {
         None => "\n\nthe tool said nothing".to_owned(),
         Some(response) => {
-            let said = response.as_str().map_or_else(|| response.to_string(), str::to_owned);
-            format!("\n\noutput\n{said}")
+            let output = response.as_str().map_or_else(|| response.to_string(), str::to_owned);
+            format!("\n\noutput\n{output}")
         }
     }
 }

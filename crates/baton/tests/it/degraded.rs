@@ -1,4 +1,4 @@
-//! A database that cannot be used: checkpoints are kept beside it and taken in later; everything else is refused.
+//! A database that cannot be used: checkpoints are spooled and replayed later; all other operations fail.
 
 use baton_testkit::binary::{Finished, Home, tool_answer};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn ids(home: &Home, session: &str) -> Vec<String> {
     found.iter().map(|checkpoint| checkpoint["checkpointId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Puts something in the place of the database that is none, and gives a way to put it back.
+/// Replaces the database with an invalid file and returns a function that restores it.
 fn break_database(home: &Home) -> impl FnOnce() {
     let (database, away) = (home.data_dir().join("baton.db"), home.path().join("away.db"));
     std::fs::rename(&database, &away).unwrap();
@@ -41,10 +41,10 @@ fn break_database(home: &Home) -> impl FnOnce() {
 }
 
 #[test]
-fn what_is_saved_meanwhile_is_read_meanwhile_and_taken_in_later_in_order() {
+fn spooled_checkpoints_can_be_loaded_and_are_replayed_in_order() {
     let home = home();
     let first = save(&home, "s", &json!({ "step": 1 }));
-    let mend = break_database(&home);
+    let restore = break_database(&home);
     let second = save(&home, "s", &json!({ "step": 2 }));
     let third = save(&home, "s", &json!({ "step": 3 }));
     assert_eq!(
@@ -56,7 +56,7 @@ fn what_is_saved_meanwhile_is_read_meanwhile_and_taken_in_later_in_order() {
     let id = |saved: &Value| saved["checkpointId"].as_str().unwrap().to_owned();
     assert_eq!(loaded(&home, &[&id(&second)])["context"], json!({ "step": 2 }));
     assert_eq!(ids(&home, "s"), [id(&third), id(&second)]);
-    mend();
+    restore();
     assert_eq!(ids(&home, "s"), [id(&third), id(&second), id(&first)]);
     let latest = loaded(&home, &["--session", "s"]);
     assert_eq!((&latest["context"], &latest["degraded"]), (&json!({ "step": 3 }), &json!(false)));
@@ -66,16 +66,16 @@ fn what_is_saved_meanwhile_is_read_meanwhile_and_taken_in_later_in_order() {
 }
 
 #[test]
-fn a_file_that_was_taken_in_but_not_removed_is_not_taken_in_twice() {
+fn a_spooled_checkpoint_that_was_not_removed_is_not_replayed_twice() {
     let home = home();
     save(&home, "s", &json!({ "step": 1 }));
-    let mend = break_database(&home);
+    let restore = break_database(&home);
     save(&home, "s", &json!({ "step": 2 }));
     let spill = home.data_dir().join("spill");
     let file = std::fs::read_dir(&spill).unwrap().next().unwrap().unwrap().path();
     let copy = home.path().join("copy");
     std::fs::copy(&file, &copy).unwrap();
-    mend();
+    restore();
     assert_eq!(ids(&home, "s").len(), 2);
     std::fs::rename(&copy, &file).unwrap();
     assert_eq!(ids(&home, "s").len(), 2);
@@ -83,10 +83,10 @@ fn a_file_that_was_taken_in_but_not_removed_is_not_taken_in_twice() {
 }
 
 #[test]
-fn everything_else_is_refused_with_the_way_forward() {
+fn other_operations_fail_with_a_hint() {
     let home = home();
     save(&home, "s", &json!({ "step": 1 }));
-    let _mend = break_database(&home);
+    let _restore = break_database(&home);
     for arguments in [
         ["checkpoint", "mark-critical", "--session", "s", "step"].as_slice(),
         &["checkpoint", "workflows"],
@@ -108,15 +108,15 @@ fn everything_else_is_refused_with_the_way_forward() {
 }
 
 #[test]
-fn a_process_that_began_without_the_database_takes_it_up_when_it_is_mended() {
+fn a_process_started_without_a_database_uses_it_once_restored() {
     let home = home();
     save(&home, "s", &json!({ "step": 1 }));
-    let mend = break_database(&home);
+    let restore = break_database(&home);
     let mut client = home.mcp();
     let saved =
         client.call("workflow_checkpoint_save", &json!({ "sessionId": "s", "context": { "step": 2 } }));
     assert_eq!(saved["structuredContent"]["degraded"], true, "{saved}");
-    mend();
+    restore();
     let mut number = 3;
     loop {
         let context = json!({ "step": number });
@@ -135,10 +135,10 @@ fn a_process_that_began_without_the_database_takes_it_up_when_it_is_mended() {
 }
 
 #[test]
-fn a_workflow_without_an_id_is_found_again_meanwhile() {
+fn a_workflow_without_an_id_is_found_among_spooled_checkpoints() {
     let home = home();
     save(&home, "s", &json!({}));
-    let _mend = break_database(&home);
+    let _restore = break_database(&home);
     let file = home.path().join("context.json");
     let save = |step: u32| {
         std::fs::write(&file, json!({ "workflowId": "auth", "step": step }).to_string()).unwrap();
@@ -149,12 +149,12 @@ fn a_workflow_without_an_id_is_found_again_meanwhile() {
 }
 
 #[test]
-fn doctor_tells_of_what_waits() {
+fn doctor_reports_spooled_checkpoints() {
     let home = home();
     save(&home, "s", &json!({}));
-    let mend = break_database(&home);
+    let restore = break_database(&home);
     save(&home, "s", &json!({ "step": 1 }));
-    mend();
-    let told = home.run(&["doctor"]);
-    assert!(told.stdout.contains("some wait in spill/"), "{told:?}");
+    restore();
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.stdout.contains("some wait in spill/"), "{doctor:?}");
 }

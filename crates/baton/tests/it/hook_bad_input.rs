@@ -55,8 +55,8 @@ fn invalid_reports_are_logged_and_shown_by_doctor() {
         assert!(message.contains(expected) && message.len() <= 500, "{expected}: {message}");
         assert_eq!(trouble["event"], *event);
         trouble["at"].as_str().unwrap().parse::<baton_core::Timestamp>().unwrap();
-        let (level, said) = hooked.diagnosis();
-        assert!(level == "warning" && said.contains(message), "{level} {said}");
+        let (level, diagnosis) = hooked.diagnosis();
+        assert!(level == "warning" && diagnosis.contains(message), "{level} {diagnosis}");
     }
     assert_nothing_stored(&hooked);
     let log = hooked.home.data_dir().join("logs/hook.log");
@@ -152,8 +152,8 @@ fn an_invalid_configuration_exits_with_0_and_keeps_the_report() {
             );
         }
         std::fs::remove_file(file).unwrap();
-        let (level, said) = hooked.diagnosis();
-        assert!(level == "warning" && said.contains(file.to_str().unwrap()), "{level} {said}");
+        let (level, diagnosis) = hooked.diagnosis();
+        assert!(level == "warning" && diagnosis.contains(file.to_str().unwrap()), "{level} {diagnosis}");
     }
     assert_eq!(hooked.queue(), [3, 0, 0, 0], "an invalid project file must not disable capture");
     assert_eq!(

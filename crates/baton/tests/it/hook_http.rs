@@ -55,8 +55,8 @@ fn events_over_http_store_the_same_as_on_the_command_line() {
         let saved = served.found(&format!("/api/checkpoints/load?sessionId={CHAT}"));
         assert_eq!(saved["context"]["prompts"], json!(["Make it fast"]));
         expect(&served.post("/hooks/session-end", &report("session-end")), 200);
-        let told = expect(&served.post("/hooks/session-start", &report("session-start")), 200);
-        assert_eq!(told["hookSpecificOutput"]["hookEventName"], "SessionStart", "{told}");
+        let response = expect(&served.post("/hooks/session-start", &report("session-start")), 200);
+        assert_eq!(response["hookSpecificOutput"]["hookEventName"], "SessionStart", "{response}");
     }
 }
 
@@ -172,8 +172,8 @@ fn malformed_json_of_agents_is_repaired_over_http_as_on_the_command_line() {
 fn a_large_output_is_accepted_over_http() {
     let served = Served::each_without_worker().next().unwrap();
     // Larger than the body limit of other requests.
-    let said = "lorem ipsum ".repeat(90_000);
-    let body = with(report("post-tool-use"), json!({ "tool_response": said }));
+    let text = "lorem ipsum ".repeat(90_000);
+    let body = with(report("post-tool-use"), json!({ "tool_response": text }));
     expect(&served.post("/hooks/post-tool-use", &body), 200);
-    assert_eq!(served.found("/api/queue?status=raw")["items"][0]["raw_bytes"], said.len());
+    assert_eq!(served.found("/api/queue?status=raw")["items"][0]["raw_bytes"], text.len());
 }

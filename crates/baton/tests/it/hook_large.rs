@@ -152,13 +152,13 @@ fn large_reports_over_http_are_stored_without_private_text_and_secrets() {
 fn a_key_with_another_large_output_is_a_mismatch() {
     for served in Served::each_without_worker() {
         let hooked = Hooked::new();
-        let said = log(3 * MB);
-        let report = |said: &str| report(&hooked, &json!({ "tool_response": said, "repo": "o/shop" }));
-        let send = |said: &str| served.keyed("/hooks/post-tool-use", "key-1", &report(said));
-        expect(&send(&said), 200);
-        assert!(send(&said).header("x-idempotency-hit").is_some());
+        let text = log(3 * MB);
+        let report = |text: &str| report(&hooked, &json!({ "tool_response": text, "repo": "o/shop" }));
+        let send = |text: &str| served.keyed("/hooks/post-tool-use", "key-1", &report(text));
+        expect(&send(&text), 200);
+        assert!(send(&text).header("x-idempotency-hit").is_some());
         // One character more.
-        refusal(&send(&format!("{said}.")), 422, "idempotency_mismatch");
+        refusal(&send(&format!("{text}.")), 422, "idempotency_mismatch");
         assert_eq!(served.found("/api/queue?status=raw")["items"].as_array().unwrap().len(), 1);
     }
 }
@@ -234,11 +234,11 @@ fn interrupted_large_reports_leave_no_blob() {
     child.kill().unwrap();
     child.wait().unwrap();
     drop(stdin);
-    let told: Vec<String> =
+    let messages: Vec<String> =
         hooked.troubles().iter().map(|trouble| trouble["message"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("a text has no end at byte 6291456"), "{told:?}");
-    assert!(told[1].contains("`,` or an end is expected"), "{told:?}");
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[0].contains("a text has no end at byte 6291456"), "{messages:?}");
+    assert!(messages[1].contains("`,` or an end is expected"), "{messages:?}");
     let blobs = files_below(&hooked.home.data_dir().join("blobs"));
     assert!(blobs.iter().all(|blob| blob.extension().is_some_and(|ending| ending == "tmp")), "{blobs:?}");
     assert!(blobs.len() <= 1, "only the killed hook may leave a temporary file: {blobs:?}");
@@ -256,8 +256,8 @@ fn peak_memory(pid: u32) -> usize {
 #[test]
 fn hook_and_worker_process_large_outputs_with_bounded_memory() {
     let hooked = Hooked::new();
-    let said = log(50 * MB);
-    let report = report(&hooked, &json!({ "tool_response": { "stdout": said } })).to_string();
+    let text = log(50 * MB);
+    let report = report(&hooked, &json!({ "tool_response": { "stdout": text } })).to_string();
     let (last, most) = report.as_bytes().split_last().unwrap();
     let (mut child, mut stdin) = begin(&hooked, most);
     let peak = peak_memory(child.id());
@@ -273,7 +273,7 @@ fn hook_and_worker_process_large_outputs_with_bounded_memory() {
     let peak = peak_memory(u32::try_from(pid).unwrap());
     hooked.data(&["worker", "stop"]);
     assert!(peak < 80 * MB, "the worker held {peak} bytes");
-    assert_eq!(hooked.observations()[0]["raw_bytes"], json!({ "stdout": said }).to_string().len());
+    assert_eq!(hooked.observations()[0]["raw_bytes"], json!({ "stdout": text }).to_string().len());
 }
 
 #[test]

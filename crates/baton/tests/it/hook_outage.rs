@@ -1,4 +1,4 @@
-//! Hooks while the store cannot take reports: older schema, another target, a data folder that cannot be written.
+//! Hooks while the store is unavailable: older schema, another target, a data folder that cannot be written.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::hooked::{Hooked, files_below};
 
-/// Puts a database of the first schema version into a data folder.
+/// Creates a database of the first schema version in a data folder.
 pub(crate) fn put_older_database(data_dir: &Path) {
     let place = TestPlace::create(Database::Sqlite).unwrap();
     build_first_version(&place);
@@ -25,7 +25,7 @@ pub(crate) fn schema_version(data_dir: &Path) -> i64 {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
-/// The names of all copies that upgrades made, complete or not.
+/// Returns the names of all backups of schema upgrades, complete or not.
 pub(crate) fn backups(data_dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(data_dir).unwrap().map(Result::unwrap);
     let names = entries.map(|entry| entry.file_name().into_string().unwrap());
@@ -50,7 +50,7 @@ fn hooks_spool_their_reports_until_the_database_is_upgraded() {
     assert_eq!(backups(&data_dir), ["baton-v1.backup.db"]);
 }
 
-/// Sends a report with a command that was prepared by the caller.
+/// Sends a report to a prepared command and returns its output.
 fn send(mut command: Command, report: &Value) -> String {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(report.to_string().as_bytes()).unwrap();
@@ -77,7 +77,7 @@ fn a_report_for_postgres_is_not_replayed_into_sqlite() {
     assert!(level == "warning" && message.contains("postgres://127.0.0.1:1/shop"), "{level} {message}");
 }
 
-/// The files of reports in the temporary folder.
+/// Returns the spooled reports in the temporary folder.
 fn in_temporary_folder(hooked: &Hooked) -> Vec<PathBuf> {
     let files = files_below(&hooked.home.path().join("tmp"));
     files.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "report")).collect()
@@ -91,7 +91,7 @@ fn start(hooked: &Hooked) -> String {
 #[test]
 fn an_unusable_data_folder_is_reported_and_its_reports_are_replayed_later() {
     let hooked = Hooked::new();
-    // A file is no folder, not even for root.
+    // A file instead of the folder is unusable even for root.
     std::fs::write(hooked.home.data_dir(), "").unwrap();
     let report = hooked.bash("ls", "kept in the temporary folder").to_string();
     hooked.call(&["post-tool-use"], report.as_bytes());
@@ -105,14 +105,14 @@ fn an_unusable_data_folder_is_reported_and_its_reports_are_replayed_later() {
     assert!(level == "warning" && message.contains("0 lost, 1 kept"), "{level} {message}");
     let status = hooked.home.run(&["status"]);
     assert!(status.code == 9 && status.stderr.contains("0 lost, 1 kept"), "{status:?}");
-    let told = start(&hooked);
-    assert!(told.contains("SessionStart") && told.contains("0 lost"), "{told}");
+    let response = start(&hooked);
+    assert!(response.contains("SessionStart") && response.contains("0 lost"), "{response}");
 
     std::fs::remove_file(hooked.home.data_dir()).unwrap();
-    let told = start(&hooked);
-    assert!(told.contains("Baton warning") && told.contains("baton doctor"), "{told}");
+    let response = start(&hooked);
+    assert!(response.contains("Baton warning") && response.contains("baton doctor"), "{response}");
     assert!(in_temporary_folder(&hooked).is_empty());
-    assert!(!start(&hooked).contains("Baton warning"), "it is told once");
+    assert!(!start(&hooked).contains("Baton warning"), "the warning must be printed once");
     assert_eq!(hooked.data(&["status"])["capture_failure"], Value::Null);
     assert_eq!(hooked.work(), 1);
 }
@@ -142,5 +142,5 @@ fn a_lost_report_is_reported_with_the_time_of_the_first_failure() {
     assert!(failure["since"].as_str().unwrap().starts_with(&first), "{failure}");
     assert!(start(&hooked).contains("2 lost"));
     let (_, message) = hooked.diagnosis();
-    assert!(message.contains("2 lost"), "it stays in the journal: {message}");
+    assert!(message.contains("2 lost"), "the log must keep the message: {message}");
 }

@@ -21,8 +21,8 @@ fn prose(bytes: usize) -> String {
 fn output_of_any_size_is_stored_and_can_be_read() {
     let hooked = Hooked::new();
     for (bytes, is_file) in [(0, false), (10 * 1024, false), (1024 * 1024, true), (50 * 1024 * 1024, true)] {
-        let said = prose(bytes);
-        let report = hooked.bash("cat", "HERE").to_string().replace("HERE", &said);
+        let output = prose(bytes);
+        let report = hooked.bash("cat", "HERE").to_string().replace("HERE", &output);
         // A report that exceeds the time limit is spooled, and the worker stores it.
         assert_eq!(hooked.call(&["post-tool-use"], report.as_bytes()).stdout, "");
         assert_eq!(hooked.work(), 1, "{bytes}: {:?}", hooked.troubles());
@@ -30,7 +30,7 @@ fn output_of_any_size_is_stored_and_can_be_read() {
         assert!(seen["raw_bytes"].as_u64().unwrap() >= bytes as u64, "{}", seen["raw_bytes"]);
         let show = ["observation", "show", seen["id"].as_str().unwrap(), "--raw", "--format", "json"];
         let shown = hooked.home.run(&show).stdout;
-        let whole = format!("\"stdout\":\"{said}\"");
+        let whole = format!("\"stdout\":\"{output}\"");
         assert!(shown.contains(&whole), "the output of {bytes} bytes changed");
         let blobs = files_below(&hooked.home.data_dir().join("blobs"));
         let sizes: Vec<u64> = blobs.iter().map(|blob| std::fs::metadata(blob).unwrap().len()).collect();
@@ -57,9 +57,9 @@ fn output_over_the_limit_is_replaced_by_a_note() {
         assert_eq!((&seen["tool_name"], &seen["files"]), (&json!("Read"), &json!(["/srv/huge.bin"])));
         let raw = hooked.raw(&seen);
         assert_eq!(raw["tool_input"], json!({ "file_path": "/srv/huge.bin" }));
-        let said = raw["tool_response"].as_str().unwrap();
+        let output = raw["tool_response"].as_str().unwrap();
         let bytes = report.to_string().len().to_string();
-        assert!(said.contains("not kept") && said.contains(&bytes), "{said}");
+        assert!(output.contains("not kept") && output.contains(&bytes), "{output}");
         let blobs = crate::hooked::files_below(&hooked.home.data_dir().join("blobs"));
         assert!(blobs.is_empty(), "{blobs:?}");
     }
@@ -140,12 +140,12 @@ fn concurrent_hooks_store_every_report() {
         assert_eq!(hooked.work(), 32);
         assert_eq!((hooked.queue(), hooked.spilled().len()), ([0, 0, 32, 0], 0));
         let seen = hooked.observations();
-        let mut said: Vec<u64> = seen
+        let mut output: Vec<u64> = seen
             .iter()
             .map(|one| hooked.raw(one)["tool_response"]["stdout"].as_str().unwrap().parse().unwrap())
             .collect();
-        said.sort_unstable();
-        assert_eq!(said, (0..32).collect::<Vec<_>>());
+        output.sort_unstable();
+        assert_eq!(output, (0..32).collect::<Vec<_>>());
         assert_eq!(hooked.sessions().len(), 1, "one chat must be one session");
     }
 }

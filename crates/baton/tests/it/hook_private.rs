@@ -83,22 +83,27 @@ fn assert_no_canaries(hooked: &Hooked, when: &str) {
     if when == "spilled" {
         return;
     }
-    let mut told = vec![hooked.data(&["doctor"])];
+    let mut outputs = vec![hooked.data(&["doctor"])];
     for one in hooked.observations() {
-        told.push(hooked.raw(&one));
+        outputs.push(hooked.raw(&one));
     }
     for status in ["raw", "done", "error"] {
-        told.push(hooked.data(&["queue", "list", "--status", status, "--limit", "200"]));
+        outputs.push(hooked.data(&["queue", "list", "--status", status, "--limit", "200"]));
     }
-    told.push(hooked.data(&["session", "list", "--venture", "local"]));
+    outputs.push(hooked.data(&["session", "list", "--venture", "local"]));
     for handoff in hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].as_array().unwrap() {
-        told.push(hooked.data(&["handoff", "show", handoff["id"].as_str().unwrap()]));
+        outputs.push(hooked.data(&["handoff", "show", handoff["id"].as_str().unwrap()]));
     }
     for workflow in hooked.data(&["checkpoint", "workflows"])["workflows"].as_array().unwrap() {
-        told.push(hooked.data(&["checkpoint", "load", "--session", workflow["sessionId"].as_str().unwrap()]));
+        outputs.push(hooked.data(&[
+            "checkpoint",
+            "load",
+            "--session",
+            workflow["sessionId"].as_str().unwrap(),
+        ]));
     }
-    for told in told {
-        assert_eq!(is_in(told.to_string().as_bytes()), None, "{when}: {told}");
+    for output in outputs {
+        assert_eq!(is_in(output.to_string().as_bytes()), None, "{when}: {output}");
     }
 }
 
@@ -116,10 +121,10 @@ fn secrets_and_private_text_are_stored_nowhere() {
     assert!(hooked.troubles().is_empty(), "every report must be stored: {:?}", hooked.troubles());
     // Large enough to be compressed, and large enough to be a blob.
     for times in [50, 5_000] {
-        let said = format!("{} {}", canary().replace("<PRIVATE>", ""), "lorem ipsum dolor ").repeat(times);
+        let text = format!("{} {}", canary().replace("<PRIVATE>", ""), "lorem ipsum dolor ").repeat(times);
         hooked.call(
             &["post-tool-use"],
-            hooked.bash("cat", &said.replace(PRIVATE, "<private>x</private>")).to_string().as_bytes(),
+            hooked.bash("cat", &text.replace(PRIVATE, "<private>x</private>")).to_string().as_bytes(),
         );
     }
     assert_eq!(hooked.work(), 3, "reports with the same tool use id must be stored once");

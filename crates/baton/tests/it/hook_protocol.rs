@@ -48,11 +48,11 @@ fn a_claude_code_chat_creates_observations_a_checkpoint_and_a_handoff() {
             hooked.claude("SessionStart", json!({ "source": "clear" })),
             json!({ "session_id": "next" }),
         );
-        let told = hooked.told("session-start", &start);
-        assert_eq!(told.lines().count(), 1, "the response must be one line of JSON: {told:?}");
-        let told: Value = serde_json::from_str(&told).unwrap();
-        let answer = told["hookSpecificOutput"].as_object().unwrap();
-        assert_eq!((told.as_object().unwrap().len(), answer.len()), (1, 2), "{told}");
+        let response = hooked.response("session-start", &start);
+        assert_eq!(response.lines().count(), 1, "the response must be one line of JSON: {response:?}");
+        let response: Value = serde_json::from_str(&response).unwrap();
+        let answer = response["hookSpecificOutput"].as_object().unwrap();
+        assert_eq!((response.as_object().unwrap().len(), answer.len()), (1, 2), "{response}");
         assert_eq!(answer["hookEventName"], "SessionStart");
         let handoff = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"][0].clone();
         let context = answer["additionalContext"].as_str().unwrap();
@@ -104,8 +104,8 @@ fn a_codex_chat_creates_a_session_and_observations() {
             &["SessionStart", "--client", "claude-code", "--agent", "reviewer"],
             codex("SessionStart", json!({})).to_string().as_bytes(),
         );
-        let told: Value = serde_json::from_str(&other.stdout).unwrap();
-        let context = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        let response: Value = serde_json::from_str(&other.stdout).unwrap();
+        let context = response["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
         assert!(context.contains("Also at work in local/shop: codex"), "{context}");
         let reviewer = hooked.sessions().remove(0);
         assert_eq!((&reviewer["agent"], &reviewer["client"]), (&"reviewer".into(), &"claude-code".into()));
@@ -122,8 +122,8 @@ fn failed_tool_uses_become_observations() {
     hooked.hook("PostToolUseFailure", &hooked.claude("PostToolUseFailure", failed));
     assert_eq!(hooked.work(), 1);
     let raw = hooked.raw(&hooked.observations()[0]);
-    let said = json!({ "is_error": true, "content": "Command exited with non-zero status code 101" });
-    assert_eq!(raw["tool_response"], said);
+    let expected = json!({ "is_error": true, "content": "Command exited with non-zero status code 101" });
+    assert_eq!(raw["tool_response"], expected);
     assert_eq!(raw["observation"]["title"], "Run cargo build: exit 101");
     let refused = json!({
         "tool_name": "Edit", "tool_use_id": "toolu_03", "error": "String to replace not found in file.",

@@ -1,4 +1,4 @@
-//! A database that cannot be written: what hooks report waits as files, and is stored exactly once when it can be.
+//! A database that cannot be written: hook reports are spooled and stored exactly once when it works again.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use crate::hooked::Hooked;
 use crate::served::with;
 
-/// Keeps every other process from writing, until it is dropped.
+/// Locks the database until the connection is dropped.
 fn lock(hooked: &Hooked) -> Connection {
     let connection = Connection::open(hooked.home.data_dir().join("baton.db")).unwrap();
     connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
     connection
 }
 
-/// A home in which one report waits as a file, because the database was locked.
-fn one_waits() -> (Hooked, Connection) {
+/// Creates a home with one spooled report and a locked database.
+fn with_one_spooled_report() -> (Hooked, Connection) {
     let hooked = Hooked::new();
     hooked.hook("stop", &hooked.claude("Stop", json!({})));
     let lock = lock(&hooked);
@@ -30,17 +30,17 @@ fn one_waits() -> (Hooked, Connection) {
     (hooked, lock)
 }
 
-fn said(hooked: &Hooked) -> Vec<String> {
+fn outputs(hooked: &Hooked) -> Vec<String> {
     let raw = hooked.observations().iter().map(|one| hooked.raw(one)).collect::<Vec<_>>();
-    let mut said: Vec<String> =
+    let mut outputs: Vec<String> =
         raw.iter().map(|raw| raw["tool_response"]["stdout"].as_str().unwrap().to_owned()).collect();
-    said.sort();
-    said
+    outputs.sort();
+    outputs
 }
 
 #[test]
-fn what_waited_for_a_locked_database_is_stored_by_the_next_hooks_once() {
-    let (hooked, lock) = one_waits();
+fn a_spooled_report_is_stored_once_by_the_next_hooks() {
+    let (hooked, lock) = with_one_spooled_report();
     let (level, message) = hooked.diagnosis();
     assert!(level == "warning" && message.contains("1 reports"), "{level} {message}");
     drop(lock);
@@ -52,24 +52,24 @@ fn what_waited_for_a_locked_database_is_stored_by_the_next_hooks_once() {
             });
         }
     });
-    // A hook that meets another one that replays spools its own report behind it.
+    // A hook that finds another process replaying spools its own report.
     assert_eq!(hooked.queue()[0] as usize + hooked.spilled().len(), 5, "{:?}", hooked.troubles());
     assert_eq!((hooked.work(), hooked.spilled().len()), (5, 0));
-    assert_eq!(said(&hooked), ["0", "1", "2", "3", "waits"]);
+    assert_eq!(outputs(&hooked), ["0", "1", "2", "3", "waits"]);
     assert_eq!(hooked.sessions().len(), 1);
 }
 
 #[test]
-fn what_waited_for_a_locked_database_is_stored_by_a_worker_once() {
-    let (hooked, lock) = one_waits();
+fn a_spooled_report_is_stored_once_by_a_worker() {
+    let (hooked, lock) = with_one_spooled_report();
     drop(lock);
     assert_eq!((hooked.work(), hooked.spilled().len()), (1, 0));
     assert_eq!((hooked.work(), hooked.queue()), (0, [0, 0, 1, 0]));
-    assert_eq!(said(&hooked), ["waits"]);
+    assert_eq!(outputs(&hooked), ["waits"]);
 }
 
-/// Makes reports wait, each event of a chat, and mends what kept them.
-fn chat_waits() -> (Hooked, Vec<PathBuf>) {
+/// Spools a report of each event of a chat, then restores the database.
+fn with_spooled_chat() -> (Hooked, Vec<PathBuf>) {
     let hooked = Hooked::new();
     hooked.hook("stop", &hooked.claude("Stop", json!({})));
     let mend = hooked.break_database();
@@ -95,14 +95,14 @@ fn chat_waits() -> (Hooked, Vec<PathBuf>) {
 }
 
 #[test]
-fn a_whole_chat_that_waited_is_stored_in_its_order() {
-    let (hooked, waiting) = chat_waits();
+fn a_spooled_chat_is_stored_in_order() {
+    let (hooked, waiting) = with_spooled_chat();
     for report in &waiting {
         let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(report).unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);
     }
     assert_eq!((hooked.work(), hooked.spilled().len()), (2, 0));
-    assert!(hooked.sessions().is_empty(), "its end came last");
+    assert!(hooked.sessions().is_empty(), "the session end must be stored last");
     let handoff = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"][0].clone();
     let handoff = hooked.data(&["handoff", "show", handoff["id"].as_str().unwrap()])["handoff"].clone();
     assert_eq!(handoff["payload"]["last_prompt"], "Make it fast");
@@ -110,8 +110,8 @@ fn a_whole_chat_that_waited_is_stored_in_its_order() {
 }
 
 #[test]
-fn what_was_stored_but_not_removed_is_not_stored_twice() {
-    let (hooked, waiting) = chat_waits();
+fn a_spooled_file_that_was_not_removed_is_not_stored_twice() {
+    let (hooked, waiting) = with_spooled_chat();
     let copies: Vec<(PathBuf, Vec<u8>)> =
         waiting.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
     assert_eq!(hooked.work(), 2);
@@ -125,21 +125,21 @@ fn what_was_stored_but_not_removed_is_not_stored_twice() {
     );
 }
 
-/// The label and the report of a file that waits.
-fn kept(path: &Path) -> (Value, Value) {
+/// Returns the label and the report of a spooled file.
+fn read_spooled_file(path: &Path) -> (Value, Value) {
     let text = std::fs::read_to_string(path).unwrap();
     let (label, report) = text.split_once('\n').unwrap();
     (serde_json::from_str(label).unwrap(), serde_json::from_str(report).unwrap())
 }
 
-/// When a file of the data folder was written, as observations have it.
+/// Returns the time of a spooled report in milliseconds.
 fn written_at(path: &Path) -> i64 {
-    kept(path).0["at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis()
+    read_spooled_file(path).0["at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis()
 }
 
 #[test]
-fn what_waited_is_stored_before_the_end_of_its_chat_and_as_of_when_it_happened() {
-    let (hooked, lock) = one_waits();
+fn a_spooled_report_is_stored_before_the_session_end_with_its_original_time() {
+    let (hooked, lock) = with_one_spooled_report();
     let at = written_at(&hooked.spilled()[0]);
     drop(lock);
     hooked.hook("session-end", &hooked.claude("SessionEnd", json!({ "reason": "exit" })));
@@ -148,11 +148,11 @@ fn what_waited_is_stored_before_the_end_of_its_chat_and_as_of_when_it_happened()
     let seen = hooked.observations().remove(0);
     assert_eq!(seen["captured_at"].as_str().unwrap().parse::<Timestamp>().unwrap().as_millis(), at);
     let handoffs = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"].clone();
-    assert_eq!(handoffs.as_array().unwrap().len(), 1, "the chat ended with what was done in it");
+    assert_eq!(handoffs.as_array().unwrap().len(), 1, "the handoff must be created with the session end");
 }
 
 #[test]
-fn an_end_that_waited_does_not_end_what_began_after_it() {
+fn a_spooled_session_end_does_not_end_a_later_session() {
     let hooked = Hooked::new();
     hooked.hook("post-tool-use", &hooked.bash("ls", "a"));
     let lock = lock(&hooked);
@@ -160,43 +160,43 @@ fn an_end_that_waited_does_not_end_what_began_after_it() {
     hooked.call(&["session-end"], end.as_bytes());
     assert_eq!(hooked.spilled().len(), 1);
     drop(lock);
-    hooked.told("session-start", &hooked.claude("SessionStart", json!({ "source": "resume" })));
+    hooked.response("session-start", &hooked.claude("SessionStart", json!({ "source": "resume" })));
     assert!(hooked.spilled().is_empty());
-    assert_eq!(hooked.sessions().len(), 1, "the chat goes on");
+    assert_eq!(hooked.sessions().len(), 1, "the session must stay active");
 }
 
 #[test]
-fn what_comes_while_others_wait_waits_behind_them() {
-    let (hooked, lock) = one_waits();
+fn new_reports_are_spooled_behind_earlier_ones() {
+    let (hooked, lock) = with_one_spooled_report();
     hooked.call(&["session-end"], hooked.claude("SessionEnd", json!({})).to_string().as_bytes());
     assert_eq!(hooked.spilled().len(), 2);
     drop(lock);
     assert_eq!((hooked.work(), hooked.spilled().len()), (1, 0));
-    assert!(hooked.sessions().is_empty(), "its end came last");
+    assert!(hooked.sessions().is_empty(), "the session end must be stored last");
 }
 
 #[test]
-fn who_stays_stores_what_waits_within_seconds() {
-    let (hooked, lock) = one_waits();
+fn workers_and_servers_replay_spooled_reports_within_seconds() {
+    let (hooked, lock) = with_one_spooled_report();
     hooked.data(&["worker", "start"]);
     drop(lock);
-    wait_until("the worker stored it", || hooked.spilled().is_empty());
+    wait_until("the worker replays the report", || hooked.spilled().is_empty());
     hooked.data(&["worker", "stop"]);
     let lock = self::lock(&hooked);
     hooked.call(&["session-end"], hooked.claude("SessionEnd", json!({})).to_string().as_bytes());
     drop(lock);
     let server = hooked.home.serve();
-    wait_until("the server stored it", || hooked.spilled().is_empty());
+    wait_until("the server replays the report", || hooked.spilled().is_empty());
     server.kill();
     assert!(hooked.sessions().is_empty());
 }
 
 #[test]
-fn a_file_that_is_no_report_holds_nothing_up() {
-    let (hooked, waiting) = chat_waits();
+fn an_invalid_spooled_file_does_not_block_others() {
+    let (hooked, waiting) = with_spooled_chat();
     let folder = waiting[0].parent().unwrap();
     std::fs::write(folder.join("00000000000000000001-1-1.report"), b"{\"event\": \"stop\"").unwrap();
-    let (head, _) = kept(&waiting[0]);
+    let (head, _) = read_spooled_file(&waiting[0]);
     let unknown = with(head, json!({ "key": "hook-2-1" }));
     std::fs::write(
         folder.join("00000000000000000002-2-1.report"),
@@ -206,18 +206,18 @@ fn a_file_that_is_no_report_holds_nothing_up() {
     assert_eq!(hooked.work(), 2);
     let refused: Vec<_> = hooked.spilled().iter().map(|path| path.extension().unwrap().to_owned()).collect();
     assert_eq!(refused, ["refused", "refused"]);
-    let told = hooked
+    let logged = hooked
         .troubles()
         .iter()
         .filter(|trouble| trouble["message"].to_string().contains(".refused"))
         .count();
-    assert_eq!(told, 2);
+    assert_eq!(logged, 2);
     let (level, message) = hooked.diagnosis();
     assert!(level == "warning" && message.contains("2 reports"), "{level} {message}");
 }
 
 #[test]
-fn what_a_server_cannot_take_waits_here() {
+fn reports_for_an_unreachable_server_are_spooled_locally() {
     let (served, here) = (Hooked::new(), Hooked::new());
     let server = served.home.serve();
     let url = server.url().to_owned();
@@ -225,13 +225,13 @@ fn what_a_server_cannot_take_waits_here() {
     let finished = here.call(&["post-tool-use", "--server", &url], report.as_bytes());
     assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("", ""));
     server.kill();
-    assert!(!here.home.data_dir().join("baton.db").exists(), "nothing is stored here");
+    assert!(!here.home.data_dir().join("baton.db").exists(), "nothing must be stored locally");
     assert_eq!(served.queue().iter().sum::<u64>(), 1);
     let late = with(here.bash("ls", "later"), json!({ "tool_use_id": "toolu_9" })).to_string();
     here.call(&["post-tool-use", "--server", &url], late.as_bytes());
     assert_eq!(here.spilled().len(), 1, "{:?}", here.troubles());
     assert_eq!(here.work(), 0);
-    assert_eq!(here.spilled().len(), 1, "it is not for the store here");
+    assert_eq!(here.spilled().len(), 1, "a report for a server must not be stored locally");
     let address = url.strip_prefix("http://").unwrap();
     let server = served.home.serve_as(&["--listen", address], &[]);
     here.call(&["stop", "--server", server.url()], here.claude("Stop", json!({})).to_string().as_bytes());

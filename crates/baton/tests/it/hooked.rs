@@ -51,7 +51,7 @@ impl Hooked {
 
     /// Calls a hook that must print nothing on standard error, and returns its response to the agent.
     #[track_caller]
-    pub(crate) fn told(&self, event: &str, report: &Value) -> String {
+    pub(crate) fn response(&self, event: &str, report: &Value) -> String {
         let finished = self.call(&[event], report.to_string().as_bytes());
         assert_eq!(finished.stderr, "", "{event}");
         finished.stdout
@@ -60,7 +60,7 @@ impl Hooked {
     /// Calls a hook that must print nothing.
     #[track_caller]
     pub(crate) fn hook(&self, event: &str, report: &Value) {
-        assert_eq!(self.told(event, report), "", "{event}");
+        assert_eq!(self.response(event, report), "", "{event}");
     }
 
     /// Returns a report of Claude Code for an event, with additional fields.
@@ -74,12 +74,12 @@ impl Hooked {
     }
 
     /// Returns a report of Claude Code for a shell command.
-    pub(crate) fn bash(&self, command: &str, said: &str) -> Value {
+    pub(crate) fn bash(&self, command: &str, stdout: &str) -> Value {
         self.claude(
             "PostToolUse",
             json!({
                 "tool_name": "Bash", "tool_input": { "command": command, "description": "Run it" },
-                "tool_response": { "stdout": said, "stderr": "", "interrupted": false, "isImage": false },
+                "tool_response": { "stdout": stdout, "stderr": "", "interrupted": false, "isImage": false },
             }),
         )
     }
@@ -139,8 +139,8 @@ impl Hooked {
     /// Returns level and message of the hooks finding of `baton doctor`.
     #[track_caller]
     pub(crate) fn diagnosis(&self) -> (String, String) {
-        let told = self.home.run(&["doctor", "--format", "json"]).json();
-        let findings = told["data"]["findings"].as_array().unwrap();
+        let report = self.home.run(&["doctor", "--format", "json"]).json();
+        let findings = report["data"]["findings"].as_array().unwrap();
         let finding = findings.iter().find(|finding| finding["check"] == "hooks").unwrap();
         let text = |name: &str| finding[name].as_str().unwrap().to_owned();
         (text("level"), text("message"))

@@ -32,11 +32,11 @@ fn over_stdio_older_revisions_use_a_handshake() {
     for version in OLDER {
         let home = Home::new(env!("CARGO_BIN_EXE_baton"));
         let mut client = home.mcp_before_handshake();
-        let told = client.initialize(version);
-        assert_eq!(told["protocolVersion"], version);
-        assert_eq!(told["serverInfo"]["name"], "baton");
+        let initialized = client.initialize(version);
+        assert_eq!(initialized["protocolVersion"], version);
+        assert_eq!(initialized["serverInfo"]["name"], "baton");
         for offer in ["tools", "resources", "prompts"] {
-            assert!(told["capabilities"][offer].is_object(), "{told}");
+            assert!(initialized["capabilities"][offer].is_object(), "{initialized}");
         }
         assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
         let answer = client.request("tools/call", &start());
@@ -49,8 +49,8 @@ fn over_stdio_older_revisions_use_a_handshake() {
 fn over_stdio_unknown_revisions_are_offered_the_newest_with_a_handshake() {
     for version in ["2024-11-05", "2999-01-01", STATELESS] {
         let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-        let told = home.mcp_before_handshake().initialize(version);
-        assert_eq!(told["protocolVersion"], "2025-11-25", "{version}");
+        let initialized = home.mcp_before_handshake().initialize(version);
+        assert_eq!(initialized["protocolVersion"], "2025-11-25", "{version}");
     }
 }
 
@@ -84,11 +84,11 @@ fn over_http_older_revisions_use_a_handshake_and_any_server_continues() {
     let other = served.home.serve();
     for version in OLDER {
         let headers = [("mcp-protocol-version", version)];
-        let told = ask(&served, &[], "initialize", &initialize_params("2025-11-25"));
-        assert_eq!(told["result"]["protocolVersion"], "2025-11-25");
+        let initialized = ask(&served, &[], "initialize", &initialize_params("2025-11-25"));
+        assert_eq!(initialized["result"]["protocolVersion"], "2025-11-25");
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(version) });
-        let told = expect(&post(&served, &headers, request.to_string().as_bytes()), 200);
-        assert_eq!(told["result"]["protocolVersion"], version);
+        let initialized = expect(&post(&served, &headers, request.to_string().as_bytes()), 200);
+        assert_eq!(initialized["result"]["protocolVersion"], version);
         let done = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let noted = post(&served, &headers, done.to_string().as_bytes());
         assert_eq!((noted.status, noted.text.as_str()), (202, ""));

@@ -206,11 +206,14 @@ fn without_git_reads_work_and_writes_fail_with_a_hint() {
         &["rebuild-context", TASK],
         &["complete", TASK, "--force"],
     ] {
-        let (code, said) = run(verb);
-        assert_eq!(code, 1, "{verb:?}: {said}");
-        assert!(said.contains("`git` was not found") && said.contains("install git"), "{verb:?}: {said}");
-        let (_, said) = run(&[verb, &["--format", "json"]].concat());
-        assert!(!said.contains("\"internal\""), "{said}");
+        let (code, stderr) = run(verb);
+        assert_eq!(code, 1, "{verb:?}: {stderr}");
+        assert!(
+            stderr.contains("`git` was not found") && stderr.contains("install git"),
+            "{verb:?}: {stderr}"
+        );
+        let (_, stderr) = run(&[verb, &["--format", "json"]].concat());
+        assert!(!stderr.contains("\"internal\""), "{stderr}");
     }
     assert_eq!(fs::read(checkout.path(".agent-output/TASK-0824/context.json")).unwrap(), before);
     assert_eq!(run(&["purge-context", TASK]).0, 0);
@@ -235,8 +238,8 @@ fn without_git_session_start_requires_repo() {
         let output = command.output().unwrap();
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = start(&[]);
-    assert!(code == 1 && said.contains("next: add --repo OWNER/NAME; or install git"), "{said}");
+    let (code, stderr) = start(&[]);
+    assert!(code == 1 && stderr.contains("next: add --repo OWNER/NAME; or install git"), "{stderr}");
     assert_eq!(start(&["--repo", "acme/shop"]).0, 0);
 }
 
@@ -255,14 +258,14 @@ fn bare_repositories_have_no_tasks() {
             .unwrap();
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = run("bare.git");
-    assert!(code == 3 && said.contains("is in no checkout of a git repository"), "{said}");
+    let (code, stderr) = run("bare.git");
+    assert!(code == 3 && stderr.contains("is in no checkout of a git repository"), "{stderr}");
     // A repository configured as bare has no working tree.
     checkout.git(&["config", "core.bare", "true"]);
-    let (code, said) = run("shop");
+    let (code, stderr) = run("shop");
     assert!(
-        code == 3 && said.contains("repository without a working tree") && said.contains("next: "),
-        "{said}"
+        code == 3 && stderr.contains("repository without a working tree") && stderr.contains("next: "),
+        "{stderr}"
     );
     assert!(!checkout.path(".agent-output/TASK-0824").exists());
 }
@@ -270,7 +273,7 @@ fn bare_repositories_have_no_tasks() {
 #[test]
 fn every_error_has_a_next_step() {
     let checkout = Checkout::with_context();
-    let said = |arguments: &[&str]| {
+    let stderr = |arguments: &[&str]| {
         let finished = checkout.home.run(&[&["task"], arguments].concat());
         assert_ne!(finished.code, 0, "{arguments:?}");
         finished.stderr
@@ -292,7 +295,7 @@ fn every_error_has_a_next_step() {
         &["init-context", TASK],
         &["init-context", "TASK-9999"],
     ] {
-        assert!(said(arguments).contains("\nnext: "), "{arguments:?}: {}", said(arguments));
+        assert!(stderr(arguments).contains("\nnext: "), "{arguments:?}: {}", stderr(arguments));
     }
 }
 
@@ -316,9 +319,9 @@ fn a_repository_of_another_user_is_rejected() {
         .args(["task", "verify-worktree", TASK, "--expected-agent", "implementer"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("belongs to another user") && said.contains("safe.directory"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("belongs to another user") && stderr.contains("safe.directory"), "{stderr}");
 }
 
 #[test]

@@ -117,8 +117,8 @@ fn summarize_ends_the_session_and_is_not_repeated() {
 
 /// Returns level and message of the observations finding of `baton doctor`.
 fn diagnosis(fixture: &WorkerFixture) -> (String, String) {
-    let told = fixture.json(&["doctor"]).json();
-    let findings = told["data"]["findings"].as_array().unwrap();
+    let answer = fixture.json(&["doctor"]).json();
+    let findings = answer["data"]["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["check"] == "observations").unwrap();
     let text = |field: &str| finding[field].as_str().unwrap().to_owned();
     (text("level"), text("message"))
@@ -133,14 +133,14 @@ fn model_errors_are_reported_by_health_status_and_doctor() {
         fixture.capture(1);
         let health = || fixture.request("GET", "/api/health", &Value::Null).json();
         wait_until("the worker reports the model error", || health()["model_trouble"].is_object());
-        let told = health();
-        let trouble = &told["model_trouble"];
+        let answer = health();
+        let trouble = &answer["model_trouble"];
         assert_eq!(
-            (&told["status"], &trouble["needs_attention"]),
+            (&answer["status"], &trouble["needs_attention"]),
             (&json!("degraded"), &json!(true)),
-            "{told}"
+            "{answer}"
         );
-        assert!(trouble["error"].as_str().unwrap().contains("401"), "{told}");
+        assert!(trouble["error"].as_str().unwrap().contains("401"), "{answer}");
         let status = fixture.run(&["worker", "status"]).stdout;
         assert!(status.contains("the model cannot be asked since") && status.contains("401"), "{status}");
         let (level, message) = diagnosis(&fixture);
@@ -149,8 +149,8 @@ fn model_errors_are_reported_by_health_status_and_doctor() {
         fixture.model.behave(Behaviour::Good);
         fixture.start();
         fixture.titles_when(1);
-        let told = health();
-        assert_eq!((&told["status"], &told["model_trouble"]), (&json!("ok"), &Value::Null), "{told}");
+        let answer = health();
+        assert_eq!((&answer["status"], &answer["model_trouble"]), (&json!("ok"), &Value::Null), "{answer}");
         fixture.model.behave(Behaviour::MissingTitle);
         fixture.capture(2);
         wait_until("the item fails", || fixture.stats()["error"] == 1);
@@ -170,8 +170,12 @@ fn a_used_up_budget_is_reported_and_work_continues_offline() {
     fixture.start();
     fixture.capture(1);
     fixture.titles_when(1);
-    let told = fixture.request("GET", "/api/health", &Value::Null).json();
-    assert_eq!((&told["compressor"], &told["budget_used_up"]), (&json!("anthropic"), &json!(true)), "{told}");
+    let answer = fixture.request("GET", "/api/health", &Value::Null).json();
+    assert_eq!(
+        (&answer["compressor"], &answer["budget_used_up"]),
+        (&json!("anthropic"), &json!(true)),
+        "{answer}"
+    );
     assert!(fixture.run(&["worker", "status"]).stdout.contains("used up"));
     assert_eq!(diagnosis(&fixture).0, "warning");
     fixture.capture(2);
@@ -207,8 +211,8 @@ fn secrets_in_model_output_are_not_stored() {
         &["session", "show", session.as_str().unwrap()],
         &["queue", "list", "--errors"],
     ] {
-        let told = fixture.ok(arguments).to_string();
-        assert!(!told.contains(&secret), "{arguments:?}: {told}");
+        let answer = fixture.ok(arguments).to_string();
+        assert!(!answer.contains(&secret), "{arguments:?}: {answer}");
     }
     let database = std::fs::read(fixture.data_dir().join("baton.db")).unwrap();
     let log = std::fs::read(fixture.data_dir().join("baton.db-wal")).unwrap_or_default();
@@ -234,8 +238,8 @@ fn doctor_reports_a_data_folder_path_that_is_too_long() {
     let long = "x".repeat(120);
     let fixture = WorkerFixture::sqlite();
     let folder = fixture.path().join(long);
-    let told = fixture.json(&["doctor", "--data-dir", folder.to_str().unwrap()]).json();
-    let findings = told["data"]["findings"].as_array().unwrap();
+    let answer = fixture.json(&["doctor", "--data-dir", folder.to_str().unwrap()]).json();
+    let findings = answer["data"]["findings"].as_array().unwrap();
     let worker = findings.iter().find(|finding| finding["check"] == "worker").unwrap();
     assert_eq!(worker["level"], "warning", "{worker}");
     assert!(worker["fix"].as_str().unwrap().contains("shorter"), "{worker}");

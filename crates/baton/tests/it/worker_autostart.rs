@@ -39,7 +39,7 @@ fn the_next_hook_starts_a_worker_that_exited() {
     fixture.capture(1);
     assert_eq!(fixture.titles_when(1), ["Compressed item-1"]);
     let first = fixture.workers();
-    wait_until("it answers", || fixture.ok(&["worker", "stop"])["stopped"] == true);
+    wait_until("the worker can be stopped", || fixture.ok(&["worker", "stop"])["stopped"] == true);
     let log = std::fs::read_to_string(fixture.data_dir().join("logs/worker.log")).unwrap();
     assert!(log.contains("worker exits"), "{log}");
     // A hook starts no worker within 10 seconds after the last start.

@@ -99,8 +99,8 @@ impl WorkerFixture {
     /// Returns the process ids of all workers of this home.
     pub(crate) fn workers(&self) -> Vec<u32> {
         let is_worker = |pid: &u32| {
-            let told = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&told).contains("worker\0run")
+            let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&cmdline).contains("worker\0run")
         };
         processes_of(&self.data_dir()).into_iter().filter(is_worker).collect()
     }

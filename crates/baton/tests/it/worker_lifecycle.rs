@@ -42,7 +42,7 @@ fn start_creates_the_worker_files_and_stop_removes_them() {
         let stopped = fixture.ok(&["worker", "stop"]);
         assert_eq!((&stopped["stopped"], &stopped["pid"]), (&true.into(), &pid.into()));
         assert!(!fixture.pid_file().exists() && !fixture.socket().exists());
-        wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
+        wait_until("all processes have exited", || processes_of(&fixture.data_dir()).is_empty());
         assert_eq!(fixture.json(&["worker", "status"]).code, 3);
         assert_eq!(fixture.run(&["worker", "stop"]).stdout.trim(), "worker not running");
     }
@@ -75,7 +75,7 @@ fn concurrent_starts_leave_one_worker() {
         wait_until("the other workers have exited", || fixture.workers() == [pids[0]]);
         assert_eq!(fixture.request("GET", "/api/health", &Value::Null).status, 200);
         assert_eq!(fixture.ok(&["worker", "stop"])["pid"], pids[0]);
-        wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
+        wait_until("all processes have exited", || processes_of(&fixture.data_dir()).is_empty());
     }
 }
 
@@ -84,7 +84,7 @@ fn stale_files_of_a_killed_worker_are_replaced() {
     let fixture = WorkerFixture::sqlite();
     let killed = fixture.start();
     assert!(signal(killed, "KILL"));
-    wait_until("it is gone", || fixture.workers().is_empty());
+    wait_until("the worker has exited", || fixture.workers().is_empty());
     assert!(fixture.pid_file().exists() && fixture.socket().exists(), "a killed worker must leave its files");
     assert_eq!(fixture.json(&["worker", "status"]).code, 3, "stale files must not count as a worker");
     assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], false);
@@ -107,7 +107,7 @@ fn a_worker_without_its_files_can_be_stopped() {
     assert_eq!(fixture.start(), pid);
     std::fs::remove_file(fixture.socket()).unwrap();
     assert_eq!(fixture.ok(&["worker", "stop"])["pid"], pid);
-    wait_until("it is gone", || fixture.workers().is_empty());
+    wait_until("the worker has exited", || fixture.workers().is_empty());
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_foreign_process_in_the_pid_file_is_not_stopped() {
     assert_eq!(fixture.ok(&["worker", "status"])["pid"], pid, "the pid file must not be used");
     assert_eq!(fixture.ok(&["worker", "stop"])["pid"], pid);
     assert!(foreign.try_wait().unwrap().is_none(), "a foreign process was ended");
-    wait_until("it is gone", || fixture.workers().is_empty());
+    wait_until("the worker has exited", || fixture.workers().is_empty());
     for nonsense in ["", "0", "-1", "1 2", "99999999999999999999", "worker"] {
         std::fs::write(fixture.pid_file(), nonsense).unwrap();
         assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], false, "{nonsense:?}");
@@ -184,7 +184,7 @@ fn an_unusable_database_is_an_error_with_the_cause() {
     assert!(message.contains("the worker ended at once"), "{message}");
     assert!(message.contains("database"), "the message must contain the cause: {message}");
     assert!(error["hint"].as_str().unwrap().contains("worker.log"), "{error}");
-    wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
+    wait_until("all processes have exited", || processes_of(&fixture.data_dir()).is_empty());
     assert!(!fixture.pid_file().exists() && !fixture.socket().exists());
 }
 
@@ -216,8 +216,8 @@ fn a_file_at_the_socket_path_is_not_removed() {
 fn a_worker_is_detached_from_the_terminal() {
     let fixture = WorkerFixture::sqlite();
     let pid = fixture.start();
-    let told = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = told.rsplit(')').next().unwrap().split_whitespace().collect();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     let itself = pid.to_string();
     assert_eq!(
         (fields[2], fields[3]),
@@ -239,10 +239,12 @@ fn a_foreground_worker_exits_cleanly_on_sigterm_and_sigint() {
         let mut command = fixture.command();
         command.args(["worker", "run"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        wait_until("it answers", || ask(&fixture.socket(), "GET", "/api/health", &Value::Null).is_ok());
+        wait_until("the worker answers", || {
+            ask(&fixture.socket(), "GET", "/api/health", &Value::Null).is_ok()
+        });
         assert_eq!(fixture.ok(&["worker", "status"])["pid"], child.id());
         assert!(signal(child.id(), name));
-        wait_until("it ends", || child.try_wait().unwrap().is_some());
+        wait_until("the worker exits", || child.try_wait().unwrap().is_some());
         assert!(child.wait().unwrap().success(), "{name}");
         assert!(!fixture.pid_file().exists() && !fixture.socket().exists(), "{name}");
     }
@@ -258,7 +260,7 @@ fn a_worker_stopped_during_startup_leaves_no_files() {
         // The pid file is written when the worker can be stopped.
         wait_until("the worker has the lock", || fixture.pid_file().exists());
         assert!(signal(child.id(), "TERM"));
-        wait_until("it ends", || child.try_wait().unwrap().is_some());
+        wait_until("the worker exits", || child.try_wait().unwrap().is_some());
         assert!(child.wait().unwrap().success());
         assert!(!fixture.pid_file().exists() && !fixture.socket().exists());
     }

@@ -110,7 +110,7 @@ fn stop_does_not_wait_for_a_hanging_model() {
         // The default concurrency is 4.
         fixture.model.wait_for_requests(4);
         assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], true);
-        wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
+        wait_until("all processes have exited", || processes_of(&fixture.data_dir()).is_empty());
         assert!(!fixture.pid_file().exists() && !fixture.socket().exists());
         assert_eq!(fixture.stats(), json!({ "raw": 6, "processing": 0, "done": 0, "error": 0 }));
         assert_eq!(waiting(&fixture), vec![(0, None); 6]);
@@ -156,7 +156,7 @@ fn stop_does_not_wait_for_a_summarize_request() {
         assert_eq!(fixture.ok(&["worker", "stop"])["stopped"], true);
         assert!(asked.join().unwrap().is_err(), "the request must fail when the worker stops");
     });
-    wait_until("nothing is left", || processes_of(&fixture.data_dir()).is_empty());
+    wait_until("all processes have exited", || processes_of(&fixture.data_dir()).is_empty());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn items_of_a_killed_worker_are_processed_after_the_lease() {
     let killed = fixture.start();
     fixture.model.wait_for_requests(1);
     assert!(signal(killed, "KILL"));
-    wait_until("it is gone", || fixture.workers().is_empty());
+    wait_until("the worker has exited", || fixture.workers().is_empty());
     assert_eq!(fixture.stats()["processing"], 1, "a killed worker must not return its item");
     fixture.model.behave(Behaviour::Good);
     fixture.start();

@@ -154,24 +154,24 @@ pub(super) fn evidence(output: &AttachEvidenceOutput) -> String {
 pub(super) fn rebuilt(output: &RebuildContextOutput) -> String {
     let repaired: String = output.repaired.iter().map(|file| format!("\nrewritten: {file}")).collect();
     if !output.changed {
-        let told = format!(
+        let text = format!(
             "the context of {} is up to date (revision {}){repaired}",
             output.task_id, output.immutable_revision
         );
-        return then(told, &output.next);
+        return then(text, &output.next);
     }
     let sources = if output.changed_sources.is_empty() {
         "HEAD, or the files that match the scope".to_owned()
     } else {
         output.changed_sources.join(", ")
     };
-    let told = format!(
+    let text = format!(
         "{} is at revision {} now; changed: {sources}{repaired}\n{}",
         output.task_id,
         output.immutable_revision,
         table(&output.summary)
     );
-    then(told, &output.next)
+    then(text, &output.next)
 }
 
 pub(super) fn swept(output: &SweepContextsOutput) -> String {
@@ -180,8 +180,8 @@ pub(super) fn swept(output: &SweepContextsOutput) -> String {
     let mut lines: Vec<String> = output.swept.iter().map(|id| format!("{archived} {id}")).collect();
     lines.extend(output.expired.iter().map(|id| format!("{dropped} {id}, archived more than 30 days ago")));
     lines.extend(output.unreadable.iter().map(|problem| format!("skipped: {problem}")));
-    let told = if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") };
-    then(told, &output.next)
+    let text = if lines.is_empty() { "nothing to sweep".into() } else { lines.join("\n") };
+    then(text, &output.next)
 }
 
 pub(super) fn list(output: &ListTasksOutput) -> String {

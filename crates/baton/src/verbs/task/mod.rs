@@ -71,8 +71,8 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             json!({ "task_id": args.task, "expected_agent": args.expected_agent, "full": args.full, "actor": args.actor.actor }),
             |output| {
                 let notices: String = output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
-                let told = format!("the working tree is as {} left it (snapshot {}){notices}", output.expected_agent, output.snapshot);
-                describe::then(told, &output.next)
+                let text = format!("the working tree is as {} left it (snapshot {}){notices}", output.expected_agent, output.snapshot);
+                describe::then(text, &output.next)
             },
         ),
         TaskCommand::GetDiff(args) => verb.answer::<GetDiff>(
@@ -107,8 +107,8 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             json!({ "task_id": args.task, "agent": args.agent, "text": args.text, "kind": args.kind,
                 "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
             |output| {
-                let told = format!("{} note of {} recorded", output.note.kind, output.note.agent);
-                describe::then(told, &output.next)
+                let text = format!("{} note of {} recorded", output.note.kind, output.note.agent);
+                describe::then(text, &output.next)
             },
         ),
         TaskCommand::AttachEvidence(args) => verb.answer::<AttachEvidence>(
@@ -130,9 +130,9 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
         TaskCommand::Complete(args) => verb.answer::<CompleteTask>(
             json!({ "task_id": args.task, "force": args.force, "actor": args.actor.actor }),
             |output| {
-                let told =
+                let text =
                     format!("{} is complete; {} is kept until {}", output.task_id, output.archive_path, output.kept_until);
-                describe::then(told, &output.next)
+                describe::then(text, &output.next)
             },
         ),
         TaskCommand::PurgeContext(args) => {
