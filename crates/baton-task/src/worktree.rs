@@ -356,7 +356,7 @@ impl Verified {
 }
 
 /// Describes the changes since the newest snapshot, which would be drift if the role released the task now. `None` if
-/// the role does not hold the task or nothing changed. The current tree is not stored.
+/// the role does not hold the task, there is no snapshot, or nothing changed. The current tree is not stored.
 pub(crate) fn describe_unsaved(
     environment: &TaskEnvironment,
     context: &TaskContext,

@@ -86,11 +86,11 @@ pub(crate) enum ConfigError {
     Jitter {
         /// The jitter.
         jitter: u32,
-        /// Where it came from.
+        /// Origin of the jitter.
         jitter_origin: Origin,
         /// The interval.
         interval: u32,
-        /// Where it came from.
+        /// Origin of the interval.
         interval_origin: Origin,
     },
     /// The openai compressor is configured without a model.
