@@ -1,27 +1,27 @@
-//! When a model cannot be asked: how long nobody asks it, and who asks first afterwards.
+//! Circuit breaker for the model: how long calls are paused after an outage, and who probes afterwards.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_core::Timestamp;
 
-/// The first pause; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// No pause is longer, unless the endpoint asks for it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// Duration of the first pause; each further one is twice as long.
+const FIRST_BACKOFF: Duration = Duration::from_secs(5);
+/// Maximum pause, unless the endpoint asks for a longer one.
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
-/// How long to wait before the next try: 5, 10, 20 s and so on up to five minutes, a fifth more or less by chance, and
-/// never less than what the endpoint asked for.
+/// Returns the time until the next attempt: 5, 10, 20 s and so on up to five minutes, with 20 % jitter, and never less
+/// than the endpoint asked for.
 pub(crate) fn backoff(failures: u32, asked: Option<Duration>, random: u64) -> Duration {
     let doubled =
-        FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
-    let pause = doubled.min(LONGEST_PAUSE);
+        FIRST_BACKOFF.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+    let pause = doubled.min(MAX_BACKOFF);
     let part = u32::try_from(random % 401).unwrap_or(0);
-    let varied = (pause * (800 + part) / 1_000).min(LONGEST_PAUSE);
+    let varied = (pause * (800 + part) / 1_000).min(MAX_BACKOFF);
     asked.map_or(varied, |asked| varied.max(asked))
 }
 
-/// Keeps everyone from asking a model that cannot answer. Items meanwhile stay where they are.
+/// Prevents calls to a model that cannot answer. Items stay in the queue meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: Mutex<State>,
@@ -34,14 +34,14 @@ struct State {
     last_success: Option<Timestamp>,
 }
 
-/// Whether the model may be asked.
+/// Whether the model may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// By everyone.
+    /// By all threads.
     All,
-    /// By one: it failed before, and nobody knows whether it is back.
+    /// By one thread only: the model failed before and must be probed.
     One,
-    /// By nobody before this.
+    /// By no thread before this time.
     NotBefore(Timestamp),
 }
 
@@ -50,7 +50,7 @@ impl Breaker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whether the model may be asked now.
+    /// Returns whether the model may be called now.
     pub(crate) fn permission(&self, now: Timestamp) -> Permission {
         let state = self.state();
         match state.paused_until {
@@ -60,14 +60,14 @@ impl Breaker {
         }
     }
 
-    /// It answered.
+    /// Records that the model answered.
     pub(crate) fn succeeded(&self, now: Timestamp) {
         let mut state = self.state();
         *state = State { last_success: state.last_success.max(Some(now)), ..State::default() };
     }
 
-    /// It could not be asked. Gives the end of the pause. Those who asked at the same time and failed by the same outage do
-    /// not make the pause longer.
+    /// Records an outage and returns the end of the pause. Concurrent calls that failed because of the same outage do
+    /// not prolong the pause.
     pub(crate) fn failed(&self, now: Timestamp, asked: Option<Duration>, random: u64) -> Timestamp {
         let mut state = self.state();
         match state.paused_until {
@@ -85,7 +85,7 @@ impl Breaker {
         }
     }
 
-    /// Tells whether others succeeded since something failed: then it is to blame itself.
+    /// Returns true if other items succeeded since a failure, which means that the failed item itself is the cause.
     pub(crate) fn succeeded_since(&self, failed_at: Option<Timestamp>) -> bool {
         match (self.state().last_success, failed_at) {
             (Some(success), Some(failure)) => success > failure,
@@ -106,15 +106,15 @@ mod tests {
         assert_eq!(exact, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
         assert_eq!(backoff(1, None, 0), Duration::from_secs(4));
         assert_eq!(backoff(1, None, 400), Duration::from_secs(6));
-        assert_eq!(backoff(u32::MAX, None, 200), LONGEST_PAUSE);
-        assert_eq!(backoff(9, None, 400), LONGEST_PAUSE, "chance makes none longer");
+        assert_eq!(backoff(u32::MAX, None, 200), MAX_BACKOFF);
+        assert_eq!(backoff(9, None, 400), MAX_BACKOFF, "jitter does not exceed the maximum");
         assert_eq!(backoff(9, None, 0), Duration::from_secs(240));
         assert_eq!(backoff(1, Some(Duration::from_secs(900)), 200), Duration::from_secs(900));
         assert_eq!(backoff(3, Some(Duration::from_secs(1)), 200), Duration::from_secs(20));
     }
 
     #[test]
-    fn one_asks_after_a_pause_and_all_after_a_success() {
+    fn one_thread_probes_after_a_pause_and_all_call_after_a_success() {
         let breaker = Breaker::default();
         assert_eq!(breaker.permission(NOW), Permission::All);
         let until = breaker.failed(NOW, None, 200);

@@ -1,4 +1,4 @@
-//! One item: read it, compress it, keep what came of it, or decide what its failure means.
+//! Processing of one item: read it, compress it, store the result, or handle its failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use baton_store::QueueRelease;
 
 use crate::breaker::{Breaker, Permission, backoff};
 
-/// How many characters of an error are kept with its item.
+/// Maximum length of an error message stored with an item.
 const MAX_ERROR_CHARS: usize = 500;
 
-/// What came of an item.
+/// Outcome of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is done.
+    /// An observation was stored.
     Done,
-    /// It waits again.
+    /// The item was released for a later attempt.
     Returned,
-    /// It was given up.
-    GivenUp,
-    /// Somebody else has it: our lease ran out.
+    /// The item failed finally.
+    Failed,
+    /// Another worker has the item because the lease expired.
     Lost,
 }
 
-/// How far an item came.
+/// Result of processing an item.
 pub(crate) enum Worked {
-    /// It came to this.
+    /// The item is settled.
     Settled(Outcome),
-    /// It is understood; its observation is to be stored.
-    Made(Box<Finished>),
+    /// The item was compressed; its observation is not stored yet.
+    Compressed(Box<Finished>),
 }
 
 impl From<Outcome> for Worked {
@@ -41,14 +41,14 @@ impl From<Outcome> for Worked {
     }
 }
 
-/// What items are worked on with.
-pub(crate) struct Workshop {
+/// Queue and circuit breaker, shared by all threads.
+pub(crate) struct WorkContext {
     pub(crate) queue: WorkQueue,
     pub(crate) breaker: Breaker,
 }
 
-impl Workshop {
-    /// Who compresses now.
+impl WorkContext {
+    /// Returns the compressor to use now.
     pub(crate) fn compressor(&self) -> Result<Arc<dyn Compressor>, Fault> {
         let settings = &self.queue.app().settings().observations;
         settings.compressor_within_budget(|| self.queue.tokens_today()).cloned()
@@ -62,19 +62,19 @@ impl Workshop {
         &self.queue.app().settings().observations.troubles
     }
 
-    /// Notes that the model answered.
+    /// Records that the model answered.
     fn answered(&self) {
         self.breaker.succeeded(self.now());
         self.troubles().clear();
     }
 
-    /// Works on an item that is ours.
+    /// Processes a claimed item.
     pub(crate) fn work(&self, claimed: &Claimed) -> Result<Worked, Fault> {
         let compressor = self.compressor()?;
         if let (Some(_), Permission::NotBefore(until)) =
             (compressor.model(), self.breaker.permission(self.now()))
         {
-            // It was claimed before the pause began.
+            // The item was claimed before the pause began.
             let release = QueueRelease { run_at: until, counts: false, failed_at: None, error: None };
             return self.release(claimed, release).map(Into::into);
         }
@@ -83,7 +83,7 @@ impl Workshop {
             Ok(tool_use) => tool_use,
             Err(fault) if fault.code.status() == 500 => {
                 let damaged = "the raw output is damaged";
-                return self.give_up(claimed, damaged, compressor.as_ref()).map(Into::into);
+                return self.fail(claimed, damaged, compressor.as_ref()).map(Into::into);
             }
             Err(fault) => return Err(fault),
         };
@@ -102,40 +102,40 @@ impl Workshop {
                     duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
                     tokens_in,
                     tokens_out,
-                    "a tool use was understood"
+                    "compressed a tool use"
                 );
                 let finished = self.queue.observe(claimed, compression, compressor.as_ref())?;
-                return Ok(Worked::Made(Box::new(finished)));
+                return Ok(Worked::Compressed(Box::new(finished)));
             }
             Ok(Err(CompressError::Outage { message, retry_after, needs_attention, may_be_the_item })) => {
                 if may_be_the_item && self.breaker.succeeded_since(claimed.failed_at()) {
-                    self.failed_alone(claimed, &message, compressor.as_ref())
+                    self.item_failure(claimed, &message, compressor.as_ref())
                 } else {
                     self.outage(claimed, &Outage { message, retry_after, needs_attention })
                 }
             }
             Ok(Err(CompressError::Unusable { message, usage })) => {
-                // The model is there, whatever it said.
+                // The model is available, even if its answer is unusable.
                 self.answered();
-                tracing::warn!(item = claimed.id(), error = %clip(&message), "an item was given up");
+                tracing::warn!(item = claimed.id(), error = %clip(&message), "an item failed");
                 let kept = self.queue.give_up(claimed, &clip(&message), usage, compressor.as_ref())?;
-                Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
+                Ok(if kept { Outcome::Failed } else { Outcome::Lost })
             }
-            Err(_) => self.give_up(claimed, "the compressor broke off", compressor.as_ref()),
+            Err(_) => self.fail(claimed, "the compressor panicked", compressor.as_ref()),
         };
         outcome.map(Into::into)
     }
 
-    /// Stores what was made, and tells of each what came of it.
+    /// Stores observations and returns the outcome of each.
     pub(crate) fn finish(&self, batch: Vec<Finished>) -> Vec<Result<Outcome, Fault>> {
         let outcome = |kept| if kept { Outcome::Done } else { Outcome::Lost };
         self.queue.finish(batch).into_iter().map(|kept| kept.map(outcome)).collect()
     }
 
-    fn give_up(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {
-        tracing::error!(item = claimed.id(), error, "an item was given up");
+    fn fail(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {
+        tracing::error!(item = claimed.id(), error, "an item failed");
         let kept = self.queue.give_up(claimed, error, TokenUsage::default(), compressor)?;
-        Ok(if kept { Outcome::GivenUp } else { Outcome::Lost })
+        Ok(if kept { Outcome::Failed } else { Outcome::Lost })
     }
 
     fn release(&self, claimed: &Claimed, release: QueueRelease) -> Result<Outcome, Fault> {
@@ -143,28 +143,28 @@ impl Workshop {
         Ok(if kept { Outcome::Returned } else { Outcome::Lost })
     }
 
-    /// The model cannot be asked. Everybody waits, and the item loses no attempt by it.
+    /// Handles an outage: pauses all calls, and releases the item without counting the attempt.
     fn outage(&self, claimed: &Claimed, outage: &Outage) -> Result<Outcome, Fault> {
         let Outage { message, retry_after, needs_attention } = outage;
         let now = self.now();
-        let paused_until = self.breaker.failed(now, *retry_after, dice(now, claimed));
+        let paused_until = self.breaker.failed(now, *retry_after, jitter_seed(now, claimed));
         self.troubles().note(now, message, paused_until, *needs_attention);
         if *needs_attention {
             tracing::error!(
                 error = %clip(message),
-                "the model refuses us; check the key, the model and the address"
+                "the model rejects requests; check the key, the model and the address"
             );
         } else {
-            tracing::warn!(error = %clip(message), until = %paused_until, "the model cannot be asked; waiting");
+            tracing::warn!(error = %clip(message), until = %paused_until, "the model is unavailable; waiting");
         }
         let error = Some(clip(message));
         let release = QueueRelease { run_at: paused_until, counts: false, failed_at: Some(now), error };
         self.release(claimed, release)
     }
 
-    /// The model failed on an item, and others fared better since that failed before: it is the item, and nobody else waits
-    /// for it. A few times are enough.
-    fn failed_alone(
+    /// Handles a failure of the model on one item while other items succeed: only this item waits, and it fails after a
+    /// few attempts.
+    fn item_failure(
         &self,
         claimed: &Claimed,
         message: &str,
@@ -173,17 +173,17 @@ impl Workshop {
         let now = self.now();
         if claimed.attempts() >= i64::from(self.queue.app().settings().observations.max_attempts) {
             let error = clip(&format!("given up after {} attempts: {message}", claimed.attempts()));
-            return self.give_up(claimed, &error, compressor);
+            return self.fail(claimed, &error, compressor);
         }
-        tracing::warn!(item = claimed.id(), error = %clip(message), "the model fails on this item alone");
+        tracing::warn!(item = claimed.id(), error = %clip(message), "the model fails only on this item");
         let tries = u32::try_from(claimed.attempts()).unwrap_or(1);
-        let run_at = now.plus(backoff(tries, None, dice(now, claimed)));
+        let run_at = now.plus(backoff(tries, None, jitter_seed(now, claimed)));
         let error = Some(clip(message));
         self.release(claimed, QueueRelease { run_at, counts: true, failed_at: Some(now), error })
     }
 
-    /// Makes the summary of a session.
-    pub(crate) fn sum_up(&self, job: &SummaryJob) -> Result<Outcome, Fault> {
+    /// Creates the summary of a session.
+    pub(crate) fn summarize_session(&self, job: &SummaryJob) -> Result<Outcome, Fault> {
         let compressor = self.compressor()?;
         if job.material().digests.is_empty() {
             let kept = self.queue.keep_summary(job, None, compressor.as_ref())?;
@@ -204,7 +204,7 @@ impl Workshop {
                 let now = self.now();
                 let until = self.breaker.failed(now, retry_after, now.as_millis().unsigned_abs());
                 self.troubles().note(now, &message, until, needs_attention);
-                tracing::warn!(error = %clip(&message), until = %until, "the model cannot be asked; waiting");
+                tracing::warn!(error = %clip(&message), until = %until, "the model is unavailable; waiting");
                 self.queue.postpone_summary(job, Some(until), &clip(&message))?;
                 return Ok(Outcome::Returned);
             }
@@ -213,10 +213,10 @@ impl Workshop {
                 self.queue.count(usage, compressor.as_ref())?;
                 message
             }
-            Err(_) => "the compressor broke off".to_owned(),
+            Err(_) => "the compressor panicked".to_owned(),
         };
-        // What the model cannot put into words is said without it.
-        tracing::warn!(session = %job.session_id(), error = %clip(&error), "a summary is made without the model");
+        // Falls back to the offline compressor.
+        tracing::warn!(session = %job.session_id(), error = %clip(&error), "creating a summary without the model");
         let offline = self.queue.app().settings().observations.offline.clone();
         match catch_unwind(AssertUnwindSafe(|| offline.summarize(job.material()))) {
             Ok(Ok(made)) => {
@@ -225,25 +225,25 @@ impl Workshop {
             }
             _ => {
                 self.queue.postpone_summary(job, None, &clip(&error))?;
-                Ok(Outcome::GivenUp)
+                Ok(Outcome::Failed)
             }
         }
     }
 }
 
-/// Why a model could not be asked.
+/// Details of a model outage.
 struct Outage {
     message: String,
     retry_after: Option<Duration>,
     needs_attention: bool,
 }
 
-/// A number that differs from item to item and from time to time, for what is left to chance.
-fn dice(now: Timestamp, claimed: &Claimed) -> u64 {
+/// Returns a number that differs by item and time, for jitter.
+fn jitter_seed(now: Timestamp, claimed: &Claimed) -> u64 {
     now.as_millis().unsigned_abs() ^ claimed.id().unsigned_abs()
 }
 
-/// As much of an error as is kept, without secrets.
+/// Truncates an error message and redacts secrets.
 fn clip(message: &str) -> String {
     secrets::redact(message).chars().take(MAX_ERROR_CHARS).collect()
 }

@@ -1,8 +1,7 @@
-//! The worker: turns what was captured into observations, and what sessions did into summaries.
+//! The worker: creates observations from captured tool uses, and summaries of sessions.
 //!
-//! Owns when something is worked on, how much at a time, what a failure means and when to pause. Does not own the queue
-//! (`baton-app` has its transactions), the compressors (`baton-llm`), or the process around it: no signal, socket or file is
-//! touched here.
+//! Owns scheduling, concurrency, error handling and pauses. Does not own the queue (`baton-app` has its transactions),
+//! the compressors (`baton-llm`), or the process around it: it uses no signals, sockets or files.
 
 mod breaker;
 mod item;

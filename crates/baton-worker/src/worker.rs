@@ -1,4 +1,4 @@
-//! The worker itself: one dispatcher that claims, a few threads that compress, one that stores what they made.
+//! The worker: one dispatcher that claims items, several threads that compress, and one thread that stores the results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,51 +13,51 @@ use baton_store::QueueRelease;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 
 use crate::breaker::{Breaker, Permission};
-use crate::item::{Outcome, Worked, Workshop};
+use crate::item::{Outcome, WorkContext, Worked};
 
-/// The dispatcher looks after the queue at least this often, whatever it was or was not told: more often than an idle worker
-/// may leave.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// How long it waits when the store cannot be used.
+/// Maximum interval at which the dispatcher polls the queue, even without notifications. Shorter than the time after
+/// which an idle worker exits.
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// Pause after a store error.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// How many claimed items there are for each thread: enough that none waits for the next claim, and so few that none waits
-/// for long behind a slow model.
-const AHEAD: usize = 2;
-/// How many observations share a transaction at the most.
+/// Number of claimed items per thread: enough that no thread waits for the next claim, and few enough that no item
+/// waits long behind a slow model.
+const CLAIMS_PER_THREAD: usize = 2;
+/// Maximum number of observations per transaction.
 const MAX_BATCH: usize = 64;
 
-/// How a worker works.
+/// Configuration of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerConfig {
-    /// How many items are compressed at a time.
+    /// Number of items compressed concurrently.
     pub concurrency: usize,
 }
 
-/// What was done.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
-    /// So many items became observations.
+    /// Number of items that became observations.
     pub done: u64,
-    /// So many wait again.
+    /// Number of items released for a later attempt.
     pub returned: u64,
-    /// So many were given up.
+    /// Number of items that failed finally.
     pub given_up: u64,
-    /// So many summaries were made.
+    /// Number of summaries created.
     pub summaries: u64,
-    /// So many summaries wait again.
+    /// Number of summaries released for a later attempt.
     pub summaries_returned: u64,
 }
 
-/// What is ours to do.
+/// A claimed job.
 #[derive(Clone)]
 enum Job {
-    /// Make an observation.
+    /// Create an observation.
     Item(Box<Claimed>),
-    /// Make a summary.
+    /// Create a summary.
     Summary(Box<SummaryJob>),
 }
 
-/// Tells jobs apart.
+/// Identifies a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum JobKey {
     Item(i64),
@@ -72,35 +72,35 @@ impl Job {
         }
     }
 
-    fn work(&self, workshop: &Workshop) -> Result<Worked, Fault> {
+    fn work(&self, context: &WorkContext) -> Result<Worked, Fault> {
         match self {
-            Self::Item(claimed) => workshop.work(claimed),
-            Self::Summary(job) => workshop.sum_up(job).map(Into::into),
+            Self::Item(claimed) => context.work(claimed),
+            Self::Summary(job) => context.summarize_session(job).map(Into::into),
         }
     }
 }
 
 type Held = HashMap<JobKey, Job>;
 
-/// What is on its way to the store.
-enum Made {
+/// Message to the thread that stores results.
+enum StoreMessage {
     /// The observation of an item.
     Observation(JobKey, Box<Finished>),
-    /// Somebody wants to know when all before this is stored.
-    TellWhenStored(Sender<()>),
+    /// Request to be notified when all previous observations are stored.
+    NotifyWhenStored(Sender<()>),
 }
 
-/// What the dispatcher is told.
+/// Message to the dispatcher.
 enum Event {
-    /// There may be something in the queue.
+    /// The queue may have new items.
     Wake,
     /// A job is settled.
     Settled(JobKey, Result<Outcome, Fault>),
-    /// It is time to stop.
+    /// Stop request.
     Stop,
 }
 
-/// Wakes a worker and stops it. Clones share it.
+/// Wakes and stops a worker. Clones share the worker.
 #[derive(Debug, Clone)]
 pub struct WorkerHandle {
     events: Sender<Event>,
@@ -115,41 +115,41 @@ impl std::fmt::Debug for Event {
 }
 
 impl WorkerHandle {
-    /// Says that there may be something in the queue.
+    /// Notifies the worker that the queue may have new items.
     pub fn wake(&self) {
-        // A worker that is gone needs no waking.
+        // The worker may have ended.
         let _ = self.events.send(Event::Wake);
     }
 
-    /// Asks the worker to stop: it returns what it holds.
+    /// Asks the worker to stop and to release its claims.
     pub fn stop(&self) {
         let _ = self.events.send(Event::Stop);
     }
 
-    /// Notes a sign of use, which keeps an idle worker from leaving.
+    /// Records activity, which keeps an idle worker from exiting.
     pub fn touch(&self, now: Timestamp) {
         self.touched.fetch_max(now.as_millis(), Ordering::Relaxed);
     }
 
-    /// When it was last used, or had something to do or to wait for.
+    /// Returns the time of the last activity: a request, work, or a pending item.
     pub fn last_activity(&self) -> Timestamp {
         Timestamp::from_millis(self.touched.load(Ordering::Relaxed))
     }
 
-    /// Tells whether nobody needed it for so long.
+    /// Returns true if there was no activity for this long.
     pub fn is_idle(&self, now: Timestamp, idle: Duration) -> bool {
         self.last_activity().plus(idle) <= now
     }
 
-    /// How many items it has worked on.
+    /// Returns the number of processed jobs.
     pub fn worked(&self) -> u64 {
         self.worked.load(Ordering::Relaxed)
     }
 }
 
-/// Turns what was captured into observations, until it is stopped.
+/// Creates observations and summaries until it is stopped.
 pub struct Worker {
-    workshop: Arc<Workshop>,
+    context: Arc<WorkContext>,
     config: WorkerConfig,
     handle: WorkerHandle,
     events: Receiver<Event>,
@@ -162,7 +162,7 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Makes a worker on the queue of an application.
+    /// Creates a worker on the queue of an application.
     pub fn new(app: App, config: WorkerConfig) -> Self {
         let (sender, events) = unbounded();
         let now = app.now();
@@ -171,61 +171,61 @@ impl Worker {
             touched: Arc::new(AtomicI64::new(now.as_millis())),
             worked: Arc::default(),
         };
-        let workshop = Workshop { queue: WorkQueue::of(app), breaker: Breaker::default() };
-        Self { workshop: Arc::new(workshop), config, handle, events }
+        let context = WorkContext { queue: WorkQueue::of(app), breaker: Breaker::default() };
+        Self { context: Arc::new(context), config, handle, events }
     }
 
-    /// What wakes and stops it.
+    /// Returns the handle that wakes and stops the worker.
     pub fn handle(&self) -> WorkerHandle {
         self.handle.clone()
     }
 
     fn now(&self) -> Timestamp {
-        self.workshop.queue.app().now()
+        self.context.queue.app().now()
     }
 
     fn activity(&self) -> &WorkerActivity {
-        &self.workshop.queue.app().settings().observations.activity
+        &self.context.queue.app().settings().observations.activity
     }
 
-    /// Does what is due now, one after the other on this thread, and tells what came of it.
+    /// Processes due items and summaries on this thread, and returns what was done.
     pub fn run_once(&self) -> Result<Drained, Fault> {
         let mut drained = Drained::default();
-        // One at a time: each may tell that the model is not to be asked any more.
+        // One at a time, because each item may start a pause.
         while let Some(room) = self.room(1) {
-            let claimed = self.workshop.queue.claim(room)?;
+            let claimed = self.context.queue.claim(room)?;
             if claimed.is_empty() {
                 break;
             }
             for claimed in &claimed {
-                let outcome = match self.workshop.work(claimed)? {
+                let outcome = match self.context.work(claimed)? {
                     Worked::Settled(outcome) => outcome,
-                    Worked::Made(finished) => {
-                        let stored = self.workshop.finish(vec![*finished]).into_iter().next();
+                    Worked::Compressed(finished) => {
+                        let stored = self.context.finish(vec![*finished]).into_iter().next();
                         stored.unwrap_or(Ok(Outcome::Lost))?
                     }
                 };
                 match outcome {
                     Outcome::Done => drained.done += 1,
                     Outcome::Returned => drained.returned += 1,
-                    Outcome::GivenUp => drained.given_up += 1,
+                    Outcome::Failed => drained.given_up += 1,
                     Outcome::Lost => {}
                 }
             }
         }
         while self.room(1).is_some()
-            && let Some(job) = self.workshop.queue.claim_summary()?
+            && let Some(job) = self.context.queue.claim_summary()?
         {
-            match self.workshop.sum_up(&job)? {
+            match self.context.summarize_session(&job)? {
                 Outcome::Done => drained.summaries += 1,
                 Outcome::Returned => drained.summaries_returned += 1,
-                Outcome::GivenUp | Outcome::Lost => {}
+                Outcome::Failed | Outcome::Lost => {}
             }
         }
         Ok(drained)
     }
 
-    /// How many more may be worked on, of `most`; none while the model is not to be asked.
+    /// Returns how many more jobs may be started, at most `most`; `None` during a pause.
     fn room(&self, most: u32) -> Option<u32> {
         match self.permission() {
             Permission::All => Some(most),
@@ -235,40 +235,47 @@ impl Worker {
     }
 
     fn permission(&self) -> Permission {
-        match self.workshop.compressor() {
-            // Without a model there is nothing to wait for.
+        match self.context.compressor() {
+            // Without a model there are no pauses.
             Ok(compressor) if compressor.model().is_none() => Permission::All,
-            _ => self.workshop.breaker.permission(self.now()),
+            _ => self.context.breaker.permission(self.now()),
         }
     }
 
-    /// Works until it is stopped, then returns what it holds: nothing is left in its hands.
+    /// Runs until it is stopped, then releases all claims.
     pub fn run(self) -> Result<(), std::io::Error> {
         let _running = self.activity().start();
-        let capacity = self.config.concurrency.max(1) * AHEAD;
+        let capacity = self.config.concurrency.max(1) * CLAIMS_PER_THREAD;
         let (jobs, waiting) = bounded::<Job>(capacity);
         let (made, unstored) = unbounded();
-        self.spawn_keeper(unstored)?;
+        self.spawn_store_thread(unstored)?;
         for number in 0..self.config.concurrency.max(1) {
             self.spawn(number, waiting.clone(), made.clone())?;
         }
         drop(waiting);
         let mut held = self.dispatch(&jobs, capacity);
         drop(jobs);
-        self.let_finish(&made, &mut held);
-        // A thread that still waits for a model is left behind: its item is given back, so what it makes comes to nothing.
-        self.give_back(held);
+        self.wait_until_stored(&made, &mut held);
+        // A thread that still waits for a model is abandoned: its item is released, so its result will be discarded.
+        self.release_all(held);
         Ok(())
     }
 
-    /// A thread that compresses.
-    fn spawn(&self, number: usize, jobs: Receiver<Job>, made: Sender<Made>) -> Result<(), std::io::Error> {
-        let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
+    /// Starts a thread that compresses.
+    fn spawn(
+        &self,
+        number: usize,
+        jobs: Receiver<Job>,
+        made: Sender<StoreMessage>,
+    ) -> Result<(), std::io::Error> {
+        let (context, events) = (self.context.clone(), self.handle.events.clone());
         let work = move || {
             for job in jobs {
                 let key = job.key();
-                let sent = match job.work(&workshop) {
-                    Ok(Worked::Made(finished)) => made.send(Made::Observation(key, finished)).is_ok(),
+                let sent = match job.work(&context) {
+                    Ok(Worked::Compressed(finished)) => {
+                        made.send(StoreMessage::Observation(key, finished)).is_ok()
+                    }
                     Ok(Worked::Settled(outcome)) => events.send(Event::Settled(key, Ok(outcome))).is_ok(),
                     Err(fault) => events.send(Event::Settled(key, Err(fault))).is_ok(),
                 };
@@ -280,29 +287,29 @@ impl Worker {
         Builder::new().name(format!("baton-worker-{number}")).spawn(work).map(|_| ())
     }
 
-    /// The thread that stores: whatever was made while it stored the last ones shares the next transaction, and nobody who
-    /// compresses waits for the disk.
-    fn spawn_keeper(&self, made: Receiver<Made>) -> Result<(), std::io::Error> {
-        let (workshop, events) = (self.workshop.clone(), self.handle.events.clone());
+    /// Starts the thread that stores results. Everything that was compressed during one transaction shares the next
+    /// one, so compressing threads never wait for the disk.
+    fn spawn_store_thread(&self, made: Receiver<StoreMessage>) -> Result<(), std::io::Error> {
+        let (context, events) = (self.context.clone(), self.handle.events.clone());
         let work = move || {
             while let Ok(first) = made.recv() {
                 let (mut keys, mut batch, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
                 for one in std::iter::once(first).chain(made.try_iter().take(MAX_BATCH - 1)) {
                     match one {
-                        Made::Observation(key, finished) => {
+                        StoreMessage::Observation(key, finished) => {
                             keys.push(key);
                             batch.push(*finished);
                         }
-                        Made::TellWhenStored(asker) => waiting.push(asker),
+                        StoreMessage::NotifyWhenStored(asker) => waiting.push(asker),
                     }
                 }
-                for (key, outcome) in keys.into_iter().zip(workshop.finish(batch)) {
+                for (key, outcome) in keys.into_iter().zip(context.finish(batch)) {
                     if events.send(Event::Settled(key, outcome)).is_err() {
                         return;
                     }
                 }
                 for asker in waiting {
-                    // Whoever does not wait any more needs no answer.
+                    // The receiver may have timed out.
                     let _ = asker.send(());
                 }
             }
@@ -310,11 +317,13 @@ impl Worker {
         Builder::new().name("baton-keeper".into()).spawn(work).map(|_| ())
     }
 
-    /// Waits a moment for what is made already to be stored, so that no answer of a model is thrown away.
-    fn let_finish(&self, made: &Sender<Made>, held: &mut Held) {
+    /// Waits briefly until finished results are stored, so that no answer of a model is lost.
+    fn wait_until_stored(&self, made: &Sender<StoreMessage>, held: &mut Held) {
         let (asker, answer) = bounded(1);
-        if made.send(Made::TellWhenStored(asker)).is_ok() && answer.recv_timeout(STORE_PAUSE).is_err() {
-            tracing::warn!("what was made last is not stored yet; it is made again later");
+        if made.send(StoreMessage::NotifyWhenStored(asker)).is_ok()
+            && answer.recv_timeout(STORE_PAUSE).is_err()
+        {
+            tracing::warn!("the last results are not stored yet; they will be created again later");
         }
         for event in self.events.try_iter() {
             if let Event::Settled(key, _) = event {
@@ -323,7 +332,7 @@ impl Worker {
         }
     }
 
-    /// Claims and hands out until it is told to stop; gives what is still under way.
+    /// Claims and dispatches jobs until it is stopped. Returns the jobs in progress.
     fn dispatch(&self, jobs: &Sender<Job>, capacity: usize) -> Held {
         let mut held = Held::new();
         let mut pause = None;
@@ -332,11 +341,11 @@ impl Worker {
             if pause.is_none() {
                 pause = self.claim_more(jobs, capacity, &mut held, &mut is_more_likely);
             }
-            let patience = match pause.take() {
+            let wait_time = match pause.take() {
                 Some(pause) => pause,
-                None => self.patience(held.is_empty()),
+                None => self.wait_time(held.is_empty()),
             };
-            match self.events.recv_timeout(patience) {
+            match self.events.recv_timeout(wait_time) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return held,
                 Ok(Event::Settled(key, outcome)) => {
                     held.remove(&key);
@@ -344,7 +353,7 @@ impl Worker {
                     self.activity().record(self.now());
                     self.handle.worked.fetch_add(1, Ordering::Relaxed);
                     if let Err(fault) = outcome {
-                        tracing::error!(job = ?key, %fault, "a job could not be done; it is tried again later");
+                        tracing::error!(job = ?key, %fault, "a job failed; it will be retried later");
                         pause = Some(STORE_PAUSE);
                     }
                 }
@@ -353,7 +362,7 @@ impl Worker {
         }
     }
 
-    /// Claims as many as there is room for. Gives a pause when the store failed.
+    /// Claims as many jobs as there is room for. Returns a pause if the store failed.
     fn claim_more(
         &self,
         jobs: &Sender<Job>,
@@ -361,7 +370,7 @@ impl Worker {
         held: &mut Held,
         is_more_likely: &mut bool,
     ) -> Option<Duration> {
-        // Claims are made by the handful, not one for each item that is done.
+        // Claims several items at a time, not one for each finished item.
         if held.len() > capacity / 2 {
             return None;
         }
@@ -381,7 +390,7 @@ impl Worker {
                 for job in claimed {
                     held.insert(job.key(), job.clone());
                     if jobs.send(job).is_err() {
-                        tracing::error!("every thread of the worker broke off");
+                        tracing::error!("all worker threads panicked");
                     }
                 }
                 None
@@ -390,10 +399,10 @@ impl Worker {
         }
     }
 
-    /// Claims what is due: items, and when there are none and nothing else is under way, a summary.
+    /// Claims due items or, if there are none and nothing else is in progress, a summary.
     fn claim(&self, room: u32, is_idle: bool, is_more_likely: bool) -> Result<Vec<Job>, Fault> {
-        let queue = &self.workshop.queue;
-        // A look costs less than a claim that finds nothing.
+        let queue = &self.context.queue;
+        // Checking is cheaper than a claim that finds nothing.
         if !is_more_likely && queue.wakes_at()?.is_none_or(|at| at > self.now()) {
             return Ok(Vec::new());
         }
@@ -406,52 +415,52 @@ impl Worker {
     }
 
     fn store_failed(&self, fault: &Fault) -> Duration {
-        tracing::error!(%fault, "the queue cannot be used; trying again");
+        tracing::error!(%fault, "cannot access the queue; retrying");
         STORE_PAUSE
     }
 
-    /// How long to wait for news: until the next item is due, a lease runs out, or a pause ends.
-    fn patience(&self, nothing_held: bool) -> Duration {
+    /// Returns how long to wait for events: until the next item is due, a lease expires or a pause ends.
+    fn wait_time(&self, nothing_held: bool) -> Duration {
         let now = self.now();
         if let Permission::NotBefore(until) = self.permission() {
-            // Somebody waits for the model to be back.
+            // Items are waiting for the model, which counts as activity.
             self.handle.touch(now);
-            return between(now, until).min(LOOK_AGAIN);
+            return between(now, until).min(MAX_POLL_INTERVAL);
         }
         if !nothing_held {
-            // Whoever finishes says so.
+            // Running jobs report when they are finished.
             self.handle.touch(now);
-            return LOOK_AGAIN;
+            return MAX_POLL_INTERVAL;
         }
-        match self.workshop.queue.wakes_at() {
+        match self.context.queue.wakes_at() {
             Ok(Some(at)) => {
                 self.handle.touch(now);
-                between(now, at).min(LOOK_AGAIN)
+                between(now, at).min(MAX_POLL_INTERVAL)
             }
-            Ok(None) => LOOK_AGAIN,
+            Ok(None) => MAX_POLL_INTERVAL,
             Err(fault) => self.store_failed(&fault),
         }
     }
 
-    /// Returns what is held at a stop; nothing loses an attempt by it.
-    fn give_back(&self, held: Held) {
+    /// Releases all claims without counting the attempts.
+    fn release_all(&self, held: Held) {
         let now = self.now();
         for job in held.values() {
             let returned = match job {
                 Job::Item(claimed) => {
                     let release = QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
-                    self.workshop.queue.release(claimed, release)
+                    self.context.queue.release(claimed, release)
                 }
-                Job::Summary(job) => self.workshop.queue.postpone_summary(job, Some(now), ""),
+                Job::Summary(job) => self.context.queue.postpone_summary(job, Some(now), ""),
             };
             if let Err(fault) = returned {
-                tracing::warn!(job = ?job.key(), %fault, "a job could not be given back; its lease will run out");
+                tracing::warn!(job = ?job.key(), %fault, "cannot release a job; its lease will expire");
             }
         }
     }
 }
 
-/// The time from one moment to a later one.
+/// Returns the time between two timestamps, at least one millisecond.
 fn between(now: Timestamp, later: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(later.as_millis() - now.as_millis()).unwrap_or(0).max(1))
 }

@@ -1,5 +1,5 @@
-//! A model that answers, but not with an observation: the item is given up at once with its raw output, and tried again
-//! when somebody says so.
+//! A model that returns unusable answers: the item fails immediately, keeps its raw output, and can be retried
+//! manually.
 
 use baton_core::observation::QueueStatus;
 use baton_testkit::model_server::Behaviour;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, done, given_up};
 
-/// What cannot be used, and whether the model counted tokens for it.
+/// Returns unusable behaviours, and whether the model counts tokens for them.
 fn unusable() -> Vec<(Behaviour, bool)> {
     vec![
         (Behaviour::Garbage, false),
@@ -30,7 +30,7 @@ fn unusable() -> Vec<(Behaviour, bool)> {
 }
 
 #[test]
-fn an_unusable_answer_condemns_its_item_alone_and_at_once() {
+fn unusable_answer_fails_only_its_item_immediately() {
     for stage in Stage::each() {
         for (behaviour, counted) in unusable() {
             let before: u64 = stage.usage().iter().map(|usage| usage.tokens_in).sum();
@@ -46,7 +46,7 @@ fn an_unusable_answer_condemns_its_item_alone_and_at_once() {
             let after: u64 = stage.usage().iter().map(|usage| usage.tokens_in).sum();
             assert_eq!(after > before, counted, "{behaviour:?}: {before} and {after} tokens");
 
-            // The next one is asked for at the same moment.
+            // The next item is processed without a pause.
             let good = stage.capture(2);
             stage.model.behave(Behaviour::Good);
             assert_eq!(stage.step(), done(1), "{behaviour:?}");
@@ -54,12 +54,12 @@ fn an_unusable_answer_condemns_its_item_alone_and_at_once() {
         }
         let stats = stage.stats();
         assert_eq!((stats.error, stats.done), (unusable().len() as u64, unusable().len() as u64));
-        assert_eq!(stage.observations().len(), unusable().len(), "nothing was made of what was given up");
+        assert_eq!(stage.observations().len(), unusable().len(), "failed items have no observation");
     }
 }
 
 #[test]
-fn fences_and_polite_words_are_read_past() {
+fn code_fences_and_surrounding_text_are_ignored() {
     for stage in Stage::each() {
         let object =
             r#"{"title":"Said item-9","summary":"s","detail":"d","files_touched":[],"functions_changed":[]}"#;
@@ -78,20 +78,24 @@ fn fences_and_polite_words_are_read_past() {
 }
 
 #[test]
-fn a_retry_revives_what_was_given_up() {
+fn failed_items_can_be_retried() {
     for stage in Stage::each() {
         stage.model.behave(Behaviour::Garbage);
         let items = [1, 2, 3].map(|number| stage.capture(number));
         assert_eq!(stage.step(), given_up(3));
         stage.model.behave(Behaviour::Good);
-        assert_eq!(stage.step(), done(0), "nobody asked for it");
+        assert_eq!(stage.step(), done(0), "no retry was requested");
 
         let listed = stage.ok("queue.list", json!({ "status": "error" }));
         let ids: Vec<i64> =
             listed["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect();
         assert_eq!(ids, [items[2], items[1], items[0]], "newest first");
         assert_eq!(stage.ok("queue.retry", json!({ "id": items[1] }))["retried"], 1);
-        assert_eq!(stage.call("queue.retry", json!({ "id": items[1] })).status, 404, "it waits already");
+        assert_eq!(
+            stage.call("queue.retry", json!({ "id": items[1] })).status,
+            404,
+            "the item is already due"
+        );
         assert_eq!(stage.call("queue.retry", json!({ "id": 1_000_000 })).status, 404);
         assert_eq!(stage.step(), done(1));
         let item = stage.item(items[1]);
@@ -106,7 +110,7 @@ fn a_retry_revives_what_was_given_up() {
 }
 
 #[test]
-fn raw_output_that_cannot_be_read_condemns_its_item_and_no_other() {
+fn damaged_raw_output_fails_only_its_item() {
     for stage in Stage::each() {
         let items = [1, 2, 3].map(|number| stage.capture(number));
         let damage = format!("UPDATE pending_queue SET raw_output = {{}} WHERE id = {}", items[1]);
@@ -117,6 +121,6 @@ fn raw_output_that_cannot_be_read_condemns_its_item_and_no_other() {
         let item = stage.item(items[1]);
         assert_eq!(item.status, QueueStatus::Error);
         assert!(item.last_error.unwrap().contains("damaged"));
-        assert_eq!(stage.model.received(), 2, "the model is not asked about it");
+        assert_eq!(stage.model.received(), 2, "the model is not called for it");
     }
 }

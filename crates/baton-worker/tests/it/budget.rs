@@ -1,4 +1,4 @@
-//! What observations cost: tokens are counted, a day has a limit, and no prompt says more than its own item.
+//! The cost of observations: tokens are counted, each day has a budget, and a prompt contains only its own item.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use baton_testkit::model_server::Behaviour;
 
 use crate::stage::{Api, DAY, NOW, Stage, done, given_up};
 
-/// What one call costs with the fake model, at the most.
+/// Maximum cost of one call to the fake model.
 const CALL: u64 = 2_000;
 
 #[test]
-fn tokens_are_kept_with_the_observation_and_added_up_by_day() {
+fn tokens_are_stored_per_observation_and_summed_per_day() {
     for stage in Stage::each() {
         let first = stage.capture(1);
         let second = stage.capture(2);
@@ -23,7 +23,7 @@ fn tokens_are_kept_with_the_observation_and_added_up_by_day() {
         for (provenance, request) in [&first, &second].into_iter().zip(stage.model.requests()) {
             assert_eq!((provenance.compressor.as_str(), provenance.model.as_deref()), (name, Some(model)));
             assert_eq!(provenance.prompt_version, "compress-v1");
-            // The fake model counts four bytes as a token.
+            // The fake model counts four bytes as one token.
             assert_eq!(provenance.tokens_in, request.body.len() as u64 / 4);
             assert!(provenance.tokens_out > 0);
         }
@@ -34,7 +34,7 @@ fn tokens_are_kept_with_the_observation_and_added_up_by_day() {
         assert_eq!(usage[0].tokens_in, first.tokens_in + second.tokens_in);
         assert_eq!(usage[0].tokens_out, first.tokens_out + second.tokens_out);
 
-        // What was answered in vain was paid for all the same.
+        // Unusable answers count too.
         stage.capture(3);
         stage.model.behave(Behaviour::MissingTitle);
         assert_eq!(stage.step(), given_up(1));
@@ -42,7 +42,7 @@ fn tokens_are_kept_with_the_observation_and_added_up_by_day() {
         assert_eq!(after[0].calls, 3);
         assert!(after[0].tokens_in > usage[0].tokens_in && after[0].tokens_out > usage[0].tokens_out);
 
-        // The next day has a line of its own.
+        // The next day has its own row.
         stage.clock.advance(DAY);
         stage.capture(4);
         stage.model.behave(Behaviour::Good);
@@ -54,7 +54,7 @@ fn tokens_are_kept_with_the_observation_and_added_up_by_day() {
 }
 
 #[test]
-fn beyond_the_budget_of_a_day_the_model_is_left_alone_until_the_next() {
+fn model_is_not_called_beyond_the_daily_budget() {
     for stage in Stage::each_with(|settings| settings.daily_token_budget = Some(CALL)) {
         let mut asked = 0;
         loop {
@@ -67,14 +67,14 @@ fn beyond_the_budget_of_a_day_the_model_is_left_alone_until_the_next() {
                 break;
             }
             asked += 1;
-            assert!(asked < 20, "the budget is never used up");
+            assert!(asked < 20, "the budget is never exhausted");
         }
-        assert!(asked >= 1, "the model was asked while there was room");
+        assert!(asked >= 1, "the model is called within the budget");
         let used: u64 = stage.usage().iter().map(|usage| usage.tokens_in + usage.tokens_out).sum();
         assert!((CALL..2 * CALL).contains(&used), "{used} tokens of {CALL}");
         assert_eq!(stage.model.received(), u64::from(asked));
 
-        // An outage is nothing to whoever does not ask.
+        // An outage has no effect if the model is not called.
         stage.model.behave(Behaviour::Hang);
         let id = stage.capture(30);
         assert_eq!(stage.step(), done(1));
@@ -82,7 +82,7 @@ fn beyond_the_budget_of_a_day_the_model_is_left_alone_until_the_next() {
         let health = stage.ok("worker.health", serde_json::json!({}));
         assert_eq!((&health["tokens_today"], &health["daily_token_budget"]), (&used.into(), &CALL.into()));
 
-        // Half a second before midnight it is still the same day; at midnight it is not.
+        // Half a second before midnight it is still the same day.
         stage.model.behave(Behaviour::Good);
         let midnight = NOW.as_millis() - NOW.as_millis() % 86_400_000 + 86_400_000;
         let midnight = baton_core::Timestamp::from_millis(midnight);
@@ -99,7 +99,7 @@ fn beyond_the_budget_of_a_day_the_model_is_left_alone_until_the_next() {
 }
 
 #[test]
-fn a_prompt_holds_little_more_than_its_own_item() {
+fn prompt_contains_little_more_than_its_item() {
     for stage in Stage::each() {
         let mut raw = Vec::new();
         for number in 1..=5 {
@@ -111,7 +111,7 @@ fn a_prompt_holds_little_more_than_its_own_item() {
         }
         assert_eq!(stage.step(), done(5));
         let requests = stage.model.requests();
-        assert_eq!(requests.len(), 5, "one call an observation");
+        assert_eq!(requests.len(), 5, "one call per observation");
         for (place, (request, raw)) in requests.iter().zip(raw).enumerate() {
             let prompt = request.prompt();
             assert!(prompt.len() * 10 <= raw * 12, "{} bytes for an output of {raw}", prompt.len());
@@ -119,7 +119,7 @@ fn a_prompt_holds_little_more_than_its_own_item() {
                 assert_eq!(prompt.contains(&format!("item-{other}")), other == place + 1, "{place} {other}");
             }
             let messages = request.json()["messages"].as_array().unwrap().len();
-            assert_eq!(messages, 1, "nothing of earlier calls is sent again");
+            assert_eq!(messages, 1, "no history is sent");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Workers that are gone, slow or fail to store: what they had is done by others, and once.
+//! Workers that died, are slow or cannot store: their items are processed by others, exactly once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::stage::{ATTEMPTS, LEASE, SECOND, Stage, done, given_up, worker};
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 #[test]
-fn what_a_worker_left_behind_is_done_after_its_lease() {
+fn items_of_a_dead_worker_are_processed_after_the_lease() {
     for stage in Stage::each() {
         let items = [1, 2, 3].map(|number| stage.capture(number));
         let gone = WorkQueue::of(stage.beside(|_| {}));
         assert_eq!(gone.claim(2).unwrap().len(), 2);
-        assert_eq!(stage.step(), done(1), "what nobody has is done at once");
+        assert_eq!(stage.step(), done(1), "unclaimed items are processed immediately");
         assert_eq!(stage.item(items[0]).status, QueueStatus::Processing);
-        assert_eq!(stage.step_after(LEASE - MILLISECOND), done(0), "they are still taken");
+        assert_eq!(stage.step_after(LEASE - MILLISECOND), done(0), "the items are still claimed");
         assert_eq!(stage.step_after(MILLISECOND), done(2));
         for (number, id) in (1..).zip(items) {
             assert_eq!(stage.observation(id).compressed.title, format!("Compressed item-{number}"));
@@ -31,7 +31,7 @@ fn what_a_worker_left_behind_is_done_after_its_lease() {
 }
 
 #[test]
-fn an_item_that_no_worker_survives_is_given_up_with_its_raw_output() {
+fn item_that_kills_workers_fails_and_keeps_its_raw_output() {
     for stage in Stage::each() {
         let deadly = stage.capture(1);
         for attempt in 1..=i64::from(ATTEMPTS) {
@@ -47,7 +47,7 @@ fn an_item_that_no_worker_survives_is_given_up_with_its_raw_output() {
         assert_eq!(item.status, QueueStatus::Error);
         assert!(item.last_error.as_ref().unwrap().contains("workers ended"), "{item:?}");
         assert!(stage.raw(deadly).contains("what item-1 said"));
-        assert_eq!(stage.model.received(), 1, "nobody looks at it once more");
+        assert_eq!(stage.model.received(), 1, "the item is not processed again");
 
         assert_eq!(stage.ok("queue.retry", serde_json::json!({}))["retried"], 1);
         assert_eq!(stage.step(), done(1));
@@ -55,11 +55,11 @@ fn an_item_that_no_worker_survives_is_given_up_with_its_raw_output() {
     }
 }
 
-/// A compressor that says when it was asked, and answers when it may.
+/// A compressor that signals when it is called and waits for permission to answer.
 struct Gate {
     asked: Sender<()>,
     may_answer: Mutex<Receiver<()>>,
-    breaks_off: bool,
+    panics: bool,
 }
 
 impl Compressor for Gate {
@@ -72,7 +72,7 @@ impl Compressor for Gate {
     }
 
     fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-        assert!(!self.breaks_off, "as the test asks for");
+        assert!(!self.panics, "requested by the test");
         self.asked.send(()).unwrap();
         self.may_answer.lock().unwrap().recv().unwrap();
         Offline.compress(tool_use)
@@ -84,24 +84,24 @@ impl Compressor for Gate {
 }
 
 #[test]
-fn the_result_of_a_worker_that_lost_its_lease_is_dropped() {
+fn result_after_a_lost_lease_is_discarded() {
     for stage in Stage::each() {
         let id = stage.capture(1);
         let (asked, was_asked) = bounded(1);
         let (answer, may_answer) = bounded(1);
         let gate: Arc<dyn Compressor> =
-            Arc::new(Gate { asked, may_answer: Mutex::new(may_answer), breaks_off: false });
+            Arc::new(Gate { asked, may_answer: Mutex::new(may_answer), panics: false });
         let slow = worker(&stage.beside(|settings| settings.compressor = gate.clone()));
         std::thread::scope(|scope| {
             let slow = scope.spawn(|| slow.run_once().unwrap());
             was_asked.recv().unwrap();
-            assert_eq!(stage.step(), done(0), "it is taken");
-            assert_eq!(stage.step_after(LEASE), done(1), "its lease ran out");
+            assert_eq!(stage.step(), done(0), "the item is claimed");
+            assert_eq!(stage.step_after(LEASE), done(1), "its lease expired");
             answer.send(()).unwrap();
-            assert_eq!(slow.join().unwrap(), done(0), "nothing came of it");
+            assert_eq!(slow.join().unwrap(), done(0), "its result is discarded");
         });
         let observation = stage.observation(id);
-        assert_eq!(observation.compressed.title, "Compressed item-1", "the one who had it last");
+        assert_eq!(observation.compressed.title, "Compressed item-1", "the result of the last claim");
         assert_ne!(observation.provenance.model.as_deref(), Some("slow-model"));
         let item = stage.item(id);
         assert_eq!((item.status, item.attempts), (QueueStatus::Done, 2));
@@ -110,7 +110,7 @@ fn the_result_of_a_worker_that_lost_its_lease_is_dropped() {
 }
 
 #[test]
-fn a_lost_lease_gives_nothing_back_and_gives_nothing_up() {
+fn lost_lease_neither_releases_nor_fails_the_item() {
     for stage in Stage::each() {
         let id = stage.capture(1);
         let slow = WorkQueue::of(stage.beside(|_| {}));
@@ -128,24 +128,24 @@ fn a_lost_lease_gives_nothing_back_and_gives_nothing_up() {
 }
 
 #[test]
-fn a_compressor_that_breaks_off_costs_its_item_and_not_the_worker() {
+fn panicking_compressor_fails_its_item_but_not_the_worker() {
     for stage in Stage::each() {
         let id = stage.capture(1);
         let (asked, _) = bounded(1);
         let (_, may_answer) = bounded(1);
         let gate: Arc<dyn Compressor> =
-            Arc::new(Gate { asked, may_answer: Mutex::new(may_answer), breaks_off: true });
+            Arc::new(Gate { asked, may_answer: Mutex::new(may_answer), panics: true });
         let clumsy = worker(&stage.beside(|settings| settings.compressor = gate.clone()));
         assert_eq!(clumsy.run_once().unwrap(), given_up(1));
         assert_eq!(stage.item(id).status, QueueStatus::Error);
         assert!(stage.raw(id).contains("item-1"));
         stage.capture(2);
-        assert_eq!(clumsy.run_once().unwrap(), given_up(1), "it goes on");
+        assert_eq!(clumsy.run_once().unwrap(), given_up(1), "the worker continues");
     }
 }
 
 #[test]
-fn what_cannot_be_stored_stays_in_the_queue_and_is_stored_later() {
+fn unstored_result_stays_in_the_queue_and_is_stored_later() {
     for stage in Stage::each() {
         let id = stage.capture(1);
         stage.store.place().execute(
@@ -157,8 +157,12 @@ fn what_cannot_be_stored_stays_in_the_queue_and_is_stored_later() {
         assert!(stage.worker.run_once().is_err());
         assert_eq!(stage.observations(), []);
         let item = stage.item(id);
-        assert_eq!((item.status, item.settled_at), (QueueStatus::Processing, None), "not done by half");
-        assert_eq!(stage.usage(), [], "nothing of it is there");
+        assert_eq!(
+            (item.status, item.settled_at),
+            (QueueStatus::Processing, None),
+            "the transaction was rolled back"
+        );
+        assert_eq!(stage.usage(), [], "no usage was stored");
         stage
             .store
             .place()
@@ -169,7 +173,7 @@ fn what_cannot_be_stored_stays_in_the_queue_and_is_stored_later() {
 }
 
 #[test]
-fn two_workers_share_a_queue_without_doing_anything_twice() {
+fn two_workers_process_each_item_once() {
     for stage in Stage::each() {
         let items: Vec<i64> = (1..=40).map(|number| stage.capture(number)).collect();
         stage.model.behave(Behaviour::SlowUpTo(Duration::from_millis(3)));

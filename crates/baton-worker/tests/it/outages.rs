@@ -1,4 +1,4 @@
-//! A model that cannot be asked: items wait as they were captured, nobody asks in vain, and nothing is lost by it.
+//! Model outages: items stay in the queue, the model is not called in vain, and nothing is lost.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::stage::{ATTEMPTS, MINUTE, NOW, SECOND, Stage, done, given_up, returne
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// How the model is out of order, and for how long nobody may ask it then: at least, and at the most.
+/// Outages, and the shortest and longest pause that each causes.
 fn outages() -> Vec<(Behaviour, Duration, Duration)> {
     let (shortest, longest) = (4 * SECOND, 6 * SECOND);
     let mut outages: Vec<_> = [500, 502, 503, 504, 529, 408, 404]
@@ -36,7 +36,7 @@ fn outages() -> Vec<(Behaviour, Duration, Duration)> {
 }
 
 #[test]
-fn an_outage_leaves_items_raw_spends_no_attempt_and_pauses_the_queue() {
+fn outage_keeps_items_raw_and_pauses_the_queue() {
     for mut stage in Stage::each() {
         for (behaviour, shortest, longest) in outages() {
             stage.restart();
@@ -46,7 +46,7 @@ fn an_outage_leaves_items_raw_spends_no_attempt_and_pauses_the_queue() {
 
             assert_eq!(stage.step(), returned(1), "{behaviour:?}");
             let asked = stage.model.received();
-            assert_eq!(asked, 1, "{behaviour:?}: nobody else asks");
+            assert_eq!(asked, 1, "{behaviour:?}: no other call is made");
             for (place, id) in items.into_iter().enumerate() {
                 let item = stage.item(id);
                 assert_eq!((item.status, item.attempts), (QueueStatus::Raw, 0), "{behaviour:?} {item:?}");
@@ -55,7 +55,7 @@ fn an_outage_leaves_items_raw_spends_no_attempt_and_pauses_the_queue() {
             }
             assert_eq!(stage.step(), done(0), "{behaviour:?}");
             assert_eq!(stage.step_after(shortest - MILLISECOND), done(0), "{behaviour:?}");
-            assert_eq!(stage.model.received(), asked, "{behaviour:?}: nobody asks before the time");
+            assert_eq!(stage.model.received(), asked, "{behaviour:?}: no call is made during the pause");
 
             stage.model.behave(Behaviour::Good);
             assert_eq!(stage.step_after(longest - shortest + MILLISECOND), done(3), "{behaviour:?}");
@@ -69,7 +69,7 @@ fn an_outage_leaves_items_raw_spends_no_attempt_and_pauses_the_queue() {
 }
 
 #[test]
-fn a_timeout_is_an_outage() {
+fn timeout_is_an_outage() {
     for stage in Stage::each() {
         let items = [1, 2, 3].map(|number| stage.capture(number));
         stage.model.behave(Behaviour::Hang);
@@ -88,7 +88,7 @@ fn a_timeout_is_an_outage() {
 }
 
 #[test]
-fn a_refused_connection_is_an_outage_too() {
+fn refused_connection_is_an_outage() {
     for stage in Stage::each() {
         let app = stage.beside(|settings| settings.compressor = stage.api.client(UNREACHABLE_URL));
         let id = stage.capture(1);
@@ -96,7 +96,7 @@ fn a_refused_connection_is_an_outage_too() {
         assert_eq!(unlucky.run_once().unwrap(), returned(1));
         assert_eq!((stage.item(id).status, stage.item(id).attempts), (QueueStatus::Raw, 0));
         assert_eq!(unlucky.run_once().unwrap(), done(0));
-        // A process with the right address does it as soon as the item is due.
+        // A worker with the right address processes the item as soon as it is due.
         assert_eq!(stage.step_after(6 * SECOND), done(1));
         assert_eq!(stage.item(id).attempts, 1);
     }
@@ -116,7 +116,7 @@ fn pauses_double_from_five_seconds_to_five_minutes() {
             assert_eq!(stage.step_after(pause - MILLISECOND), done(0));
             stage.clock.advance(MILLISECOND);
         }
-        // What follows an answer is a new outage.
+        // A failure after a success is a new outage.
         stage.model.behave(Behaviour::Good);
         assert_eq!(stage.step(), done(1));
         let id = stage.capture(2);
@@ -127,7 +127,7 @@ fn pauses_double_from_five_seconds_to_five_minutes() {
 }
 
 #[test]
-fn an_outage_of_half_an_hour_kills_nothing() {
+fn half_hour_outage_loses_no_item() {
     for mut stage in Stage::each() {
         let mut items: Vec<i64> = (1..=12).map(|number| stage.capture(number)).collect();
         let over = NOW.plus(30 * MINUTE);
@@ -146,7 +146,7 @@ fn an_outage_of_half_an_hour_kills_nothing() {
             assert_eq!((drained.done, drained.given_up), (0, 0), "{drained:?}");
             number += 1;
             items.push(stage.capture(number));
-            // Once in between, the worker is started anew.
+            // The worker is restarted once during the outage.
             if number == 20 {
                 stage.restart();
             }
@@ -155,7 +155,7 @@ fn an_outage_of_half_an_hour_kills_nothing() {
         let stats = stage.stats();
         assert_eq!((stats.raw, stats.processing, stats.error), (items.len() as u64, 0, 0), "{stats:?}");
         let asked = stage.model.received();
-        assert!(asked < 30, "asked {asked} times in vain");
+        assert!(asked < 30, "{asked} calls during the outage");
 
         stage.model.behave(Behaviour::Good);
         stage.step_after(6 * MINUTE);
@@ -172,26 +172,26 @@ fn an_outage_of_half_an_hour_kills_nothing() {
 }
 
 #[test]
-fn an_item_that_fails_alone_is_given_up_and_holds_nobody_up() {
+fn item_that_fails_alone_does_not_block_others() {
     for stage in Stage::each() {
         let items = [1, 2, 3, 4].map(|number| stage.capture(number));
         let poison = items[1];
         stage.model.behave(Behaviour::StatusOn(500, "item-2 ".into()));
-        // The first failure may be an outage: everybody waits.
+        // The first failure may be an outage, so all items wait.
         let drained = stage.step();
         assert_eq!((drained.done, drained.returned), (1, 1));
         assert_eq!(stage.item(poison).attempts, 0);
 
-        // The others fared better since, so it is the item: it alone waits from now on, and its attempts count.
+        // Other items succeeded since, so the item is the cause: only it waits from now on, and its attempts count.
         for attempt in 1..i64::from(ATTEMPTS) {
             stage.clock.advance(MINUTE);
             let late = stage.capture(10 + u32::try_from(attempt).unwrap());
             let drained = stage.step();
             assert_eq!((drained.returned, drained.given_up), (1, 0), "attempt {attempt}: {drained:?}");
-            assert_eq!(stage.item(late).status, QueueStatus::Done, "attempt {attempt} held another item up");
+            assert_eq!(stage.item(late).status, QueueStatus::Done, "attempt {attempt} blocked another item");
             let item = stage.item(poison);
             assert_eq!((item.status, item.attempts), (QueueStatus::Raw, attempt));
-            // Work goes on, while it waits for its own time.
+            // Other items are processed while it waits.
             stage.clock.advance(SECOND);
             stage.capture(20 + u32::try_from(attempt).unwrap());
             assert_eq!(stage.step(), done(1));
@@ -213,7 +213,7 @@ fn an_item_that_fails_alone_is_given_up_and_holds_nobody_up() {
             stage.model.requests().iter().filter(|one| one.prompt().contains("item-2 ")).count();
         assert_eq!(asked_for_it, ATTEMPTS as usize + 1);
 
-        // It is not forgotten: when the model can do it after all, it is done.
+        // A failed item can be retried once the model can handle it.
         stage.model.behave(Behaviour::Good);
         stage.ok("queue.retry", serde_json::json!({ "id": poison }));
         assert_eq!(stage.step(), done(1));
@@ -222,14 +222,14 @@ fn an_item_that_fails_alone_is_given_up_and_holds_nobody_up() {
 }
 
 #[test]
-fn no_item_is_to_blame_for_a_limit_or_a_refusal() {
+fn rate_limits_and_rejections_do_not_count_as_attempts() {
     for stage in Stage::each() {
         for status in [429, 529, 401] {
             let unlucky = stage.capture(1);
             stage.model.behave(Behaviour::StatusOn(status, "item-1 ".into()));
             for round in 10..10 + 2 * ATTEMPTS {
                 stage.step();
-                // Others fare better in between, every time.
+                // Other items succeed in between, every time.
                 stage.capture(round);
                 stage.step_after(MINUTE);
                 let item = stage.item(unlucky);

@@ -1,4 +1,4 @@
-//! What tests stand on: a worker on an empty database of either kind, with a fake model, a clock and dice of their own.
+//! Test fixture: a worker on an empty database of either kind, with a fake model, clock and random source.
 #![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
 
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use baton_testkit::model_server::{Behaviour, ModelServer};
 use baton_worker::{Drained, Worker, WorkerConfig};
 use serde_json::{Value, json};
 
-/// When every test begins: ten in the morning, UTC.
+/// Start time of every test: 10:00 UTC.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
-/// How long an item belongs to whoever claimed it.
+/// Lease duration of a claimed item.
 pub(crate) const LEASE: Duration = Duration::from_secs(300);
-/// How often an item is tried.
+/// Maximum number of attempts per item.
 pub(crate) const ATTEMPTS: u32 = 3;
-/// Model timeout of every client that is not created for a model that hangs: never reached on a busy machine.
+/// Model timeout of clients in tests without a hanging model; long enough for a busy machine.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(600);
 /// Model timeout for tests in which the model hangs.
 const SHORT_MODEL_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A clock that stands still until it is set. Clones are the same clock.
+/// A clock that changes only when it is set. Clones share the time.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeClock(Arc<AtomicI64>);
 
@@ -57,7 +57,7 @@ impl FakeClock {
     }
 }
 
-/// Bits that differ from draw to draw and are the same in every run.
+/// Deterministic bits that differ from call to call.
 #[derive(Debug, Default)]
 struct FixedEntropy(AtomicU64);
 
@@ -68,7 +68,7 @@ impl Entropy for FixedEntropy {
     }
 }
 
-/// The API that a model is asked through.
+/// API of the model client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     Anthropic,
@@ -76,12 +76,12 @@ pub(crate) enum Api {
 }
 
 impl Api {
-    /// The real client, for a model at this address.
+    /// Creates the real client for a model at this address.
     pub(crate) fn client(self, url: &str) -> Arc<dyn Compressor> {
         self.client_within(url, MODEL_TIMEOUT)
     }
 
-    /// The real client with a timeout that a test can wait for.
+    /// Creates the real client with a timeout that a test can wait for.
     fn client_with_short_timeout(self, url: &str) -> Arc<dyn Compressor> {
         self.client_within(url, SHORT_MODEL_TIMEOUT)
     }
@@ -101,7 +101,7 @@ impl Api {
     }
 }
 
-/// A worker, the application it works for, and what surrounds them.
+/// A worker, its application and their environment.
 pub(crate) struct Stage {
     pub(crate) worker: Worker,
     pub(crate) app: App,
@@ -114,13 +114,13 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Sets one up on each kind of database with each client in turn, saying which: the output of a failed test ends
-    /// with it.
+    /// Creates a fixture for each database with each client, and prints which: the output of a failed test ends with
+    /// it.
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         Self::each_with(|_| {})
     }
 
-    /// The same with other settings.
+    /// Like [`each`](Self::each), with other settings.
     pub(crate) fn each_with(change: impl Fn(&mut ObservationSettings)) -> impl Iterator<Item = Self> {
         let kinds = [
             (Database::SqliteOnCaller, Api::Anthropic),
@@ -146,7 +146,7 @@ impl Stage {
         Self { worker, app, model, clock, api, store, settings, processes: AtomicU64::new(1) }
     }
 
-    /// Another process on the same store, with the same clock and other settings.
+    /// Creates another process on the same store, with the same clock and other settings.
     pub(crate) fn beside(&self, change: impl Fn(&mut ObservationSettings)) -> App {
         let mut settings = self.settings.clone();
         change(&mut settings.observations);
@@ -155,24 +155,24 @@ impl Stage {
         App::new(self.store.another(), settings, self.clock.clone(), entropy, RequestLog::at_end())
     }
 
-    /// Another process on the same store that gives up on a model that hangs.
+    /// Creates another process on the same store that times out when the model hangs.
     pub(crate) fn with_short_timeout(&self) -> App {
         let client = self.api.client_with_short_timeout(&self.model.url());
         self.beside(|settings| settings.compressor = client.clone())
     }
 
-    /// A worker that knows nothing of what was before, as after a restart.
+    /// Replaces the worker by a new one without state, like a restart.
     pub(crate) fn restart(&mut self) {
         self.worker = worker(&self.app);
     }
 
-    /// Does what is due now.
+    /// Processes what is due now.
     #[track_caller]
     pub(crate) fn step(&self) -> Drained {
         self.worker.run_once().unwrap()
     }
 
-    /// Does what is due after so long.
+    /// Advances the clock and processes what is due then.
     #[track_caller]
     pub(crate) fn step_after(&self, time: Duration) -> Drained {
         self.clock.advance(time);
@@ -183,7 +183,7 @@ impl Stage {
         self.clock.now()
     }
 
-    /// Does everything that can be done, however long that takes.
+    /// Processes everything, advancing the clock as long as necessary.
     #[track_caller]
     pub(crate) fn finish(&self) {
         self.model.behave(Behaviour::Good);
@@ -196,7 +196,7 @@ impl Stage {
         call(&self.app, name, params)
     }
 
-    /// Calls what must be answered.
+    /// Calls an operation that must succeed.
     #[track_caller]
     pub(crate) fn ok(&self, name: &str, params: Value) -> Value {
         let reply = self.call(name, params);
@@ -204,22 +204,22 @@ impl Stage {
         serde_json::from_str(&reply.body).unwrap()
     }
 
-    /// Reports an event of the one chat there is.
+    /// Reports an event of the test chat.
     #[track_caller]
     pub(crate) fn hook(&self, event: &str, more: Value) {
         report(&self.app, event, more);
     }
 
-    /// Captures the use of a tool that says `item-<number>`, and gives its number in the queue.
+    /// Captures a tool use with the output `item-<number>` and returns its queue id.
     #[track_caller]
     pub(crate) fn capture(&self, number: u32) -> i64 {
         self.capture_output(&format!("what item-{number} said"))
     }
 
-    /// Captures the use of a tool that says this.
+    /// Captures a tool use with this output.
     #[track_caller]
     pub(crate) fn capture_output(&self, output: &str) -> i64 {
-        // No two are captured in the same millisecond, so that they have an order.
+        // Items have distinct times, so that their order is defined.
         self.clock.advance(Duration::from_millis(1));
         let used =
             json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "tool_response": output });
@@ -229,7 +229,7 @@ impl Stage {
         newest.into_iter().flatten().map(|item| item.id).max().unwrap()
     }
 
-    /// The session of the one chat there is, while it goes on.
+    /// Returns the active session of the test chat.
     #[track_caller]
     pub(crate) fn session(&self) -> SessionId {
         let active = read(&self.store, |tx| tx.active_sessions(&SessionFilter::default(), Page::first(2)));
@@ -246,7 +246,7 @@ impl Stage {
         read(&self.store, move |tx| tx.queue_item(id)).unwrap()
     }
 
-    /// What is kept of what a tool did.
+    /// Returns the stored raw output of an item.
     #[track_caller]
     pub(crate) fn raw(&self, id: i64) -> String {
         match read(&self.store, move |tx| tx.queue_raw(id)).unwrap() {
@@ -255,7 +255,7 @@ impl Stage {
         }
     }
 
-    /// All observations, oldest first.
+    /// Returns all observations, oldest first.
     pub(crate) fn observations(&self) -> Vec<Observation> {
         let mut found =
             read(&self.store, |tx| tx.observations(&ObservationFilter::default(), Page::first(10_000)));
@@ -263,7 +263,7 @@ impl Stage {
         found
     }
 
-    /// The only observation of an item.
+    /// Returns the only observation of an item.
     #[track_caller]
     pub(crate) fn observation(&self, queue_id: i64) -> Observation {
         let mut found: Vec<Observation> =
@@ -281,12 +281,12 @@ impl Stage {
     }
 }
 
-/// A worker of an application, with one thread where it has any.
+/// Creates a worker with one thread.
 pub(crate) fn worker(app: &App) -> Worker {
     worker_with(app, 1)
 }
 
-/// A worker of an application, with so many threads.
+/// Creates a worker with this many threads.
 pub(crate) fn worker_with(app: &App, concurrency: usize) -> Worker {
     Worker::new(app.clone(), WorkerConfig { concurrency })
 }
@@ -295,7 +295,7 @@ pub(crate) fn call(app: &App, name: &str, params: Value) -> Reply {
     app.call_blocking(find(name).unwrap(), app.own_call().unwrap(), params)
 }
 
-/// Reports an event of the one chat there is.
+/// Reports an event of the test chat.
 #[track_caller]
 fn report(app: &App, event: &str, more: Value) {
     let mut params = json!({ "event": event, "session_id": "chat", "repo": "o/r", "client": "claude-code" });
@@ -304,17 +304,17 @@ fn report(app: &App, event: &str, more: Value) {
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// So many items became observations, and nothing else happened.
+/// Expected result: only this many items became observations.
 pub(crate) fn done(done: u64) -> Drained {
     Drained { done, ..Drained::default() }
 }
 
-/// So many items wait again, and nothing else happened.
+/// Expected result: only this many items were released.
 pub(crate) fn returned(returned: u64) -> Drained {
     Drained { returned, ..Drained::default() }
 }
 
-/// So many items were given up, and nothing else happened.
+/// Expected result: only this many items failed.
 pub(crate) fn given_up(given_up: u64) -> Drained {
     Drained { given_up, ..Drained::default() }
 }

@@ -1,5 +1,5 @@
-//! What sessions came to: made after they stop, from what is new, in steps where it is much, without the model where it
-//! fails.
+//! Session summaries: created after a session stops, from new observations, in steps if there are many, and offline if
+//! the model fails.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn summaries(summaries: u64) -> Drained {
     Drained { summaries, ..Drained::default() }
 }
 
-/// The prompts that asked for a summary.
+/// Returns the prompts of summary requests.
 fn summary_prompts(stage: &Stage) -> Vec<String> {
     let requests = stage.model.requests();
     let prompts = requests.iter().map(|request| request.prompt());
@@ -25,13 +25,13 @@ fn summary_prompts(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn a_session_is_summed_up_after_it_stopped_and_everything_is_understood() {
+fn session_is_summarized_after_it_stops_and_all_items_are_processed() {
     for stage in Stage::each() {
         stage.hook("user-prompt-submit", json!({ "prompt": "build it" }));
         let session = stage.session();
         stage.capture(1);
         stage.capture(2);
-        assert_eq!(stage.step(), done(2), "nobody asked for a summary");
+        assert_eq!(stage.step(), done(2), "no summary was requested");
         stage.capture(3);
         stage.hook("stop", json!({}));
         assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
@@ -49,12 +49,12 @@ fn a_session_is_summed_up_after_it_stopped_and_everything_is_understood() {
         for number in 1..=3 {
             assert!(prompts[0].contains(&format!("Compressed item-{number}")), "{}", prompts[0]);
         }
-        assert_eq!(stage.step_after(DAY), done(0), "it is made once");
+        assert_eq!(stage.step_after(DAY), done(0), "the summary is created once");
     }
 }
 
 #[test]
-fn a_summary_waits_for_what_is_still_worked_on() {
+fn summary_waits_for_items_in_progress() {
     for stage in Stage::each() {
         let id = stage.capture(1);
         let session = stage.session();
@@ -62,7 +62,7 @@ fn a_summary_waits_for_what_is_still_worked_on() {
         stage.model.behave(Behaviour::ServerError);
         stage.step();
         assert_eq!(stage.summary(session), None);
-        // Somebody else works on it, and is gone.
+        // Another worker claims the item and dies.
         stage.clock.set(stage.item(id).run_at);
         let gone = WorkQueue::of(stage.beside(|_| {}));
         assert_eq!(gone.claim(1).unwrap().len(), 1);
@@ -76,7 +76,7 @@ fn a_summary_waits_for_what_is_still_worked_on() {
 }
 
 #[test]
-fn the_next_summary_is_made_from_the_last_one_and_what_is_new() {
+fn next_summary_continues_the_previous_one() {
     for stage in Stage::each() {
         stage.capture(1);
         stage.capture(2);
@@ -92,16 +92,16 @@ fn the_next_summary_is_made_from_the_last_one_and_what_is_new() {
         assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
         let prompts = summary_prompts(&stage);
         assert_eq!(prompts.len(), 1);
-        assert!(prompts[0].contains("Summary of item-1"), "the last summary: {}", prompts[0]);
-        assert!(prompts[0].contains("Compressed item-3"), "what is new: {}", prompts[0]);
+        assert!(prompts[0].contains("Summary of item-1"), "the previous summary: {}", prompts[0]);
+        assert!(prompts[0].contains("Compressed item-3"), "the new observation: {}", prompts[0]);
         for old in ["Compressed item-1", "Compressed item-2", "What happened in item-2"] {
-            assert!(!prompts[0].contains(old), "{old} is told again: {}", prompts[0]);
+            assert!(!prompts[0].contains(old), "{old} is repeated: {}", prompts[0]);
         }
         let second = stage.summary(session).unwrap();
         assert_eq!((first.observations, second.observations), (2, 3));
         assert!(second.made_at > first.made_at);
 
-        // A stop with nothing new costs nothing and changes nothing.
+        // A stop without new observations costs nothing and changes nothing.
         stage.model.forget();
         stage.hook("stop", json!({}));
         stage.step_after(MINUTE);
@@ -110,12 +110,12 @@ fn the_next_summary_is_made_from_the_last_one_and_what_is_new() {
 }
 
 #[test]
-fn what_is_understood_late_comes_into_the_summary_all_the_same() {
+fn late_observations_are_included_in_the_summary() {
     for stage in Stage::each() {
         let first = stage.capture(1);
         stage.capture(2);
         let session = stage.session();
-        // The first is held by somebody who is gone, while the second is understood.
+        // The first item is claimed by a worker that died, while the second is processed.
         let gone = WorkQueue::of(stage.beside(|_| {}));
         assert_eq!(gone.claim(1).unwrap()[0].id(), first);
         assert_eq!(stage.step(), done(1));
@@ -134,7 +134,7 @@ fn what_is_understood_late_comes_into_the_summary_all_the_same() {
 }
 
 #[test]
-fn what_was_given_up_and_is_retried_comes_into_the_summary() {
+fn retried_items_are_included_in_the_summary() {
     for stage in Stage::each() {
         stage.capture(1);
         let session = stage.session();
@@ -147,7 +147,7 @@ fn what_was_given_up_and_is_retried_comes_into_the_summary() {
         stage.model.behave(Behaviour::Good);
         let made = stage.ok("session.summarize", json!({ "session_id": session }));
         assert_eq!(made["observations"], 1);
-        assert_eq!(stage.step_after(DAY), done(0), "nothing of it waits");
+        assert_eq!(stage.step_after(DAY), done(0), "nothing is due");
         assert_eq!(stage.ok("queue.retry", json!({}))["retried"], 1);
         assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
         assert_eq!(stage.summary(session).unwrap().observations, 2);
@@ -155,13 +155,13 @@ fn what_was_given_up_and_is_retried_comes_into_the_summary() {
 }
 
 #[test]
-fn a_summary_that_was_overtaken_hides_nothing() {
+fn overtaken_summary_is_discarded() {
     for stage in Stage::each() {
         stage.capture(1);
         stage.step();
         let session = stage.session();
         stage.hook("stop", json!({}));
-        // A worker begins with what there is, and meanwhile there is more and somebody asks for a summary at once.
+        // A worker claims the summary. Meanwhile there are more observations, and a summary is requested synchronously.
         let slow = WorkQueue::of(stage.beside(|_| {}));
         let job = slow.claim_summary().unwrap().unwrap();
         stage.capture(2);
@@ -180,14 +180,14 @@ fn a_summary_that_was_overtaken_hides_nothing() {
 }
 
 #[test]
-fn a_session_without_observations_costs_nothing() {
+fn session_without_observations_uses_no_tokens() {
     for stage in Stage::each() {
         stage.hook("user-prompt-submit", json!({ "prompt": "hello" }));
         let session = stage.session();
         stage.hook("stop", json!({}));
         stage.step();
         assert_eq!((stage.summary(session), stage.model.received()), (None, 0));
-        assert_eq!(stage.step_after(DAY), done(0), "nobody comes back to it");
+        assert_eq!(stage.step_after(DAY), done(0), "the summary is not requested again");
 
         let made = stage.ok("session.summarize", json!({ "session_id": session }));
         assert_eq!(made["summary"], "No observations captured.");
@@ -200,7 +200,7 @@ fn a_session_without_observations_costs_nothing() {
 }
 
 #[test]
-fn a_long_session_is_summed_up_in_steps() {
+fn long_session_is_summarized_in_steps() {
     for stage in Stage::each() {
         stage.hook("user-prompt-submit", json!({ "prompt": "everything" }));
         let session = stage.session();
@@ -224,7 +224,7 @@ fn a_long_session_is_summed_up_in_steps() {
         }
         assert!(!prompts[0].contains("[earlier]") && prompts[1].contains("[earlier] Summary of item-1"));
 
-        // The same at once, for somebody who waits for it.
+        // The same for a synchronous request.
         let more: Vec<Observation> = (2_001..=2_700).map(|number| observation(session, number)).collect();
         write(&stage.store, move |tx| tx.insert_observations(&more).map(|_| ()));
         stage.model.forget();
@@ -235,7 +235,7 @@ fn a_long_session_is_summed_up_in_steps() {
 }
 
 #[test]
-fn every_observation_is_told_to_the_model_however_much_they_say() {
+fn every_observation_is_sent_to_the_model() {
     for stage in Stage::each() {
         stage.hook("user-prompt-submit", json!({ "prompt": "everything" }));
         let session = stage.session();
@@ -266,7 +266,7 @@ fn every_observation_is_told_to_the_model_however_much_they_say() {
 }
 
 #[test]
-fn a_summary_before_anything_is_understood_says_so() {
+fn summary_without_processed_items_says_so() {
     for stage in Stage::each() {
         stage.capture(1);
         let session = stage.session();
@@ -281,7 +281,7 @@ fn a_summary_before_anything_is_understood_says_so() {
 }
 
 #[test]
-fn an_outage_puts_a_summary_off() {
+fn outage_postpones_a_summary() {
     for stage in Stage::each() {
         stage.capture(1);
         assert_eq!(stage.step(), done(1));
@@ -302,7 +302,7 @@ fn an_outage_puts_a_summary_off() {
 }
 
 #[test]
-fn what_the_model_cannot_put_into_words_is_said_without_it() {
+fn unusable_summary_falls_back_to_offline() {
     for stage in Stage::each() {
         for behaviour in
             [Behaviour::Garbage, Behaviour::WrongTypes, Behaviour::MaxTokens, Behaviour::BadRequest]
@@ -321,13 +321,13 @@ fn what_the_model_cannot_put_into_words_is_said_without_it() {
             assert_eq!(stored.made_at, stage.clock_now(), "{behaviour:?}");
             assert!(!stored.summary.summary.is_empty(), "{behaviour:?}");
             let counted = matches!(behaviour, Behaviour::WrongTypes | Behaviour::MaxTokens);
-            assert_eq!(stage.usage()[0].tokens_in > before, counted, "{behaviour:?}: it was paid for");
+            assert_eq!(stage.usage()[0].tokens_in > before, counted, "{behaviour:?}: its tokens are counted");
         }
     }
 }
 
 #[test]
-fn whoever_waits_for_a_summary_gets_one_without_the_model_when_it_fails() {
+fn requested_summary_falls_back_to_offline_when_the_model_fails() {
     for stage in Stage::each() {
         stage.capture(1);
         assert_eq!(stage.step(), done(1));
@@ -345,8 +345,8 @@ fn whoever_waits_for_a_summary_gets_one_without_the_model_when_it_fails() {
             assert_eq!(made["provenance"]["compressor"], "offline", "{behaviour:?}");
             assert!(made["summary"].as_str().is_some_and(|text| !text.is_empty()));
             assert_eq!(stage.summary(session).unwrap().summary.summary, made["summary"].as_str().unwrap());
-            assert_eq!(stage.usage()[0].tokens_in > before, counted, "{behaviour:?}: it was paid for");
-            // Something new to be summed up the next time.
+            assert_eq!(stage.usage()[0].tokens_in > before, counted, "{behaviour:?}: its tokens are counted");
+            // A new observation for the next summary.
             stage.clock.advance(10 * MINUTE);
             stage.model.behave(Behaviour::Good);
             stage.capture(number);
@@ -356,7 +356,7 @@ fn whoever_waits_for_a_summary_gets_one_without_the_model_when_it_fails() {
 }
 
 #[test]
-fn no_summary_is_asked_for_beyond_the_budget_of_a_day() {
+fn summaries_beyond_the_daily_budget_are_offline() {
     for stage in Stage::each_with(|settings| settings.daily_token_budget = Some(1)) {
         stage.capture(1);
         assert_eq!(stage.step(), done(1));
@@ -371,11 +371,11 @@ fn no_summary_is_asked_for_beyond_the_budget_of_a_day() {
         assert_eq!(stage.step(), done(1));
         let made = stage.ok("session.summarize", json!({ "session_id": session }));
         assert_eq!(made["provenance"]["compressor"], "offline");
-        assert_eq!(stage.model.received(), asked, "the model was asked beyond the budget");
+        assert_eq!(stage.model.received(), asked, "the model was called beyond the budget");
     }
 }
 
-/// An observation of a session, so many milliseconds after the beginning, that no item of the queue stands behind.
+/// Creates an observation of a session without a queue item, this many milliseconds after the start.
 fn observation(session: SessionId, number: u32) -> Observation {
     let at: Timestamp = NOW.plus(Duration::from_millis(u64::from(number)));
     Observation {

@@ -1,4 +1,4 @@
-//! The worker as it runs: a dispatcher and its threads, woken and stopped from outside.
+//! The running worker: dispatcher and threads, woken and stopped from outside.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::stage::{MINUTE, SECOND, Stage, worker, worker_with};
 
-/// A worker on threads of its own, stopped when this goes away.
+/// A worker on its own threads, stopped on drop.
 struct Running {
     handle: WorkerHandle,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ impl Running {
         Self { handle, thread: Some(thread) }
     }
 
-    /// Stops it; it must not take long.
+    /// Stops the worker; it must not take long.
     #[track_caller]
     fn stop(mut self) {
         self.handle.stop();
@@ -51,13 +51,13 @@ impl Drop for Running {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !is_so() {
-        assert!(Instant::now() < deadline, "in vain: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn work_is_taken_up_when_it_is_woken() {
+fn worker_processes_items_when_woken() {
     for stage in Stage::each() {
         let running = Running::on(&stage);
         for round in 1..=3 {
@@ -77,7 +77,7 @@ fn work_is_taken_up_when_it_is_woken() {
 }
 
 #[test]
-fn a_pause_holds_for_what_is_claimed_already() {
+fn pause_applies_to_claimed_items() {
     for stage in Stage::each() {
         let items: Vec<i64> = (1..=6).map(|number| stage.capture(number)).collect();
         stage.model.behave(Behaviour::rate_limited(60));
@@ -89,9 +89,9 @@ fn a_pause_holds_for_what_is_claimed_already() {
         }
         stage.clock.advance(59 * SECOND);
         running.handle.wake();
-        // Whatever was woken is through with it when this is done.
+        // All threads are finished after the stop.
         running.stop();
-        assert_eq!(stage.model.received(), 1, "one thread asks once");
+        assert_eq!(stage.model.received(), 1, "only one call was made");
 
         stage.model.behave(Behaviour::Good);
         stage.clock.advance(MINUTE);
@@ -102,7 +102,7 @@ fn a_pause_holds_for_what_is_claimed_already() {
 }
 
 #[test]
-fn a_stop_gives_back_what_a_hanging_model_holds_up() {
+fn stop_releases_items_of_a_hanging_model() {
     for stage in Stage::each() {
         let items: Vec<i64> = (1..=6).map(|number| stage.capture(number)).collect();
         stage.model.behave(Behaviour::Hang);
@@ -118,7 +118,7 @@ fn a_stop_gives_back_what_a_hanging_model_holds_up() {
 }
 
 #[test]
-fn a_summary_that_hangs_holds_nobody_up_and_a_stop_gives_it_back() {
+fn hanging_summary_does_not_block_items_and_is_released_on_stop() {
     for stage in Stage::each() {
         stage.capture(1);
         stage.step();
@@ -135,13 +135,13 @@ fn a_summary_that_hangs_holds_nobody_up_and_a_stop_gives_it_back() {
 
         stage.model.behave(Behaviour::Good);
         let drained = stage.step();
-        assert_eq!((drained.done, drained.summaries), (1, 1), "both are there for the next");
+        assert_eq!((drained.done, drained.summaries), (1, 1), "the next worker finds both");
         assert_eq!(stage.summary(session).unwrap().observations, 2);
     }
 }
 
 #[test]
-fn a_worker_is_idle_when_there_is_nothing_to_do_and_nothing_to_wait_for() {
+fn worker_is_idle_without_work_or_pauses() {
     let idle = 30 * MINUTE;
     for stage in Stage::each() {
         let running = Running::on(&stage);
@@ -151,10 +151,10 @@ fn a_worker_is_idle_when_there_is_nothing_to_do_and_nothing_to_wait_for() {
         stage.clock.advance(SECOND);
         assert!(is_idle());
 
-        // A request.
+        // A request counts as activity.
         running.handle.touch(stage.clock_now());
         assert!(!is_idle());
-        // Something to do.
+        // So does work.
         stage.clock.advance(idle);
         assert!(is_idle());
         stage.capture(1);
@@ -162,7 +162,7 @@ fn a_worker_is_idle_when_there_is_nothing_to_do_and_nothing_to_wait_for() {
         wait_until("it is done", || stage.stats().done == 1);
         wait_until("that is work", || !is_idle());
 
-        // Something to wait for, longer than a worker without it would stay.
+        // So does waiting, even longer than the idle time.
         stage.model.behave(Behaviour::rate_limited(3_600));
         let id = stage.capture(2);
         running.handle.wake();
@@ -179,7 +179,7 @@ fn a_worker_is_idle_when_there_is_nothing_to_do_and_nothing_to_wait_for() {
 }
 
 #[test]
-fn a_worker_that_waits_for_an_answer_is_not_idle() {
+fn worker_waiting_for_an_answer_is_not_idle() {
     for stage in Stage::each() {
         stage.model.behave(Behaviour::Hang);
         stage.capture(1);
