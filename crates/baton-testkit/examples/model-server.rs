@@ -1,4 +1,4 @@
-//! Runs the fake model, so that a worker can be tried without a key: prints its address and answers until it is ended.
+//! Runs the fake model, to try a worker without a key. Prints its address and answers until it is killed.
 //!
 //! `cargo run -p baton-testkit --example model-server -- slow`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]

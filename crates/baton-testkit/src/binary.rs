@@ -1,4 +1,4 @@
-//! The real binary in a home of its own: commands, a server, an MCP client on its standard streams.
+//! The real binary in a temporary home: commands, a server, an MCP client on its standard streams.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::Agent;
 
-/// The largest answer that is read: a context of 16 MiB and what stands around it.
+/// Maximum size of an answer: a context of 16 MiB and its envelope.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The relay key of servers that tests start.
+/// Relay key of test servers.
 pub const RELAY_KEY: &str = "test-relay-key-0123456789";
 
-/// A home folder with nothing in it, and the binary to run there.
+/// An empty home folder, and the binary to run there.
 #[derive(Debug)]
 pub struct Home {
     folder: PathBuf,
@@ -32,7 +32,7 @@ pub struct Home {
     ulimit: Option<String>,
 }
 
-/// What a command came to.
+/// Result of a command.
 #[derive(Debug)]
 pub struct Finished {
     /// The exit code.
@@ -44,11 +44,11 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     ///
     /// # Panics
     ///
-    /// When it is not JSON.
+    /// Panics if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error} in {:?}, stderr {:?}", self.stdout, self.stderr))
@@ -56,11 +56,11 @@ impl Finished {
 }
 
 impl Home {
-    /// Makes a home for the binary at `binary` (`env!("CARGO_BIN_EXE_baton")` in its integration tests).
+    /// Creates a home for the binary at `binary` (`env!("CARGO_BIN_EXE_baton")` in its integration tests).
     ///
     /// # Panics
     ///
-    /// When no temporary folder can be made.
+    /// Panics if no temporary folder can be created.
     #[must_use]
     pub fn new(binary: &str) -> Self {
         let temporary = tempfile::tempdir().expect("a temporary folder");
@@ -68,11 +68,11 @@ impl Home {
         Self { _temporary: Some(temporary), ..home }
     }
 
-    /// Uses a folder that exists as a home. The folder is not removed.
+    /// Uses an existing folder as a home. The folder is not removed.
     ///
     /// # Panics
     ///
-    /// When no folder can be made in it.
+    /// Panics if no folder can be created in it.
     #[must_use]
     pub fn at(folder: &Path, binary: &str) -> Self {
         std::fs::create_dir_all(folder.join("tmp")).expect("a temporary folder in the home");
@@ -87,32 +87,32 @@ impl Home {
         }
     }
 
-    /// Puts the store on a PostgreSQL server.
+    /// Uses a PostgreSQL server for the store.
     #[must_use]
     pub fn on_postgres(mut self, url: &str) -> Self {
         self.database_url = Some(url.to_owned());
         self
     }
 
-    /// Sets an environment variable for everything that is run here.
+    /// Sets an environment variable for all commands.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Runs everything under a limit of the shell's `ulimit`, for example `-n 256`.
+    /// Runs all commands under a limit of the shell's `ulimit`, for example `-n 256`.
     #[must_use]
     pub fn with_ulimit(mut self, limit: &str) -> Self {
         self.ulimit = Some(limit.to_owned());
         self
     }
 
-    /// Runs everything in this folder below the home, making it if need be.
+    /// Runs all commands in this folder below the home, which is created if necessary.
     ///
     /// # Panics
     ///
-    /// When it cannot be made.
+    /// Panics if the folder cannot be created.
     #[must_use]
     pub fn working_in(mut self, folder: &str) -> Self {
         self.working_folder = self.folder.join(folder);
@@ -120,22 +120,22 @@ impl Home {
         self
     }
 
-    /// The folder that everything runs in.
+    /// Returns the folder that all commands run in.
     pub fn working_folder(&self) -> &Path {
         &self.working_folder
     }
 
-    /// The home folder.
+    /// Returns the home folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     pub fn data_dir(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// A command with a hermetic environment.
+    /// Creates a command with a hermetic environment.
     pub fn command(&self) -> Command {
         let mut command = match &self.ulimit {
             None => Command::new(&self.binary),
@@ -152,7 +152,7 @@ impl Home {
             .env("BATON_DATA_DIR", self.data_dir())
             .env("BATON_RELAY_KEY", RELAY_KEY)
             .env("TMPDIR", self.folder.join("tmp"))
-            // Hooks of a test leave no worker behind; tests of that set it themselves.
+            // Hooks in tests must not leave a worker running; tests of autostart set this themselves.
             .env("BATON_WORKER_AUTOSTART", "off")
             .current_dir(&self.working_folder)
             .stdin(Stdio::null());
@@ -163,20 +163,20 @@ impl Home {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command and waits for its end.
     ///
     /// # Panics
     ///
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Finished {
         self.run_with_input(arguments, b"")
     }
 
-    /// Runs a command to its end, with this on its standard input.
+    /// Runs a command with this standard input and waits for its end.
     ///
     /// # Panics
     ///
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn run_with_input<S: AsRef<str>>(&self, arguments: &[S], input: &[u8]) -> Finished {
         let mut child = self
             .command()
@@ -188,7 +188,7 @@ impl Home {
             .expect("the binary can be started");
         let mut stdin = child.stdin.take().expect("its standard input");
         let output = std::thread::scope(|scope| {
-            // It may end without having read all of it.
+            // The command may end without reading all of its input.
             scope.spawn(move || stdin.write_all(input));
             child.wait_with_output().expect("the binary ends")
         });
@@ -203,27 +203,27 @@ impl Home {
     ///
     /// # Panics
     ///
-    /// When it does not come to listen.
+    /// Panics if it does not start to listen.
     #[must_use]
     pub fn serve(&self) -> ServerProcess {
         self.serve_with(&[])
     }
 
-    /// Starts `baton serve` with further environment variables.
+    /// Starts `baton serve` with additional environment variables.
     ///
     /// # Panics
     ///
-    /// When it does not come to listen.
+    /// Panics if it does not start to listen.
     #[must_use]
     pub fn serve_with(&self, environment: &[(&str, &str)]) -> ServerProcess {
         self.serve_as(&[], environment)
     }
 
-    /// Starts `baton serve` with further arguments and environment variables.
+    /// Starts `baton serve` with additional arguments and environment variables.
     ///
     /// # Panics
     ///
-    /// When it does not come to listen.
+    /// Panics if it does not start to listen.
     #[must_use]
     pub fn serve_as(&self, arguments: &[&str], environment: &[(&str, &str)]) -> ServerProcess {
         let mut child = self
@@ -244,10 +244,10 @@ impl Home {
                     Some(url) => break url.to_owned(),
                     None => seen.push(line),
                 },
-                _ => panic!("the server did not come to listen: {seen:?}"),
+                _ => panic!("the server did not start to listen: {seen:?}"),
             }
         };
-        // Someone has to read what the server says, or it would block on a full pipe.
+        // Standard error must be read, or the server would block on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let agent = Agent::config_builder()
             .http_status_as_error(false)
@@ -257,21 +257,21 @@ impl Home {
         ServerProcess { child, url, agent }
     }
 
-    /// Starts `baton mcp` and shakes hands with it.
+    /// Starts `baton mcp` and performs the handshake.
     ///
     /// # Panics
     ///
-    /// When it does not answer.
+    /// Panics if it does not answer.
     #[must_use]
     pub fn mcp(&self) -> McpClient {
-        self.try_mcp().expect("the server shakes hands")
+        self.try_mcp().expect("the handshake succeeds")
     }
 
-    /// Starts `baton mcp` and shakes hands with it; an error says that it was gone before.
+    /// Starts `baton mcp` and performs the handshake.
     ///
     /// # Errors
     ///
-    /// When the process goes away before it answered.
+    /// Fails if the process ends before it answers.
     pub fn try_mcp(&self) -> io::Result<McpClient> {
         let mut client = self.mcp_before_handshake();
         client.try_request("initialize", &initialize_params("2025-06-18"))?;
@@ -279,11 +279,11 @@ impl Home {
         Ok(client)
     }
 
-    /// Starts `baton mcp` and says nothing to it yet.
+    /// Starts `baton mcp` without a handshake.
     ///
     /// # Panics
     ///
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     #[must_use]
     pub fn mcp_before_handshake(&self) -> McpClient {
         let mut child = self
@@ -300,7 +300,7 @@ impl Home {
     }
 }
 
-/// A running `baton serve`, killed when this goes out of scope.
+/// A running `baton serve`, killed on drop.
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Child,
@@ -308,41 +308,41 @@ pub struct ServerProcess {
     agent: Agent,
 }
 
-/// What a server answered.
+/// An HTTP answer.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The headers, names in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it was sent.
+    /// Body as sent.
     pub text: String,
 }
 
 impl Answer {
-    /// The body as JSON, or null.
+    /// Parses the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// A header.
+    /// Returns a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
 impl ServerProcess {
-    /// Where it listens.
+    /// Returns the URL of the server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a request with the relay key; an error is one of the connection.
+    /// Sends a request with the relay key. An error means that the connection failed.
     pub fn try_send(
         &self,
         method: &str,
@@ -372,26 +372,26 @@ impl ServerProcess {
     ///
     /// # Panics
     ///
-    /// When the connection fails.
+    /// Panics if the connection fails.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.try_send(method, path, headers, body).expect("the server answers")
     }
 
-    /// Posts JSON.
+    /// Sends a POST request with a JSON body.
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, &[("content-type", "application/json")], body.to_string().as_bytes())
     }
 
-    /// Gets.
+    /// Sends a GET request.
     pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"")
     }
 
-    /// Asks the server to stop with SIGTERM, and waits for its exit code.
+    /// Asks the server to stop with SIGTERM and returns its exit code.
     ///
     /// # Panics
     ///
-    /// When it does not stop within a minute, or is ended by a signal.
+    /// Panics if it does not stop within a minute, or is ended by a signal.
     pub fn stop(mut self) -> i32 {
         crate::processes::signal(self.id(), "TERM");
         let mut status = None;
@@ -402,13 +402,13 @@ impl ServerProcess {
         status.and_then(|status| status.code()).expect("an exit code")
     }
 
-    /// Ends it with SIGKILL, as a crash does.
+    /// Kills the server with SIGKILL, like a crash.
     pub fn kill(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -420,7 +420,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// What a client says of itself when it shakes hands.
+/// Returns the parameters of an `initialize` request.
 pub fn initialize_params(version: &str) -> Value {
     json!({
         "protocolVersion": version, "capabilities": {},
@@ -432,7 +432,7 @@ pub fn initialize_params(version: &str) -> Value {
 ///
 /// # Panics
 ///
-/// When an error has structured content, or no text that is JSON.
+/// Panics if an error has structured content, or text that is not JSON.
 pub fn tool_answer(result: &Value) -> Value {
     if result["isError"] != true {
         return result["structuredContent"].clone();
@@ -442,7 +442,7 @@ pub fn tool_answer(result: &Value) -> Value {
     serde_json::from_str(text).expect("an error is JSON")
 }
 
-/// A client of a running `baton mcp`, which ends with it.
+/// A client of a running `baton mcp`, which is killed on drop.
 #[derive(Debug)]
 pub struct McpClient {
     child: Child,
@@ -452,43 +452,43 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    /// The id of the process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Shakes hands for a revision of the protocol, and gives what the server said of itself.
+    /// Performs the handshake for a protocol version and returns the server's answer.
     ///
     /// # Panics
     ///
-    /// When the connection fails.
+    /// Panics if the connection fails.
     pub fn initialize(&mut self, version: &str) -> Value {
         let answer = self.request("initialize", &initialize_params(version));
         self.send_line(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         answer["result"].clone()
     }
 
-    /// Sends bytes as they are, and a line end.
+    /// Sends bytes and a line end.
     ///
     /// # Panics
     ///
-    /// When the connection fails.
+    /// Panics if the connection fails.
     pub fn send_line(&mut self, line: &[u8]) {
         self.try_send_line(line).expect("the server reads");
     }
 
     fn try_send_line(&mut self, line: &[u8]) -> io::Result<()> {
         let input = self.input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        // One write: a line is never torn by the one who sends it.
+        // A single write, so that lines are never interleaved.
         input.write_all(&[line, b"\n"].concat())?;
         input.flush()
     }
 
-    /// Waits for the next message, whatever it is about.
+    /// Waits for the next message of any kind.
     ///
     /// # Panics
     ///
-    /// When the connection fails.
+    /// Panics if the connection fails.
     pub fn receive(&mut self) -> Value {
         self.try_receive().expect("the server answers")
     }
@@ -497,11 +497,11 @@ impl McpClient {
         Ok(serde_json::from_str(&self.try_receive_line()?).expect("JSON on the wire"))
     }
 
-    /// Waits for the next line, and leaves it unread.
+    /// Waits for the next line, without parsing it.
     ///
     /// # Errors
     ///
-    /// When the connection ends before it.
+    /// Fails if the connection ends before it.
     pub fn try_receive_line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
@@ -512,17 +512,17 @@ impl McpClient {
     ///
     /// # Panics
     ///
-    /// When the connection fails.
+    /// Panics if the connection fails.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let answer = self.try_request(method, params);
         answer.unwrap_or_else(|error| panic!("the server went away before it answered {method}: {error}"))
     }
 
-    /// Sends a request and waits for its answer; an error says that the server is gone.
+    /// Sends a request and waits for its answer. An error means that the server has ended.
     ///
     /// # Panics
     ///
-    /// When a whole line is not JSON.
+    /// Panics if a complete line is not JSON.
     pub fn try_request(&mut self, method: &str, params: &Value) -> io::Result<Value> {
         let id = self.next_id;
         self.next_id += 1;
@@ -536,11 +536,11 @@ impl McpClient {
         }
     }
 
-    /// Sends bytes as the last ones, and gives what the server still says and its exit code.
+    /// Sends bytes, closes the input, and returns the remaining messages and the exit code.
     ///
     /// # Panics
     ///
-    /// When the connection fails, or the server is ended by a signal.
+    /// Panics if the connection fails, or the server is ended by a signal.
     pub fn close_after(mut self, last: &[u8]) -> (Vec<Value>, i32) {
         if let Some(mut input) = self.input.take() {
             input.write_all(last).expect("the server reads");
@@ -551,7 +551,7 @@ impl McpClient {
         (said, code)
     }
 
-    /// Calls a tool and gives its result.
+    /// Calls a tool and returns its result.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
     }

@@ -1,5 +1,5 @@
-//! The crash harness: clients write through the real server, it is killed at random points and started again, and
-//! what was acknowledged is compared with what is there.
+//! Crash harness of the server: clients write through the real server, which is killed at random times and restarted,
+//! and acknowledged writes are compared with the stored data.
 #![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
 
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ const CLIENTS: u64 = 4;
 const AGENT: &str = "crash-test";
 const VENTURE: &str = "crash";
 
-/// How many crashes a test goes through: `BATON_CRASH_CYCLES`, or `default`.
+/// Returns the number of crashes: `BATON_CRASH_CYCLES`, or `default`.
 pub fn cycles(default: u64) -> u64 {
     std::env::var("BATON_CRASH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// What clients were told is done, and what they do not know of because the server died on them.
+/// Acknowledged writes, and requests without an answer because the server died.
 #[derive(Debug, Default)]
 struct Ledger {
     sessions: BTreeMap<String, SessionId>,
@@ -31,7 +31,7 @@ struct Ledger {
     unanswered: Vec<Request>,
 }
 
-/// A request that can be repeated: it names itself.
+/// A request that can be repeated with the same idempotency key.
 #[derive(Debug, Clone)]
 struct Request {
     path: &'static str,
@@ -39,22 +39,22 @@ struct Request {
     body: Value,
 }
 
-/// What the harness saw, for a test to print.
+/// Counts, for a test to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// Sessions that were acknowledged.
+    /// Acknowledged sessions.
     pub sessions: usize,
-    /// Handoffs that were acknowledged.
+    /// Acknowledged handoffs.
     pub handoffs: usize,
-    /// Requests that were cut off by a crash and repeated after it.
+    /// Requests that were interrupted by a crash and repeated after it.
     pub repeated: usize,
 }
 
-/// Goes through `cycles` crashes.
+/// Runs `cycles` crashes.
 ///
 /// # Panics
 ///
-/// When an acknowledged write is missing, or a repeated one was done twice.
+/// Panics if an acknowledged write is missing, or a repeated request was executed twice.
 pub fn run(home: &Home, store: &StoreConfig, cycles: u64) -> Tally {
     let ledger = Mutex::new(Ledger::default());
     let mut repeated = 0;
@@ -81,7 +81,7 @@ fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64,
                 while client_turn(server, ledger, cycle, counter.fetch_add(1, Ordering::Relaxed)).is_some() {}
             });
         }
-        // The one place where waiting is the point: the crash comes at a moment that nobody chose.
+        // Sleeping is intended here: the crash must happen at a random time.
         std::thread::sleep(pause);
         kill(&server);
     });
@@ -89,10 +89,10 @@ fn write_until_killed(server: ServerProcess, ledger: &Mutex<Ledger>, cycle: u64,
 
 fn kill(server: &ServerProcess) {
     let killed = std::process::Command::new("kill").args(["-9", &server.id().to_string()]).status();
-    assert!(killed.expect("kill runs").success(), "the server was gone before it was killed");
+    assert!(killed.expect("kill runs").success(), "the server ended before it was killed");
 }
 
-/// Starts a session and ends every other one. `None` when the server is gone.
+/// Starts a session, and ends every second one. `None` if the server has ended.
 fn client_turn(server: &ServerProcess, ledger: &Mutex<Ledger>, cycle: u64, turn: u64) -> Option<()> {
     let name = format!("c{cycle}-t{turn}");
     let start = Request {
@@ -140,7 +140,7 @@ fn repeat_unanswered(server: &ServerProcess, ledger: &Mutex<Ledger>) -> usize {
     count
 }
 
-/// Looks into the store without the server: everything acknowledged is there, nothing is there twice.
+/// Reads the store without the server: every acknowledged write exists, and nothing exists twice.
 fn verify(config: &StoreConfig, ledger: &Ledger) -> Result<(), String> {
     let store = Store::open(config).map_err(|error| format!("{error:?}"))?;
     let (sessions, handoffs) = store

@@ -1,5 +1,5 @@
-//! The crash harness of the queue: several processes turn captured tool output into observations, are killed and stopped
-//! past their leases at moments that nobody chose; in the end every job has exactly one observation.
+//! Crash harness of the queue: several worker processes are killed, or suspended for longer than their leases, at
+//! random times. In the end every job must have exactly one observation.
 #![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
 
 use std::collections::BTreeMap;
@@ -19,111 +19,111 @@ use serde_json::json;
 use crate::contract::fixture::session_id;
 use crate::processes::signal;
 
-/// How long a worker has what it claimed, in seconds: `BATON_WORKER_LEASE_SECONDS` of every worker.
+/// Lease duration in seconds: `BATON_WORKER_LEASE_SECONDS` of every worker.
 pub const LEASE_SECONDS: u64 = 2;
-/// How long the run may take without anything getting done.
-const PATIENCE: Duration = Duration::from_secs(120);
-const ENQUEUED_AT_ONCE: u32 = 100;
-/// How many workers are killed, and how many stopped, in every run at the least.
-const ENOUGH: u32 = 3;
-/// How many times as many jobs a run may do until a job was claimed twice.
+/// Maximum time without progress.
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(120);
+const JOBS_PER_BATCH: u32 = 100;
+/// Minimum number of kills and of suspensions in every run.
+const MIN_DISRUPTIONS: u32 = 3;
+/// Maximum number of jobs relative to the initial number, until a job was claimed twice.
 const MAX_JOBS_FACTOR: u32 = 4;
 
-/// How many jobs a run does: `BATON_CRASH_JOBS`, or `default`.
+/// Returns the number of jobs: `BATON_CRASH_JOBS`, or `default`.
 pub fn jobs(default: u32) -> u32 {
     std::env::var("BATON_CRASH_JOBS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// What the harness saw, for a test to judge.
+/// Counts, for a test to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Jobs that became observations.
     pub done: u64,
-    /// How often a worker was killed.
+    /// Number of killed workers.
     pub kills: u32,
-    /// How often a worker was stopped for longer than its lease, and went on.
+    /// Number of times a worker was suspended for longer than its lease and resumed.
     pub naps: u32,
-    /// How many jobs were claimed more than once before they were done.
+    /// Number of jobs that were claimed more than once.
     pub claimed_again: u64,
 }
 
-/// Runs workers, one for each command that `worker` gives, until all jobs are done, and checks what is there. When no job
-/// was claimed twice by then, more jobs are added, up to four times as many.
+/// Runs one worker for each command of `worker` until all jobs are done, and verifies the result. If no job was claimed
+/// twice by then, more jobs are added, up to four times as many.
 ///
 /// # Panics
 ///
-/// When a job was lost, given up or done twice, or nothing gets done any more.
+/// Panics if a job was lost, failed or executed twice, or if there is no progress.
 pub fn run(
     store: &StoreConfig,
     workers: usize,
     jobs: u32,
     worker: impl Fn(usize) -> Command + Sync,
 ) -> Tally {
-    // The first one makes the store, so that nobody is killed while doing so over and over.
+    // The store is created here, so that no worker is killed while creating it.
     let watched = Store::open(store).expect("the store can be opened");
-    let team: Vec<Mutex<Member>> =
-        (0..workers).map(|number| Mutex::new(Member::start(&worker, number))).collect();
+    let team: Vec<Mutex<WorkerProcess>> =
+        (0..workers).map(|number| Mutex::new(WorkerProcess::start(&worker, number))).collect();
     let mut tally = Tally::default();
     let (session, mut parts) = (session_id(), 0);
     let (mut done, mut since) = (0, Instant::now());
     let (mut jobs, max_jobs) = (jobs, jobs * MAX_JOBS_FACTOR);
     while done < u64::from(jobs) {
-        // However quick the machine is, the last jobs come after some trouble of each kind.
-        let trouble_enough = parts.min(ENOUGH);
-        // A worker that was stopped in the middle of a write holds the file, and only this loop wakes it.
-        let all_awake = team.iter().all(|one| one.lock().expect("a member").naps_until.is_none());
+        // However fast the machine is, the last jobs are added only after some kills and suspensions.
+        let min_disruptions = parts.min(MIN_DISRUPTIONS);
+        // A worker that was suspended during a write holds the file lock, and only this loop resumes it.
+        let all_awake = team.iter().all(|one| one.lock().expect("a member").suspended_until.is_none());
         let next_is_due =
-            parts * ENQUEUED_AT_ONCE < jobs && tally.kills >= trouble_enough && tally.naps >= trouble_enough;
+            parts * JOBS_PER_BATCH < jobs && tally.kills >= min_disruptions && tally.naps >= min_disruptions;
         if all_awake && next_is_due {
-            let from = parts * ENQUEUED_AT_ONCE;
-            enqueue(&watched, session, from.min(jobs)..jobs.min(from + ENQUEUED_AT_ONCE));
+            let from = parts * JOBS_PER_BATCH;
+            enqueue(&watched, session, from.min(jobs)..jobs.min(from + JOBS_PER_BATCH));
             parts += 1;
         }
-        // The one place where waiting is the point: trouble comes at a moment that nobody chose.
+        // Sleeping is intended here: disruptions must happen at random times.
         std::thread::sleep(Duration::from_millis(50 + random() % 250));
         wake(&team, &mut tally);
-        // Nobody is stopped anew while the next jobs wait for all to be awake.
+        // No worker is suspended while the next jobs wait for all workers to be running.
         if all_awake || !next_is_due {
-            trouble(&team, &worker, &mut tally);
+            disrupt(&team, &worker, &mut tally);
         }
         let stats = stats(&watched);
-        assert_eq!(stats.error, 0, "a job was given up: {stats:?}");
+        assert_eq!(stats.error, 0, "a job failed: {stats:?}");
         if stats.done > done {
             (done, since) = (stats.done, Instant::now());
         }
-        assert!(since.elapsed() < PATIENCE, "nothing gets done any more: {stats:?}");
+        assert!(since.elapsed() < PROGRESS_TIMEOUT, "no progress: {stats:?}");
         if done == u64::from(jobs) && jobs < max_jobs && verify(&watched, jobs) == 0 {
-            jobs += ENQUEUED_AT_ONCE;
+            jobs += JOBS_PER_BATCH;
         }
     }
-    // Those that were late must not do anything now either: they are woken, and then asked to stop.
+    // Suspended workers are resumed before they are stopped: they must not change anything either.
     for member in team {
-        member.into_inner().expect("a member").leave();
+        member.into_inner().expect("a member").shut_down();
     }
     Tally { claimed_again: verify(&watched, jobs), done: u64::from(jobs), ..tally }
 }
 
-/// A process that works, killed when this goes away.
-struct Member {
+/// A worker process, killed on drop.
+struct WorkerProcess {
     child: Child,
-    /// When it may go on, if it was stopped.
-    naps_until: Option<Instant>,
+    /// Time until which it is suspended.
+    suspended_until: Option<Instant>,
 }
 
-impl Member {
+impl WorkerProcess {
     fn start(worker: &impl Fn(usize) -> Command, number: usize) -> Self {
         let mut command = worker(number);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self { child: command.spawn().expect("a worker starts"), naps_until: None }
+        Self { child: command.spawn().expect("a worker starts"), suspended_until: None }
     }
 
     fn end(&mut self) {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    fn leave(mut self) {
+    fn shut_down(mut self) {
         signal(self.child.id(), "CONT");
         signal(self.child.id(), "TERM");
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -134,7 +134,7 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.end();
     }
@@ -144,38 +144,38 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Wakes those that slept long enough.
-fn wake(team: &[Mutex<Member>], tally: &mut Tally) {
+/// Resumes workers that were suspended long enough.
+fn wake(team: &[Mutex<WorkerProcess>], tally: &mut Tally) {
     for member in team {
         let mut member = member.lock().expect("a member");
         let ended = member.child.try_wait().expect("its state");
         assert!(ended.is_none(), "a worker ended by itself: {ended:?}");
-        if member.naps_until.is_some_and(|until| until <= Instant::now()) {
-            assert!(signal(member.child.id(), "CONT"), "a stopped worker is gone");
-            member.naps_until = None;
+        if member.suspended_until.is_some_and(|until| until <= Instant::now()) {
+            assert!(signal(member.child.id(), "CONT"), "a suspended worker has ended");
+            member.suspended_until = None;
             tally.naps += 1;
         }
     }
 }
 
-/// Kills or stops one of those that are awake.
-fn trouble(team: &[Mutex<Member>], worker: &impl Fn(usize) -> Command, tally: &mut Tally) {
+/// Kills or suspends a random running worker.
+fn disrupt(team: &[Mutex<WorkerProcess>], worker: &impl Fn(usize) -> Command, tally: &mut Tally) {
     let number = usize::try_from(random() % team.len() as u64).expect("an index");
     let mut member = team[number].lock().expect("a member");
-    if member.naps_until.is_some() {
+    if member.suspended_until.is_some() {
         return;
     }
     match random() % 3 {
         0 => {
-            // Its seat is free when it is gone, not before.
+            // The worker lock is released only when the process has ended.
             member.end();
-            *member = Member::start(worker, number);
+            *member = WorkerProcess::start(worker, number);
             tally.kills += 1;
         }
         1 => {
             let nap = Duration::from_millis(LEASE_SECONDS * 1_000 + 200 + random() % 800);
             if signal(member.child.id(), "STOP") {
-                member.naps_until = Some(Instant::now() + nap);
+                member.suspended_until = Some(Instant::now() + nap);
             }
         }
         _ => {}
@@ -187,7 +187,7 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Puts some of the jobs into the queue.
+/// Adds some of the jobs to the queue.
 fn enqueue(store: &Store, session: SessionId, part: Range<u32>) {
     let enqueued = store.write_blocking(Durability::Full, move |tx| {
         for number in part.clone() {
@@ -215,11 +215,11 @@ fn stats(store: &Store) -> QueueStats {
     store.read(|tx| tx.queue_stats()).wait().expect("the queue can be counted")
 }
 
-/// Looks into the store: every job is done, with one observation that is its own. Tells how many were claimed again.
+/// Verifies that every job is done with exactly one matching observation. Returns the number of jobs claimed again.
 fn verify(store: &Store, jobs: u32) -> u64 {
     let counted = stats(store);
     let expected = QueueStats { done: u64::from(jobs), ..QueueStats::default() };
-    assert_eq!(counted, expected, "jobs were lost or doubled");
+    assert_eq!(counted, expected, "jobs were lost or duplicated");
     let all = store
         .read(move |tx| {
             let found = tx.observations(&ObservationFilter::default(), Page::first(jobs + 1))?;
@@ -232,13 +232,17 @@ fn verify(store: &Store, jobs: u32) -> u64 {
         })
         .wait()
         .expect("observations can be listed");
-    assert_eq!(all.len(), jobs as usize, "each job has one observation");
+    assert_eq!(all.len(), jobs as usize, "each job must have one observation");
     let mut claimed_again = 0;
     let mut seen: BTreeMap<String, i64> = BTreeMap::new();
     for (observation, attempts) in all {
         claimed_again += u64::from(attempts > 1);
-        let number = observation.tool_use_id.expect("the use of a tool").replace("use-", "");
-        assert_eq!(observation.compressed.title, format!("Compressed item-{number}"), "it is its own");
+        let number = observation.tool_use_id.expect("a tool use id").replace("use-", "");
+        assert_eq!(
+            observation.compressed.title,
+            format!("Compressed item-{number}"),
+            "the observation must match its job"
+        );
         let other = seen.insert(number, observation.queue_id);
         assert_eq!(other, None, "a job has two observations");
     }

@@ -1,5 +1,5 @@
-//! The crash harness of checkpoints: writers save to one workflow through MCP servers of their own, which are killed at
-//! moments that nobody chose and started again; what was acknowledged is compared with what is there.
+//! Crash harness of checkpoints: writers save to one workflow through their own MCP servers, which are killed at random
+//! times and restarted. Acknowledged saves are compared with the stored checkpoints.
 #![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
 
 use std::collections::BTreeMap;
@@ -15,17 +15,17 @@ use crate::contract::fixture::Dice;
 
 const WORKFLOW: &str = "crash";
 
-/// How much a run does.
+/// Amount of work of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// How many write at once.
+    /// Number of concurrent writers.
     pub writers: u32,
-    /// Minimum number of acknowledged saves of each writer. Writers go on until a server was killed once per writer.
+    /// Minimum number of acknowledged saves per writer. Writers continue until a server was killed once per writer.
     pub saves: u32,
 }
 
 impl Load {
-    /// Reads `BATON_CRASH_SAVES`, the saves of each writer.
+    /// Overrides the saves per writer with `BATON_CRASH_SAVES`, if it is set.
     #[must_use]
     pub fn or_as_told(self) -> Self {
         let told = std::env::var("BATON_CRASH_SAVES").ok().and_then(|text| text.parse().ok());
@@ -33,34 +33,34 @@ impl Load {
     }
 }
 
-/// What the harness saw, for a test to judge.
+/// Counts, for a test to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// Saves that were acknowledged.
+    /// Acknowledged saves.
     pub acknowledged: usize,
-    /// Saves that were done although the server died before it said so.
+    /// Saves that were stored although the server died before it answered.
     pub unanswered: usize,
-    /// How often a server was killed.
+    /// Number of killed servers.
     pub kills: u32,
 }
 
-/// A save that was acknowledged, and where the writer stood then.
+/// An acknowledged save, and the writer's number of it.
 struct Acknowledged {
     checkpoint_id: String,
     number: u32,
 }
 
-/// Runs the writers to their end and checks what is there.
+/// Runs the writers and verifies the result.
 ///
 /// # Panics
 ///
-/// When something acknowledged is missing, listed twice, out of order or other than it was, and when anything that is
-/// listed was never sent.
+/// Panics if an acknowledged save is missing, listed twice, out of order or changed, or if a listed checkpoint was
+/// never sent.
 pub fn run(home: &Home, load: Load) -> Tally {
     let done = AtomicBool::new(false);
     let kills = AtomicU32::new(0);
     let pids: Vec<AtomicU32> = (0..load.writers).map(|_| AtomicU32::new(0)).collect();
-    // The first one makes the store, so that nobody is killed while doing so over and over.
+    // The store is created here, so that no server is killed while creating it.
     drop(home.mcp());
     let acknowledged: Vec<Vec<Acknowledged>> = std::thread::scope(|scope| {
         let killer = scope.spawn(|| kill_at_random(&pids, &done, &kills));
@@ -81,7 +81,7 @@ pub fn run(home: &Home, load: Load) -> Tally {
     verify(home, &acknowledged, kills.into_inner())
 }
 
-/// The context of a save: large enough to be stored as a difference, and unlike any other.
+/// Returns the context of a save: large enough to be stored as a delta, and unique.
 fn context(writer: u32, number: u32) -> Value {
     let mut dice = Dice::new(u64::from(writer) << 32 | u64::from(number));
     let changing: Vec<u64> = (0..8).map(|_| dice.below(1 << 50)).collect();
@@ -95,7 +95,7 @@ fn save(client: &mut McpClient, writer: u32, number: u32) -> std::io::Result<Val
     Ok(client.try_request("tools/call", &call)?["result"].clone())
 }
 
-/// Saves one number after the other; one that was not answered is not repeated, as a chat that died does not.
+/// Saves consecutive numbers. A save without an answer is not repeated, like in a chat that died.
 fn write(home: &Home, writer: u32, pid: &AtomicU32, is_done: impl Fn(usize) -> bool) -> Vec<Acknowledged> {
     let mut acknowledged = Vec::new();
     let mut number = 0;
@@ -110,7 +110,7 @@ fn write(home: &Home, writer: u32, pid: &AtomicU32, is_done: impl Fn(usize) -> b
             let checkpoint_id = body["checkpointId"].as_str().expect("an id").to_owned();
             acknowledged.push(Acknowledged { checkpoint_id, number });
         }
-        // Nobody is killed by a number that somebody else may have by now.
+        // The id may be reused by another process from now on.
         pid.store(0, Ordering::Release);
     }
     acknowledged
@@ -119,7 +119,7 @@ fn write(home: &Home, writer: u32, pid: &AtomicU32, is_done: impl Fn(usize) -> b
 fn kill_at_random(pids: &[AtomicU32], done: &AtomicBool, kills: &AtomicU32) {
     let random = || RandomState::new().build_hasher().finish();
     while !done.load(Ordering::Acquire) {
-        // The one place where waiting is the point: the crash comes at a moment that nobody chose.
+        // Sleeping is intended here: the crash must happen at a random time.
         std::thread::sleep(Duration::from_millis(100 + random() % 400));
         let victim = &pids[usize::try_from(random() % pids.len() as u64).expect("an index")];
         let pid = victim.swap(0, Ordering::AcqRel);
@@ -130,7 +130,8 @@ fn kill_at_random(pids: &[AtomicU32], done: &AtomicBool, kills: &AtomicU32) {
     }
 }
 
-/// Looks through a server of its own: everything acknowledged is listed once, in its writer's order, and loads as it was.
+/// Verifies through a new server that every acknowledged save is listed once, in its writer's order, and loads
+/// unchanged.
 fn verify(home: &Home, acknowledged: &[Vec<Acknowledged>], kills: u32) -> Tally {
     let mut client = home.mcp();
     let mut listed: Vec<String> = Vec::new();
@@ -149,7 +150,7 @@ fn verify(home: &Home, acknowledged: &[Vec<Acknowledged>], kills: u32) -> Tally 
     listed.reverse();
     let places: BTreeMap<&str, usize> =
         listed.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
-    assert_eq!(places.len(), listed.len(), "nothing is listed twice");
+    assert_eq!(places.len(), listed.len(), "no checkpoint may be listed twice");
     let mut expected: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for (writer, saves) in (0..).zip(acknowledged) {
         let order: Vec<usize> = saves
@@ -158,7 +159,7 @@ fn verify(home: &Home, acknowledged: &[Vec<Acknowledged>], kills: u32) -> Tally 
                 *places.get(save.checkpoint_id.as_str()).expect("an acknowledged checkpoint is listed")
             })
             .collect();
-        assert!(order.is_sorted_by(|one, next| one < next), "writer {writer} finds its own in order");
+        assert!(order.is_sorted_by(|one, next| one < next), "writer {writer} must find its saves in order");
         expected.extend(saves.iter().map(|save| (save.checkpoint_id.as_str(), (writer, save.number))));
     }
     for id in &listed {
@@ -166,8 +167,11 @@ fn verify(home: &Home, acknowledged: &[Vec<Acknowledged>], kills: u32) -> Tally 
         let found = &loaded["structuredContent"]["context"];
         let part = |name: &str| found[name].as_u64().and_then(|number| u32::try_from(number).ok());
         let (writer, number) = part("writer").zip(part("number")).expect("a context that was sent");
-        assert_eq!(*found, context(writer, number), "{id} is whole");
-        assert!(expected.get(id.as_str()).is_none_or(|sent| *sent == (writer, number)), "{id} is its own");
+        assert_eq!(*found, context(writer, number), "{id} must load unchanged");
+        assert!(
+            expected.get(id.as_str()).is_none_or(|sent| *sent == (writer, number)),
+            "{id} must be the acknowledged save"
+        );
     }
     Tally { acknowledged: expected.len(), unanswered: listed.len() - expected.len(), kills }
 }

@@ -1,6 +1,6 @@
-//! Test support for Baton: the store contract, fixtures, a PostgreSQL to test on, harnesses for real processes.
+//! Test support for Baton: the store contract, fixtures, PostgreSQL test databases, harnesses for real processes.
 //!
-//! Used by tests and benches alone; nothing that ships depends on it.
+//! Used only by tests and benches; no released code depends on it.
 
 pub mod binary;
 pub mod contract;

@@ -1,7 +1,7 @@
-//! PostgreSQL for tests: a database of its own for every test, or a server of its own for those that stop it.
+//! PostgreSQL for tests: a separate database for every test, or a separate server for tests that stop it.
 //!
-//! `scripts/test` starts one server for the whole run and names it in `BATON_TEST_POSTGRES_URL`. Without a server a test
-//! is left out, in plain sight; on CI it fails.
+//! `scripts/test` starts one server for the whole run and sets `BATON_TEST_POSTGRES_URL`. Without a server a test is
+//! skipped with a message; on CI it fails.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test without its database must fail loudly")]
 
 use std::env;
@@ -18,27 +18,27 @@ use tempfile::TempDir;
 
 use crate::processes::signal;
 
-/// Names the test server; the role in the URL must be allowed to create databases.
+/// Variable with the URL of the test server. Its role must be allowed to create databases.
 const SERVER_URL_VARIABLE: &str = "BATON_TEST_POSTGRES_URL";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A database of its own on the test server, dropped when this goes out of scope.
+/// A separate database on the test server, removed on drop.
 #[derive(Debug)]
 pub struct TestDatabase {
-    /// Where to connect; the database is empty at first.
+    /// URL of the database, which is initially empty.
     pub url: String,
     name: String,
     server_url: String,
 }
 
 impl TestDatabase {
-    /// Creates an empty database, or returns `None` when this run has no PostgreSQL server.
+    /// Creates an empty database; `None` if this run has no PostgreSQL server.
     ///
-    /// The caller of a `None` returns early; that its test was left out is already said on stderr.
+    /// On `None` the caller returns early; a message about the skipped test was already written to stderr.
     ///
     /// # Panics
     ///
-    /// When the server cannot be used, and on CI also when there is none: a skipped run must not pass there.
+    /// Panics if the server is unusable, and on CI also if there is none, because a skipped run must not pass there.
     #[must_use]
     pub fn create() -> Option<Self> {
         Self::create_with("")
@@ -48,7 +48,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// As there, and when the server does not know the options.
+    /// Panics like [`TestDatabase::create`], and if the server does not know the options.
     #[must_use]
     pub fn create_with(options: &str) -> Option<Self> {
         let Some(server_url) = variable(SERVER_URL_VARIABLE) else {
@@ -63,7 +63,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// When the server cannot be used.
+    /// Panics if the server is unusable.
     #[must_use]
     pub fn create_on(server_url: &str) -> Self {
         Self::create_on_with(server_url, "")
@@ -73,7 +73,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// When they fail.
+    /// Panics if a statement fails.
     pub fn execute(&self, statements: &str) {
         if let Err(error) = run_on_server(&self.url, statements) {
             panic!("cannot run {statements}: {error:?}");
@@ -82,7 +82,7 @@ impl TestDatabase {
 
     fn create_on_with(server_url: &str, options: &str) -> Self {
         let name = unique_name();
-        // template0 lets nobody connect, so no connection can ever block the copy.
+        // No connections to template0 are allowed, so none can block the copy.
         let statement = format!("CREATE DATABASE {name} TEMPLATE template0 {options}");
         if let Err(error) = run_on_server(server_url, &statement) {
             panic!("cannot create {name} on {server_url}: {error:?}");
@@ -93,29 +93,29 @@ impl TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        // FORCE ends the connections that the test, or a process it started, left open.
+        // FORCE ends connections that the test, or a process it started, left open.
         let statement = format!("DROP DATABASE {} WITH (FORCE)", self.name);
         if let Err(error) = run_on_server(&self.server_url, &statement) {
-            // Panicking here could hide why the test failed, and the server is thrown away anyway.
+            // A panic here could hide why the test failed, and the server is discarded anyway.
             say(&format!("cannot drop the test database {}: {error:?}", self.name));
         }
     }
 }
 
-/// A server of a test's own, which the test may freeze or kill. Stopped when this goes out of scope.
+/// A separate server that the test may freeze or kill. Stopped on drop.
 #[derive(Debug)]
 pub struct TestServer {
     folder: TempDir,
-    /// Where to connect.
+    /// URL of the server.
     pub url: String,
 }
 
 impl TestServer {
-    /// Starts a server, or returns `None` when no server binaries are installed.
+    /// Starts a server; `None` if no server binaries are installed.
     ///
     /// # Panics
     ///
-    /// When the server does not start, and on CI also when there are no binaries.
+    /// Panics if the server does not start, and on CI also if there are no binaries.
     #[must_use]
     pub fn start() -> Option<Self> {
         if !Command::new(script()).arg("bin").output().is_ok_and(|output| output.status.success()) {
@@ -123,33 +123,33 @@ impl TestServer {
             report_skipped_test();
             return None;
         }
-        // A short path: the server's socket lies in it.
+        // A short path, because the server's socket is in it.
         let folder = tempfile::Builder::new().prefix("bpg").tempdir_in("/tmp").expect("a temporary folder");
         let url = run_script("start", folder.path());
         Some(Self { folder, url })
     }
 
-    /// Kills the server as a crash does, and starts it again.
+    /// Kills the server like a crash, and starts it again.
     ///
     /// # Panics
     ///
-    /// When it does not come back at the same address.
+    /// Panics if it does not start at the same address.
     pub fn crash_and_return(&self) {
         assert!(signal(self.postmaster(), "KILL"), "the server runs");
         assert_eq!(run_script("start", self.folder.path()), self.url);
     }
 
-    /// Stops every process of the server without ending it: connections stay open and nothing is answered.
+    /// Suspends every process of the server: connections stay open and nothing is answered.
     pub fn freeze(&self) {
         let postmaster = self.postmaster();
         signal(postmaster, "STOP");
-        // The stopped parent starts no further ones.
+        // The suspended parent starts no further processes.
         for child in children_of(postmaster) {
             signal(child, "STOP");
         }
     }
 
-    /// Lets a frozen server run on.
+    /// Resumes a frozen server.
     pub fn thaw(&self) {
         let postmaster = self.postmaster();
         for child in children_of(postmaster) {
@@ -184,7 +184,7 @@ fn run_script(verb: &str, folder: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The processes that a process started.
+/// Returns the child processes of a process.
 fn children_of(parent: u32) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -195,12 +195,13 @@ fn children_of(parent: u32) -> Vec<u32> {
     pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
-/// Reads an environment variable; an empty one counts as unset.
+/// Reads an environment variable. An empty variable counts as unset.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Unique among the processes and threads that share the server, which tests do not clean after a kill.
+/// Returns a name that is unique among the processes and threads that share the server. Databases of killed tests may
+/// remain.
 fn unique_name() -> String {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -208,7 +209,7 @@ fn unique_name() -> String {
     format!("baton_test_{}_{count}_{random:016x}", process::id())
 }
 
-/// Runs on a thread of its own: the client blocks on a runtime, which async tests do not allow in theirs.
+/// Runs on a separate thread, because the client blocks on a runtime, which is not allowed inside async tests.
 fn run_on_server(server_url: &str, statement: &str) -> Result<(), postgres::Error> {
     thread::scope(|scope| {
         let run = || -> Result<(), postgres::Error> {
@@ -220,7 +221,7 @@ fn run_on_server(server_url: &str, statement: &str) -> Result<(), postgres::Erro
     })
 }
 
-/// Puts another database name into a URL and keeps its parameters.
+/// Replaces the database name of a URL and keeps its parameters.
 fn with_database(server_url: &str, name: &str) -> String {
     let (location, parameters) = match server_url.split_once('?') {
         Some((location, parameters)) => (location, format!("?{parameters}")),
@@ -232,15 +233,15 @@ fn with_database(server_url: &str, name: &str) -> String {
 }
 
 fn report_skipped_test() {
-    // The test harness names a test's thread after the test.
+    // The test harness names the thread after the test.
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");
     say(&format!("skipped {test}: no PostgreSQL ({SERVER_URL_VARIABLE} is unset; scripts/test sets it)"));
 }
 
-/// Writes to stderr itself: the harness would swallow what `eprintln!` prints in a passing test.
+/// Writes to stderr directly, because the harness captures `eprintln!` of passing tests.
 fn say(message: &str) {
-    // A closed stderr is no reason to fail a test.
+    // A closed stderr must not fail a test.
     let _ = writeln!(io::stderr(), "{message}");
 }
 
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_database_name_replaces_only_the_path() {
+    fn with_database_replaces_only_the_path() {
         for (server_url, expected) in [
             ("postgres://baton@127.0.0.1:5433/postgres", "postgres://baton@127.0.0.1:5433/mine"),
             ("postgres://baton@localhost", "postgres://baton@localhost/mine"),

@@ -1,4 +1,4 @@
-//! Real processes seen from outside: signals, who is still there, requests over a Unix socket, waiting for what others do.
+//! Control of real processes: signals, running processes, requests over a Unix socket, waiting for conditions.
 #![expect(clippy::expect_used, reason = "a test that waits in vain must fail loudly")]
 
 use std::io::{self, Read, Write};
@@ -11,44 +11,44 @@ use serde_json::Value;
 
 use crate::binary::Answer;
 
-/// How long anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Maximum time to wait for a condition.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 ///
 /// # Panics
 ///
-/// When it is not so within a minute.
+/// Panics if it is not true within a minute.
 #[track_caller]
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(LOOK_EVERY);
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out: {what}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Sends a signal (`TERM`, `KILL`, `STOP`, `CONT`); false when there is no such process.
+/// Sends a signal (`TERM`, `KILL`, `STOP`, `CONT`). Returns false if there is no such process.
 ///
 /// # Panics
 ///
-/// When signals cannot be sent.
+/// Panics if signals cannot be sent.
 pub fn signal(pid: u32, name: &str) -> bool {
     let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).stderr(Stdio::null()).status();
     sent.expect("kill runs").success()
 }
 
-/// The living processes whose command line or environment names a folder.
+/// Returns the running processes whose command line or environment contains a folder.
 pub fn processes_of(folder: &Path) -> Vec<u32> {
     let name = folder.as_os_str().as_encoded_bytes();
     let names = |file: &str, pid: u32| {
-        let told = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        told.windows(name.len()).any(|window| window == name)
+        let bytes = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        bytes.windows(name.len()).any(|window| window == name)
     };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    // What is dead and not yet buried has no command line and no environment.
+    // A zombie has no command line and no environment.
     pids.filter(|pid| *pid != std::process::id() && (names("cmdline", *pid) || names("environ", *pid)))
         .collect()
 }
@@ -57,10 +57,10 @@ pub fn processes_of(folder: &Path) -> Vec<u32> {
 ///
 /// # Errors
 ///
-/// When nobody listens, or what is answered is not HTTP.
+/// Fails if no process listens, or if the answer is not HTTP.
 pub fn ask(socket: &Path, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -83,13 +83,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_found_while_it_lives() {
+    fn process_is_found_while_it_runs() {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(processes_of(folder.path()).is_empty());
         let mut child = Command::new("sleep").arg("60").env("WHERE", folder.path()).spawn().expect("sleep");
         wait_until("it is there", || processes_of(folder.path()) == [child.id()]);
         assert!(signal(child.id(), "KILL"));
         wait_until("it is gone", || processes_of(folder.path()).is_empty());
-        child.wait().expect("it is buried");
+        child.wait().expect("it can be waited for");
     }
 }

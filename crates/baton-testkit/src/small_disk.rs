@@ -1,20 +1,21 @@
-//! A small file system of its own for one test: a tmpfs in a mount namespace that ends with the test.
+//! A small separate file system for one test: a tmpfs in a mount namespace that ends with the test.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail loudly")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names the mounted folder in the process that runs the body of a test.
+/// Variable with the mounted folder in the process that runs the body of a test.
 const FOLDER: &str = "BATON_TEST_SMALL_DISK";
 
 /// Runs `body` with the path of an empty file system of `mebibytes`.
 ///
-/// The test process runs itself again inside a mount namespace, so `test` must be the full name of the calling test, for
-/// example `full_disk::deletes_on_a_full_disk`. Without the right to make a namespace the test is skipped, unless CI is set.
+/// The test process runs itself again inside a mount namespace, so `test` must be the full name of the calling test,
+/// for example `full_disk::deletes_on_a_full_disk`. Without permission to create a namespace the test is skipped,
+/// unless CI is set.
 ///
 /// # Panics
 ///
-/// When `body` panics, and when CI is set and no file system can be mounted.
+/// Panics if `body` panics, or if CI is set and no file system can be mounted.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 pub fn on_small_disk(test: &str, mebibytes: u32, body: impl FnOnce(&Path)) {
     if let Some(folder) = std::env::var_os(FOLDER) {
@@ -43,7 +44,7 @@ pub fn on_small_disk(test: &str, mebibytes: u32, body: impl FnOnce(&Path)) {
     assert!(output.status.success() && text.contains("1 passed"), "in a mount namespace:\n{text}");
 }
 
-/// The ways to get a mount namespace: as root, or as root of a user namespace.
+/// Returns the arguments for a mount namespace: as root, or as root of a user namespace.
 fn namespaces() -> [&'static [&'static str]; 2] {
     [&["--mount", "--"], &["--user", "--map-root-user", "--mount", "--"]]
 }
@@ -67,17 +68,17 @@ fn mount_command(mebibytes: u32) -> String {
 ///
 /// # Panics
 ///
-/// When that is refused.
+/// Panics if that fails.
 pub fn make_read_only(folder: &Path) {
     let status = Command::new("mount").args(["-o", "remount,bind,ro"]).arg(folder).status();
     assert!(status.is_ok_and(|status| status.success()), "the file system can be made read-only");
 }
 
-/// Fills the file system at `folder` until a file of `left_bytes` would just fit, and gives the file that fills it.
+/// Fills the file system at `folder` until a file of `left_bytes` would just fit. Returns the file that fills it.
 ///
 /// # Panics
 ///
-/// When the file system has less space than that.
+/// Panics if the file system has less space than that.
 pub fn fill(folder: &Path, left_bytes: u64) -> PathBuf {
     let (kept, filler) = (folder.join("kept"), folder.join("filler"));
     let write = |path: &Path, limit: u64| {
@@ -94,8 +95,8 @@ pub fn fill(folder: &Path, left_bytes: u64) -> PathBuf {
         }
         written
     };
-    assert!(write(&kept, left_bytes) >= left_bytes, "there is not so much space");
+    assert!(write(&kept, left_bytes) >= left_bytes, "there is not enough space");
     write(&filler, u64::MAX);
-    std::fs::remove_file(kept).expect("the space is given back");
+    std::fs::remove_file(kept).expect("the file can be removed");
     filler
 }

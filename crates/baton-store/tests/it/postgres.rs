@@ -39,7 +39,7 @@ fn contract_holds_with_serializable_default_isolation() {
         serializable,
         &[
             concurrency::simultaneous_starts_share_one_session,
-            concurrency::a_key_has_one_effect,
+            concurrency::concurrent_requests_with_one_key_have_one_effect,
             concurrency::locked_changes_are_not_lost,
         ],
     );
@@ -61,8 +61,8 @@ fn lists_do_not_depend_on_the_collation() {
             handoff::lists_filter_and_page,
             request::reads_back_every_field,
             observation::each_condition_filters,
-            observation::what_no_summary_covers_comes_in_order,
-            observation::they_are_counted_since_a_moment,
+            observation::uncovered_observations_are_listed_in_order,
+            observation::observations_are_counted_since_a_time,
         ],
     );
 }

@@ -1,4 +1,4 @@
-//! Checkpoints: what is written comes back, each place is given once, chains come in order, only what may go goes.
+//! Checkpoints: fields, unique places, chains, lists, and which ones may be archived.
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workflow};
 use baton_core::{CheckpointId, Sha256Hash, Venture};
@@ -60,7 +60,7 @@ fn set_status(store: &Store, id: CheckpointId, status: CheckpointStatus) {
     write(store, move |tx| tx.set_checkpoint_status(id, status));
 }
 
-/// Another workflow with the same id, in another venture.
+/// Creates another workflow with the same id, in another venture.
 fn namesake(of: &Workflow) -> Workflow {
     Workflow { venture: "dfg".parse().unwrap(), ..of.clone() }
 }
@@ -69,7 +69,7 @@ fn named(of: Checkpoint, name: &str) -> Checkpoint {
     Checkpoint { labels: Labels { name: Some(name.parse().unwrap()), tags: vec![] }, ..of }
 }
 
-/// Every field of checkpoint and frame comes back as it was written, in a row and in a blob.
+/// Every field of checkpoint and frame is read back as written, in a row and in a blob.
 pub fn reads_back_every_field(store: &TestStore) {
     let whole = Checkpoint {
         venture: "other.venture".parse().unwrap(),
@@ -123,8 +123,8 @@ pub fn reads_back_every_field(store: &TestStore) {
     assert_eq!(find(store, checkpoint_id()), None);
 }
 
-/// A workflow gives a place once; another one, or another venture's, gives it too.
-pub fn a_place_is_given_once(store: &TestStore) {
+/// A place is unique in a workflow; other workflows and ventures have their own places.
+pub fn places_are_unique_in_a_workflow(store: &TestStore) {
     let of = workflow("a");
     let first = checkpoint(&of, 2, 3);
     insert(store, &[&first, &checkpoint(&workflow("b"), 2, 3), &checkpoint(&namesake(&of), 2, 3)]);
@@ -135,8 +135,8 @@ pub fn a_place_is_given_once(store: &TestStore) {
     assert_eq!((find(store, first.id).as_ref(), find(store, id)), (Some(&first), None));
 }
 
-/// An id is given once, whatever the workflow.
-pub fn an_id_is_given_once(store: &TestStore) {
+/// Ids are unique across workflows.
+pub fn ids_are_unique(store: &TestStore) {
     let first = checkpoint(&workflow("a"), 0, 0);
     insert(store, &[&first]);
     let second = Checkpoint { id: first.id, ..checkpoint(&workflow("b"), 0, 0) };
@@ -144,7 +144,7 @@ pub fn an_id_is_given_once(store: &TestStore) {
     assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
 }
 
-/// A list has what was not dropped, by place and not by id, and windows of it lie side by side.
+/// A list contains the checkpoints that are not archived, sorted by place and not by id, and its pages are contiguous.
 pub fn lists_come_latest_first(store: &TestStore) {
     let of = workflow("a");
     let mut all: Vec<Checkpoint> =
@@ -162,8 +162,8 @@ pub fn lists_come_latest_first(store: &TestStore) {
     assert_eq!(list(store, &workflow("unknown"), 0, 100), []);
 }
 
-/// The latest is the one of the greatest place that is neither dropped nor damaged.
-pub fn the_latest_can_be_loaded(store: &TestStore) {
+/// The latest is the checkpoint with the greatest place that is neither archived nor corrupt.
+pub fn latest_is_the_newest_active_checkpoint(store: &TestStore) {
     let of = workflow("a");
     let all = [(0, 2), (0, 10), (1, 0)].map(|(s, p)| checkpoint(&of, s, p));
     insert(store, &[&all[2], &all[0], &all[1], &checkpoint(&namesake(&of), 9, 0)]);
@@ -176,8 +176,8 @@ pub fn the_latest_can_be_loaded(store: &TestStore) {
     assert_eq!(latest(store, &of), None);
 }
 
-/// The last place is the greatest as numbers go, whatever became of its checkpoint.
-pub fn the_last_place_is_the_greatest(store: &TestStore) {
+/// The last place is the numerically greatest, whatever the status of its checkpoint.
+pub fn last_place_is_the_greatest(store: &TestStore) {
     let of = workflow("a");
     assert_eq!(last_place(store, &of), None);
     let all = [(1, 10), (1, 9), (0, 63)].map(|(s, p)| checkpoint(&of, s, p));
@@ -191,8 +191,8 @@ pub fn the_last_place_is_the_greatest(store: &TestStore) {
     assert_eq!(last_place(store, &of), Some(all[1].place));
 }
 
-/// A chain is what leads to a place, beginning with the whole context; what is missing is left out.
-pub fn a_chain_comes_in_its_order(store: &TestStore) {
+/// A chain contains the frames that lead to a place, starting with the whole context. Missing frames are omitted.
+pub fn chain_is_in_order(store: &TestStore) {
     let of = workflow("a");
     let all: Vec<Checkpoint> = (0..8).rev().map(|position| checkpoint(&of, 3, position)).collect();
     insert(store, &all.iter().collect::<Vec<_>>());
@@ -207,15 +207,15 @@ pub fn a_chain_comes_in_its_order(store: &TestStore) {
     assert_eq!(found(7), ids(&[0, 4, 6, 7]));
     assert_eq!(found(5), ids(&[0, 4, 5]));
     set_status(store, all[3].id, CheckpointStatus::Archived);
-    assert_eq!(found(7), ids(&[0, 4, 6, 7]), "the dropped are leant on as before");
+    assert_eq!(found(7), ids(&[0, 4, 6, 7]), "archived frames are still part of the chain");
     delete(store, &of, 3, &[4]);
     assert_eq!(found(7), ids(&[0, 6, 7]));
     assert_eq!(found(8), ids(&[0]));
     assert!(chain(store, &of, 7, 1).is_empty());
 }
 
-/// What may be dropped comes oldest first: never the latest, never one with a name, and what is damaged too.
-pub fn the_oldest_unnamed_are_droppable(store: &TestStore) {
+/// Droppable checkpoints are listed oldest first: never the latest, never a named one; corrupt ones are included.
+pub fn oldest_unnamed_checkpoints_are_droppable(store: &TestStore) {
     let of = workflow("a");
     assert_eq!(droppable(store, &of, 10), []);
     let mut all: Vec<Checkpoint> =
@@ -230,18 +230,18 @@ pub fn the_oldest_unnamed_are_droppable(store: &TestStore) {
     let ids = |numbers: &[usize]| -> Vec<CheckpointId> { numbers.iter().map(|n| all[*n].id).collect() };
     assert_eq!(droppable(store, &of, 10), ids(&[0, 3, 4]));
     assert_eq!(droppable(store, &of, 2), ids(&[0, 3]));
-    // With the newest damaged, the one before it is the latest that can be loaded.
+    // If the newest is corrupt, the one before it is the latest.
     set_status(store, all[5].id, CheckpointStatus::Corrupt);
     assert_eq!(droppable(store, &of, 10), ids(&[0, 3, 5]));
-    // With all of them damaged, the newest stays: what cannot be loaded must not be kept for ever.
+    // If all are corrupt, the newest is kept: checkpoints that cannot be loaded must not be kept forever.
     for damaged in [0, 1, 4] {
         set_status(store, all[damaged].id, CheckpointStatus::Corrupt);
     }
     assert_eq!(droppable(store, &of, 10), ids(&[0, 3, 4]));
 }
 
-/// Positions are removed in one series of one workflow; a series lists what is left of it, in order.
-pub fn positions_are_removed_for_good(store: &TestStore) {
+/// Positions are deleted in one series of one workflow. A series lists its remaining positions in order.
+pub fn positions_are_deleted(store: &TestStore) {
     let of = workflow("a");
     let all: Vec<Checkpoint> = [10, 9, 2, 0].map(|position| checkpoint(&of, 1, position)).into();
     insert(store, &all.iter().collect::<Vec<_>>());
@@ -263,8 +263,8 @@ pub fn positions_are_removed_for_good(store: &TestStore) {
     }
 }
 
-/// A checkpoint that was dropped is not damaged afterwards: it would be listed again.
-pub fn what_was_dropped_stays_dropped(store: &TestStore) {
+/// An archived checkpoint cannot become corrupt, because it would be listed again.
+pub fn archived_checkpoints_stay_archived(store: &TestStore) {
     let of = workflow("a");
     let (dropped, neighbour) = (checkpoint(&of, 0, 0), checkpoint(&of, 0, 1));
     insert(store, &[&dropped, &neighbour]);
@@ -276,7 +276,7 @@ pub fn what_was_dropped_stays_dropped(store: &TestStore) {
     set_status(store, checkpoint_id(), CheckpointStatus::Corrupt);
 }
 
-/// A blob that any checkpoint names, dropped ones included, is no orphan.
+/// A blob that any checkpoint refers to, archived ones included, is not an orphan.
 pub fn blobs_without_a_checkpoint_are_orphans(store: &TestStore) {
     let of = workflow("a");
     for (position, name) in [(0, "named"), (1, "dropped")] {

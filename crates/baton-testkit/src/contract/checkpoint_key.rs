@@ -1,4 +1,4 @@
-//! The keys that checkpoints are sealed with: how many with each, and frames that another key replaces.
+//! The keys that checkpoints are sealed with: counts per key, and replacement of frames.
 
 use baton_core::checkpoint::Checkpoint;
 use baton_core::{CheckpointId, Sha256Hash};
@@ -11,7 +11,7 @@ fn sealed(key: Option<&str>) -> Frame {
     Frame { key_id: key.map(str::to_owned), ..frame() }
 }
 
-/// Adds a checkpoint for each key, one after the other.
+/// Adds one checkpoint for each key, in order.
 fn insert(store: &Store, keys: &[Option<&str>]) -> Vec<Checkpoint> {
     let of = workflow("a");
     let add = |(position, key): (usize, &Option<&str>)| {
@@ -32,8 +32,8 @@ fn others(store: &Store, key: &'static str, after: Option<CheckpointId>, limit: 
     found.into_iter().map(|(checkpoint, _)| checkpoint.id).collect()
 }
 
-/// Each key counts what it seals; what is not sealed counts nowhere.
-pub fn keys_are_counted(store: &TestStore) {
+/// Checkpoints are counted per key; unsealed ones are not counted.
+pub fn checkpoints_are_counted_per_key(store: &TestStore) {
     assert_eq!(read(store, |tx| tx.keys_in_use()), []);
     insert(store, &[Some("k2"), None, Some("k1"), Some("k2"), Some("K1")]);
     let expected = [("K1", 1), ("k1", 1), ("k2", 2)].map(|(key, count)| (key.to_owned(), count));
@@ -42,8 +42,8 @@ pub fn keys_are_counted(store: &TestStore) {
     assert_eq!(found, expected);
 }
 
-/// What is sealed with another key, or not at all, comes in the order of ids, portion by portion.
-pub fn frames_of_other_keys_come_in_portions(store: &TestStore) {
+/// Frames sealed with another key, or not at all, are listed by id in batches.
+pub fn frames_of_other_keys_are_listed_in_batches(store: &TestStore) {
     let all = insert(store, &[Some("old"), None, Some("new"), Some("older"), Some("old")]);
     let ids = |numbers: &[usize]| -> Vec<CheckpointId> { numbers.iter().map(|n| all[*n].id).collect() };
     assert_eq!(others(store, "new", None, 10), ids(&[0, 1, 3, 4]));
@@ -53,8 +53,8 @@ pub fn frames_of_other_keys_come_in_portions(store: &TestStore) {
     assert_eq!(others(store, "older", None, 10), ids(&[0, 1, 2, 4]));
 }
 
-/// A frame takes the place of another whole, from a row into a blob and back; the checkpoint stays what it is.
-pub fn a_frame_is_replaced(store: &TestStore) {
+/// A frame is replaced as a whole, from row to blob and back. The checkpoint does not change.
+pub fn frames_are_replaced(store: &TestStore) {
     let all = insert(store, &[Some("old"), Some("old")]);
     let id = all[0].id;
     let in_blob = Frame {
@@ -74,5 +74,5 @@ pub fn a_frame_is_replaced(store: &TestStore) {
         let expected = Checkpoint { stored_bytes: held.size_bytes, ..all[0].clone() };
         assert_eq!(read(store, move |tx| tx.checkpoint(id)), Some(expected));
     }
-    assert_eq!(others(store, "new", None, 10), [all[0].id, all[1].id], "the first is plain now");
+    assert_eq!(others(store, "new", None, 10), [all[0].id, all[1].id], "the first is not sealed any more");
 }

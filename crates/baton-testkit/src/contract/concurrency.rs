@@ -1,4 +1,4 @@
-//! Many at once: real threads through two stores on one database, and neighbours in one batch.
+//! Concurrency: real threads through two stores on one database, and work in one batch.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -15,7 +15,7 @@ use super::fixture::{
 use super::gate::Gate;
 use super::store::{TestStore, read, write};
 
-/// Runs something on so many threads, all starting together, every other one on a second store.
+/// Runs a function on this many threads, all starting together, every second one on another store.
 fn at_once<T: Send>(store: &TestStore, threads: usize, run: impl Fn(usize, &Store) -> T + Sync) -> Vec<T> {
     let other = store.another();
     let (barrier, run) = (Barrier::new(threads), &run);
@@ -39,7 +39,7 @@ fn active(store: &Store) -> BTreeSet<SessionId> {
     found.into_iter().map(|session| session.id).collect()
 }
 
-/// Sixteen workers empty a queue of five hundred: each item is claimed, none twice.
+/// Sixteen workers process a queue of five hundred items: each item is claimed exactly once.
 pub fn no_item_is_claimed_twice(store: &TestStore) {
     let items: Vec<_> = (0..500).map(|_| queue_item(NOW)).collect();
     let all: BTreeSet<i64> =
@@ -59,11 +59,11 @@ pub fn no_item_is_claimed_twice(store: &TestStore) {
         }
     });
     let claimed: Vec<i64> = claims.into_iter().flatten().collect();
-    assert_eq!(claimed.len(), 500, "each claimed once");
+    assert_eq!(claimed.len(), 500, "each item is claimed once");
     assert_eq!(BTreeSet::from_iter(claimed), all);
 }
 
-/// Sixty-four simultaneous starts of one tuple leave one active session, and all get its id.
+/// Sixty-four simultaneous starts of one tuple create one active session, and all return its id.
 pub fn simultaneous_starts_share_one_session(store: &TestStore) {
     let ids = at_once(store, 64, |_, store| {
         let fresh = session(tuple("agent"));
@@ -79,8 +79,8 @@ pub fn simultaneous_starts_share_one_session(store: &TestStore) {
     assert_eq!(active(store).len(), 1);
 }
 
-/// One key used by thirty-two callers at once has one effect, and all get its answer.
-pub fn a_key_has_one_effect(store: &TestStore) {
+/// Thirty-two concurrent requests with one key have one effect, and all get the same response.
+pub fn concurrent_requests_with_one_key_have_one_effect(store: &TestStore) {
     let answers = at_once(store, 32, |number, store| {
         let effect = session(tuple(&format!("agent-{number}")));
         write(store, move |tx| match tx.claim_key(&key_scope("key"), NOW)? {
@@ -97,16 +97,16 @@ pub fn a_key_has_one_effect(store: &TestStore) {
     assert_eq!(answers.len(), 1);
 }
 
-/// A job that thirty-two callers want to take on at once is one caller's.
-pub fn a_turn_is_one_callers(store: &TestStore) {
+/// Of thirty-two callers that claim a turn at once, one succeeds.
+pub fn turn_is_taken_by_one_caller(store: &TestStore) {
     for (now, since) in [(NOW, earlier(60)), (later(60), NOW)] {
         let taken = at_once(store, 32, |_, store| write(store, move |tx| tx.take_turn("sweep", now, since)));
         assert_eq!(taken.iter().filter(|taken| **taken).count(), 1, "at {now}: {taken:?}");
     }
 }
 
-/// A heartbeat of many threads ends at the latest one, in whatever order they arrive.
-pub fn heartbeats_end_at_the_latest(store: &TestStore) {
+/// Concurrent heartbeats keep the latest time, in whatever order they arrive.
+pub fn concurrent_heartbeats_keep_the_latest(store: &TestStore) {
     let beaten = session(tuple("agent"));
     let id = beaten.id;
     write(store, move |tx| tx.insert_session(&beaten));
@@ -117,8 +117,8 @@ pub fn heartbeats_end_at_the_latest(store: &TestStore) {
     assert_eq!(found.last_heartbeat_at, later(15));
 }
 
-/// Two hundred saves of sixteen threads to one workflow, which is not there at first, each get a place of their own.
-pub fn no_place_is_given_twice(store: &TestStore) {
+/// Two hundred saves of sixteen threads to one new workflow get distinct places.
+pub fn concurrent_saves_get_distinct_places(store: &TestStore) {
     let of = workflow("shared");
     let saved: usize = at_once(store, 16, |_, store| {
         for _ in 0..12 {
@@ -142,7 +142,7 @@ pub fn no_place_is_given_twice(store: &TestStore) {
     .into_iter()
     .sum();
     let of = read(store, move |tx| tx.workflow(&of.venture, &of.id)).unwrap();
-    assert_eq!(of.checkpoint_count, saved as u64, "no count is lost");
+    assert_eq!(of.checkpoint_count, saved as u64, "every save is counted");
     let listed = read(store, move |tx| tx.checkpoints(&of.venture, &of.id, 0, 1_000));
     let places: Vec<Place> = listed.iter().rev().map(|checkpoint| checkpoint.place).collect();
     let expected: Vec<Place> =
@@ -150,8 +150,7 @@ pub fn no_place_is_given_twice(store: &TestStore) {
     assert_eq!(places, expected);
 }
 
-/// A change that reads, decides and writes under a session's lock is never lost to another one, whether the session was
-/// found by its id or by its tuple.
+/// A read-modify-write under a session lock is never lost, whether the session was found by id or by tuple.
 pub fn locked_changes_are_not_lost(store: &TestStore) {
     let counted = session(tuple("agent"));
     let id = counted.id;
@@ -173,7 +172,7 @@ pub fn locked_changes_are_not_lost(store: &TestStore) {
     assert_eq!(found.facts.issue_number, Some(80));
 }
 
-/// Eight threads with fifty writes each: all of them are there afterwards.
+/// Eight threads with fifty writes each: all writes exist afterwards.
 pub fn no_write_is_lost(store: &TestStore) {
     let written = at_once(store, 8, |thread, store| {
         let insert = |number| {
@@ -189,48 +188,48 @@ pub fn no_write_is_lost(store: &TestStore) {
     assert_eq!(active(store), written);
 }
 
-/// How a piece of a batch behaves.
+/// Behaviour of one piece of work in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    Sound,
-    Refuses,
-    TakesATakenTuple,
-    BreaksOff,
+enum Behaviour {
+    Succeeds,
+    Fails,
+    ViolatesUniqueTuple,
+    Panics,
 }
 
-impl Manner {
-    const ALL: [Self; 4] = [Self::Sound, Self::Refuses, Self::TakesATakenTuple, Self::BreaksOff];
+impl Behaviour {
+    const ALL: [Self; 4] = [Self::Succeeds, Self::Fails, Self::ViolatesUniqueTuple, Self::Panics];
 
     fn submit(self, store: &Store, own: Session, taken: Session) -> Pending<(), Refusal> {
         store.write(Durability::Full, move |tx| {
             tx.insert_session(&own)?;
             match self {
-                Self::Sound => Ok(()),
-                Self::Refuses => Err(Refusal::Own),
-                Self::TakesATakenTuple => Ok(tx.insert_session(&taken)?),
-                Self::BreaksOff => break_off(),
+                Self::Succeeds => Ok(()),
+                Self::Fails => Err(Refusal::Own),
+                Self::ViolatesUniqueTuple => Ok(tx.insert_session(&taken)?),
+                Self::Panics => break_off(),
             }
         })
     }
 
     fn is_answered_by(self, answer: &Result<(), Refusal>) -> bool {
         match self {
-            Self::Sound => answer.is_ok(),
-            Self::Refuses => matches!(answer, Err(Refusal::Own)),
-            Self::TakesATakenTuple => matches!(answer, Err(Refusal::Store(StoreError::Statement { .. }))),
-            Self::BreaksOff => matches!(answer, Err(Refusal::Store(StoreError::Broken))),
+            Self::Succeeds => answer.is_ok(),
+            Self::Fails => matches!(answer, Err(Refusal::Own)),
+            Self::ViolatesUniqueTuple => matches!(answer, Err(Refusal::Store(StoreError::Statement { .. }))),
+            Self::Panics => matches!(answer, Err(Refusal::Store(StoreError::Broken))),
         }
     }
 }
 
-/// Work that waits behind the same commit does not disturb its neighbours, however it ends.
-pub fn a_failing_piece_does_not_disturb_its_neighbours(store: &TestStore) {
+/// Work in a shared commit does not affect the other work, however it ends.
+pub fn failing_work_does_not_affect_its_batch(store: &TestStore) {
     let holder = session(tuple("taken"));
     let taken = holder.tuple.clone();
     let mut expected = BTreeSet::from([holder.id]);
     write(store, move |tx| tx.insert_session(&holder));
 
-    // While one write holds the writer up the others gather behind it.
+    // While one write blocks the writer, the others are queued behind it.
     let gate = Gate::new();
     let first = store.runs_in_background().then(|| {
         let gate = gate.clone();
@@ -244,21 +243,21 @@ pub fn a_failing_piece_does_not_disturb_its_neighbours(store: &TestStore) {
     }
     let mut pieces = Vec::new();
     for number in 0..40 {
-        let manner = Manner::ALL[number % Manner::ALL.len()];
+        let behaviour = Behaviour::ALL[number % Behaviour::ALL.len()];
         let own = session(tuple(&format!("agent-{number}")));
-        if manner == Manner::Sound {
+        if behaviour == Behaviour::Succeeds {
             expected.insert(own.id);
         }
-        pieces.push((manner, manner.submit(store, own, session(taken.clone()))));
+        pieces.push((behaviour, behaviour.submit(store, own, session(taken.clone()))));
     }
     gate.open();
 
     if let Some(first) = first {
         first.wait().unwrap();
     }
-    for (manner, pending) in pieces {
+    for (behaviour, pending) in pieces {
         let answer = pending.wait();
-        assert!(manner.is_answered_by(&answer), "{manner:?} was answered {answer:?}");
+        assert!(behaviour.is_answered_by(&answer), "{behaviour:?} was answered {answer:?}");
     }
     assert_eq!(active(store), expected);
 }

@@ -1,4 +1,4 @@
-//! Builders of what is stored, each with an id of its own, and dice that fall the same way in every run.
+//! Builders of stored values with unique ids, and a deterministic random source.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,45 +14,45 @@ use baton_core::{
 use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, RawOutput, StoreError};
 use serde_json::json;
 
-/// The present of every check.
+/// Current time of every check.
 pub const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
 
-/// Text that an engine which counts bytes, folds case or stops at a quote would not give back.
+/// Text that an engine would change if it counted bytes, folded case or stopped at a quote.
 pub const AWKWARD: &str = "naïve ☕ 接力棒 👩‍💻 \"quoted\" 'single' \\ \t\n $1 ?1 %";
 
-/// Gives the moment so many seconds after [`NOW`].
+/// Returns the time this many seconds after [`NOW`].
 pub fn later(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))
 }
 
-/// Gives the moment so many seconds before [`NOW`].
+/// Returns the time this many seconds before [`NOW`].
 pub fn earlier(seconds: u64) -> Timestamp {
     NOW.minus(Duration::from_secs(seconds))
 }
 
 static IDS: Mutex<UlidSequence> = Mutex::new(UlidSequence::new());
 
-/// Makes an id above every one made before in this process.
+/// Returns an id greater than all previous ones of this process.
 pub fn session_id() -> SessionId {
     SessionId::new(IDS.lock().unwrap().next(NOW, 0))
 }
 
-/// Makes an id above every one made before in this process.
+/// Returns an id greater than all previous ones of this process.
 pub fn handoff_id() -> HandoffId {
     HandoffId::new(IDS.lock().unwrap().next(NOW, 0))
 }
 
-/// Makes an id above every one made before in this process.
+/// Returns an id greater than all previous ones of this process.
 pub fn checkpoint_id() -> CheckpointId {
     CheckpointId::new(IDS.lock().unwrap().next(NOW, 0))
 }
 
-/// Makes an id above every one made before in this process.
+/// Returns an id greater than all previous ones of this process.
 pub fn observation_id() -> ObservationId {
     ObservationId::new(IDS.lock().unwrap().next(NOW, 0))
 }
 
-/// Names a tuple without track and client session.
+/// Creates a tuple without track and client session.
 pub fn tuple(agent: &str) -> SessionTuple {
     SessionTuple {
         agent: agent.parse().unwrap(),
@@ -63,12 +63,12 @@ pub fn tuple(agent: &str) -> SessionTuple {
     }
 }
 
-/// Names a track.
+/// Creates a track.
 pub fn track(number: i64) -> Track {
     Track::try_from(number).unwrap()
 }
 
-/// Makes an active session that says nothing about itself.
+/// Creates an active session with only the required fields.
 pub fn session(tuple: SessionTuple) -> Session {
     Session {
         id: session_id(),
@@ -86,7 +86,7 @@ pub fn session(tuple: SessionTuple) -> Session {
     }
 }
 
-/// Makes an ended session with every field set, to a value that no other builder gives it.
+/// Creates an ended session with every field set, to values that no other builder uses.
 pub fn full_session() -> Session {
     let meta = json!({ AWKWARD: [1, -2.5, null, true, { "deep": AWKWARD }], "": {} });
     Session {
@@ -118,7 +118,7 @@ pub fn full_session() -> Session {
     }
 }
 
-/// Makes the handoff that a session ends with, with only what it must have.
+/// Creates the handoff that ends a session, with only the required fields.
 pub fn handoff(of: &Session) -> Handoff {
     Handoff {
         id: handoff_id(),
@@ -146,7 +146,7 @@ pub fn handoff(of: &Session) -> Handoff {
     }
 }
 
-/// Names a key of the fixture's actor on one operation.
+/// Creates the scope of a key of the fixture's actor for one operation.
 pub fn key_scope(key: &str) -> KeyScope {
     KeyScope {
         actor_key_id: ActorKeyId::of("fixture"),
@@ -155,7 +155,7 @@ pub fn key_scope(key: &str) -> KeyScope {
     }
 }
 
-/// Makes the answer of a keyed request, good for an hour.
+/// Creates the response to a keyed request, valid for an hour.
 pub fn key_record(body: &str) -> KeyRecord {
     KeyRecord {
         request_hash: Sha256Hash::of(b"request"),
@@ -171,7 +171,7 @@ pub fn key_record(body: &str) -> KeyRecord {
     }
 }
 
-/// Makes a line of the request log with only what it must have.
+/// Creates a request record with only the required fields.
 pub fn request(timestamp: Timestamp) -> RequestRecord {
     RequestRecord {
         timestamp,
@@ -194,7 +194,7 @@ pub fn request(timestamp: Timestamp) -> RequestRecord {
     }
 }
 
-/// Makes tool output that is due at a moment; no two say the same.
+/// Creates a unique queue item that is due at this time.
 pub fn queue_item(run_at: Timestamp) -> NewQueueItem {
     static COUNT: AtomicI64 = AtomicI64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -212,7 +212,7 @@ pub fn queue_item(run_at: Timestamp) -> NewQueueItem {
     }
 }
 
-/// Makes the observation of an item of the queue, with only what it must have.
+/// Creates the observation of a queue item, with only the required fields.
 pub fn observation(queue_id: i64) -> Observation {
     Observation {
         id: observation_id(),
@@ -239,7 +239,7 @@ pub fn observation(queue_id: i64) -> Observation {
     }
 }
 
-/// Makes a workflow of `vc` without name and checkpoints.
+/// Creates a workflow of `vc` without name and checkpoints.
 pub fn workflow(id: &str) -> Workflow {
     Workflow {
         venture: "vc".parse().unwrap(),
@@ -256,7 +256,7 @@ pub fn workflow(id: &str) -> Workflow {
     }
 }
 
-/// Makes a checkpoint of a workflow that says nothing about itself; it goes with [`frame`].
+/// Creates a checkpoint of a workflow with only the required fields, for use with [`frame`].
 pub fn checkpoint(of: &Workflow, series: u32, position: u32) -> Checkpoint {
     Checkpoint {
         id: checkpoint_id(),
@@ -275,7 +275,7 @@ pub fn checkpoint(of: &Workflow, series: u32, position: u32) -> Checkpoint {
     }
 }
 
-/// Makes the frame of an empty context.
+/// Creates the frame of an empty context.
 pub fn frame() -> Frame {
     Frame {
         encoding: Encoding::Plain,
@@ -286,12 +286,12 @@ pub fn frame() -> Frame {
     }
 }
 
-/// Why work was not done: the store failed, or the work itself said no.
+/// Why work failed.
 #[derive(Debug)]
 pub enum Refusal {
     /// The store failed.
     Store(StoreError),
-    /// The work said no.
+    /// The work itself returned an error.
     Own,
 }
 
@@ -301,22 +301,22 @@ impl From<StoreError> for Refusal {
     }
 }
 
-/// Breaks off like a panic, without its message among the test's output.
+/// Panics without printing a message to the test output.
 pub fn break_off() -> ! {
     std::panic::resume_unwind(Box::new("a check breaks its own work off"))
 }
 
-/// A sequence of numbers that looks random and is the same in every run.
+/// A deterministic sequence of pseudo-random numbers.
 #[derive(Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Starts the sequence of a seed.
+    /// Creates the sequence of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Gives a number from 0 to one less than `end`.
+    /// Returns a number from 0 to one less than `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -326,17 +326,17 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Chooses one of some values.
+    /// Returns a random element.
     pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize].clone()
     }
 
-    /// Wraps every second value, the others become none.
+    /// Returns the value or, in half of the cases, `None`.
     pub fn maybe<T>(&mut self, value: T) -> Option<T> {
         (self.below(2) == 0).then_some(value)
     }
 
-    /// Puts values in another order.
+    /// Shuffles values.
     pub fn shuffle<T>(&mut self, values: &mut [T]) {
         for end in (1..values.len()).rev() {
             values.swap(end, self.below(end as u64 + 1) as usize);

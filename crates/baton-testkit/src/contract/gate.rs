@@ -1,8 +1,8 @@
-//! A gate that holds threads back until it is opened, and tells how many stand before it.
+//! A gate that blocks threads until it is opened, and counts the arrived ones.
 
 use std::sync::{Arc, Condvar, Mutex};
 
-/// A gate, closed at first. Clones are the same gate.
+/// A gate, initially closed. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gate {
     inner: Arc<(Mutex<State>, Condvar)>,
@@ -28,7 +28,7 @@ impl Gate {
         drop(changed.wait_while(state, |state| !state.open).unwrap());
     }
 
-    /// Waits until so many have arrived.
+    /// Waits until this many threads have arrived.
     pub(super) fn await_arrivals(&self, count: usize) {
         let (state, changed) = &*self.inner;
         drop(changed.wait_while(state.lock().unwrap(), |state| state.arrived < count).unwrap());

@@ -1,4 +1,4 @@
-//! Handoffs: what is written comes back, a session ends with one, one agent takes it, lists filter and page.
+//! Handoffs: fields, one ending handoff per session, a single acknowledgement, filters and pages.
 
 use baton_core::{ActorKeyId, Cursor, Handoff, Sha256Hash};
 use baton_store::{HandoffFilter, Page, Store, StoreError};
@@ -37,7 +37,7 @@ fn insert_all(store: &Store, handoffs: &[Handoff]) {
     write(store, move |tx| handoffs.iter().try_for_each(|handoff| tx.insert_handoff(handoff)));
 }
 
-/// Every field comes back as it was written, by its own id and by its session's.
+/// Every field is read back as written, by handoff id and by session id.
 pub fn reads_back_every_field(store: &TestStore) {
     let mut large = handoff(&session(tuple("agent")));
     large.payload_json = format!("[\"{}\"]", "接力".repeat(130_000));
@@ -49,7 +49,7 @@ pub fn reads_back_every_field(store: &TestStore) {
     }
 }
 
-/// An id that nobody has finds nothing.
+/// An unknown id finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     insert_all(store, &[full_handoff()]);
     let unknown = full_handoff();
@@ -57,13 +57,13 @@ pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     assert_eq!(read(store, move |tx| tx.ending_handoff(unknown.session_id)), None);
 }
 
-/// A session ends with one handoff; a second is refused and the first stays. On its way it may leave others.
-pub fn a_session_ends_with_one_handoff(store: &TestStore) {
+/// A session has one ending handoff; a second one is rejected. It may have other handoffs before.
+pub fn session_has_one_ending_handoff(store: &TestStore) {
     let author = session(tuple("agent"));
     let interim = || Handoff { ends_session: false, ..handoff(&author) };
     insert_all(store, &[interim(), interim()]);
     let id = author.id;
-    assert_eq!(read(store, move |tx| tx.ending_handoff(id)), None, "it has not ended");
+    assert_eq!(read(store, move |tx| tx.ending_handoff(id)), None, "the session has not ended");
 
     let (first, second) = (handoff(&author), handoff(&author));
     insert_all(store, std::slice::from_ref(&first));
@@ -73,8 +73,8 @@ pub fn a_session_ends_with_one_handoff(store: &TestStore) {
     assert_eq!(read(store, move |tx| tx.ending_handoff(id)), Some(first));
 }
 
-/// A handoff is taken once: the first agent stays written down, and nothing else of it changes.
-pub fn a_handoff_is_acknowledged_once(store: &TestStore) {
+/// A handoff is acknowledged once; nothing else of it changes.
+pub fn handoffs_are_acknowledged_once(store: &TestStore) {
     let (taken, neighbour) = (handoff(&session(tuple("agent"))), handoff(&session(tuple("agent"))));
     insert_all(store, &[taken.clone(), neighbour.clone()]);
     let acknowledge = |by: &str, at| {
@@ -82,8 +82,8 @@ pub fn a_handoff_is_acknowledged_once(store: &TestStore) {
         write(store, move |tx| tx.acknowledge_handoff(id, &by, at))
     };
     assert!(acknowledge("first", later(1)));
-    assert!(!acknowledge("second", later(2)), "somebody had taken it");
-    assert!(!acknowledge("first", later(3)), "the same agent does not take it twice");
+    assert!(!acknowledge("second", later(2)), "it was already acknowledged");
+    assert!(!acknowledge("first", later(3)), "the same agent cannot acknowledge it twice");
 
     let expected = Handoff {
         acknowledged_at: Some(later(1)),
@@ -114,11 +114,12 @@ fn random_handoff(dice: &mut Dice) -> Handoff {
 
 fn random_filter(dice: &mut Dice) -> HandoffFilter {
     let (repo, from, to) = (dice.pick(&REPOS), dice.pick(&AGENTS), dice.pick(&AGENTS));
-    let (lane, issue_number) = (dice.pick(&[None, Some(track(0)), Some(track(1))]), dice.below(3) as i64);
+    let (chosen_track, issue_number) =
+        (dice.pick(&[None, Some(track(0)), Some(track(1))]), dice.below(3) as i64);
     HandoffFilter {
         venture: dice.pick(&VENTURES).parse().unwrap(),
         repo: dice.maybe(repo.parse().unwrap()),
-        track: dice.maybe(lane),
+        track: dice.maybe(chosen_track),
         issue_number: dice.maybe(issue_number),
         from_agent: dice.maybe(from.parse().unwrap()),
         to_agent: dice.maybe(to.parse().unwrap()),
@@ -151,7 +152,7 @@ fn list_by_pages(store: &Store, filter: &HandoffFilter, limit: u32) -> Vec<Hando
     }
 }
 
-/// Conditions, alone and together, find what they say, newest first, in one page or many.
+/// Filters, alone and combined, return the matching handoffs, newest first, in one page or many.
 pub fn lists_filter_and_page(store: &TestStore) {
     let mut dice = Dice::new(4);
     let mut all: Vec<Handoff> = (0..200).map(|_| random_handoff(&mut dice)).collect();
@@ -178,7 +179,7 @@ pub fn lists_filter_and_page(store: &TestStore) {
     }
 }
 
-/// Going through the pages shows each handoff once, although new ones arrive between them.
+/// Paging returns each handoff once, even if new ones arrive meanwhile.
 pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
     let filter = HandoffFilter::of("vc".parse().unwrap());
     let mut expected: Vec<Handoff> = (0..20).map(|_| handoff(&session(tuple("agent")))).collect();

@@ -1,4 +1,4 @@
-//! Idempotency keys: what was answered is answered again, within its scope and its time.
+//! Idempotency keys: recorded responses are returned again, within their scope and lifetime.
 
 use baton_core::{ActorKeyId, IdempotencyKey, KeyClaim, KeyRecord, KeyScope, Sha256Hash, Timestamp};
 use baton_store::{Outcome, Store};
@@ -11,7 +11,7 @@ fn claim(store: &Store, scope: &KeyScope, now: Timestamp) -> KeyClaim {
     write(store, move |tx| tx.claim_key(&scope, now))
 }
 
-/// Claims a key, which must be new, and records its answer in the same transaction.
+/// Claims a new key and records its response in the same transaction.
 fn record(store: &Store, scope: &KeyScope, record: &KeyRecord) {
     let (scope, record) = (scope.clone(), record.clone());
     write(store, move |tx| {
@@ -20,8 +20,8 @@ fn record(store: &Store, scope: &KeyScope, record: &KeyRecord) {
     });
 }
 
-/// A recorded answer comes back whole; a claim that was not recorded leaves the key new.
-pub fn answers_what_was_recorded(store: &TestStore) {
+/// A recorded response is returned completely. A claim without a recorded response leaves the key new.
+pub fn recorded_responses_are_returned(store: &TestStore) {
     let scope = key_scope(&"é".repeat(255));
     assert_eq!(claim(store, &scope, NOW), KeyClaim::Claimed);
     assert_eq!(claim(store, &scope, NOW), KeyClaim::Claimed, "nothing was recorded");
@@ -45,7 +45,7 @@ pub fn answers_what_was_recorded(store: &TestStore) {
     assert_eq!(claim(store, &key_scope("plain"), NOW), KeyClaim::Answered(plain));
 }
 
-/// The same key of another actor or on another operation is another key, and keys differ by case.
+/// The same key of another actor or operation is a different key, and keys are case-sensitive.
 pub fn scopes_are_separate(store: &TestStore) {
     let base = key_scope("key");
     let scopes = [
@@ -59,13 +59,13 @@ pub fn scopes_are_separate(store: &TestStore) {
         record(store, scope, &key_record(&number.to_string()));
     }
     for (number, scope) in scopes.iter().enumerate() {
-        let KeyClaim::Answered(found) = claim(store, scope, NOW) else { panic!("{scope:?} was forgotten") };
+        let KeyClaim::Answered(found) = claim(store, scope, NOW) else { panic!("{scope:?} was not found") };
         assert_eq!(found.response_body, number.to_string());
     }
 }
 
-/// A key is remembered until the moment it expires; from then on it is new and can be recorded again.
-pub fn an_expired_key_is_new(store: &TestStore) {
+/// A key is valid until it expires; from then on it is new and can be recorded again.
+pub fn expired_keys_are_new(store: &TestStore) {
     let scope = key_scope("key");
     let first = KeyRecord { expires_at: later(10), ..key_record("first") };
     record(store, &scope, &first);
@@ -87,8 +87,8 @@ pub fn an_expired_key_is_new(store: &TestStore) {
     assert_eq!(claim(store, &scope, later(10)), KeyClaim::Answered(second));
 }
 
-/// Forgetting takes expired keys alone, and no more than it is told to.
-pub fn expired_keys_are_forgotten_in_portions(store: &TestStore) {
+/// Deletion removes only expired keys, and no more than the limit.
+pub fn expired_keys_are_deleted_in_batches(store: &TestStore) {
     for number in 0..5 {
         let expiring = KeyRecord { expires_at: later(10), ..key_record("old") };
         record(store, &key_scope(&format!("old-{number}")), &expiring);
@@ -99,11 +99,15 @@ pub fn expired_keys_are_forgotten_in_portions(store: &TestStore) {
     let forget = |limit| write(store, move |tx| tx.delete_expired_keys(later(10), limit));
     assert_eq!([forget(2), forget(2), forget(2), forget(2)], [2, 2, 1, 0]);
     assert_eq!(claim(store, &key_scope("living"), later(10)), KeyClaim::Answered(living));
-    assert_eq!(claim(store, &key_scope("old-0"), NOW), KeyClaim::Claimed, "it is gone, not merely expired");
+    assert_eq!(
+        claim(store, &key_scope("old-0"), NOW),
+        KeyClaim::Claimed,
+        "the key was deleted, not only expired"
+    );
 }
 
-/// The effect of a refused request is undone while its answer is kept: both in one transaction.
-pub fn an_answer_outlives_its_undone_effect(store: &TestStore) {
+/// The effect of a rejected request is rolled back while its response is stored in the same transaction.
+pub fn response_is_kept_when_its_effect_is_rolled_back(store: &TestStore) {
     let (scope, answer, effect) = (key_scope("key"), key_record("refused"), session(tuple("agent")));
     let id = effect.id;
     let (scope_inside, answer_inside) = (scope.clone(), answer.clone());

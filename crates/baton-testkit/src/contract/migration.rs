@@ -1,4 +1,4 @@
-//! The schema version gate, as far as both databases share it: fresh, current, older, newer, and many at once.
+//! The schema version check of both databases: new, current, older, newer, and concurrent opening.
 
 use std::sync::Barrier;
 use std::thread;
@@ -37,10 +37,10 @@ const BEFORE_REQUESTS: [(&str, &str); 12] = [
     schema!("0012_summed_up"),
 ];
 
-/// The id of the session in [`build_first_version`].
+/// Id of the session in [`build_first_version`].
 const OLD_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
-/// Makes a database as the first version of the schema left it, with a session in it.
+/// Creates a database with the first version of the schema and one session.
 pub fn build_first_version(place: &TestPlace) {
     let row = format!(
         "INSERT INTO sessions (id, agent, venture, repo, status, created_at, last_heartbeat_at, schema_version, \
@@ -57,7 +57,7 @@ pub fn build_first_version(place: &TestPlace) {
     );
 }
 
-/// Makes an opened database look as if a later version of Baton had been there.
+/// Makes a database look as if a newer version of Baton had created it.
 fn pretend_newer(place: &TestPlace) {
     place.execute(
         "PRAGMA user_version = 9999",
@@ -77,7 +77,7 @@ fn assert_has_old_session(store: &Store) {
     assert_eq!(found.last_heartbeat_at.as_millis(), 2000);
 }
 
-/// Opens a place on so many threads at the same moment; each must succeed.
+/// Opens a database on this many threads at the same time; each must succeed.
 pub fn open_at_once(place: &TestPlace, threads: usize) -> Vec<Store> {
     let barrier = Barrier::new(threads);
     let open = || {
@@ -90,12 +90,12 @@ pub fn open_at_once(place: &TestPlace, threads: usize) -> Vec<Store> {
     })
 }
 
-/// A fresh database has the latest schema and is sound.
-pub fn a_fresh_database_is_current(store: &TestStore) {
+/// A new database has the latest schema and no problems.
+pub fn new_database_is_current(store: &TestStore) {
     assert_sound(store.place());
 }
 
-/// Opening a current database changes nothing in it.
+/// Opening a current database does not change it.
 pub fn reopening_changes_nothing(store: &TestStore) {
     let place = store.fresh_place();
     let first = place.open().unwrap();
@@ -110,8 +110,8 @@ pub fn reopening_changes_nothing(store: &TestStore) {
     assert!(read(&again, move |tx| tx.session(id)).is_some());
 }
 
-/// A database of a later version is refused, by both versions' numbers, and left as it was.
-pub fn a_newer_schema_is_refused_and_left_alone(store: &TestStore) {
+/// A newer database is rejected with both version numbers, and is unchanged.
+pub fn newer_schema_is_rejected_and_unchanged(store: &TestStore) {
     let place = store.fresh_place();
     drop(place.open().unwrap());
     pretend_newer(&place);
@@ -122,21 +122,21 @@ pub fn a_newer_schema_is_refused_and_left_alone(store: &TestStore) {
             other => panic!("opening a newer database gave {other:?}"),
         }
     }
-    assert!(place.contents() == before, "the refused database was changed");
+    assert!(place.contents() == before, "the rejected database was changed");
 }
 
-/// An older database is brought to the latest schema with all that it holds.
-pub fn an_older_schema_is_brought_on(store: &TestStore) {
+/// An older database is migrated to the latest schema and keeps its data.
+pub fn older_schema_is_migrated(store: &TestStore) {
     let place = store.fresh_place();
     build_first_version(&place);
-    assert_eq!(place.inspect().unwrap().schema_version, 1, "looking migrates nothing");
+    assert_eq!(place.inspect().unwrap().schema_version, 1, "an inspection migrates nothing");
     let migrated = place.open().unwrap();
     assert_sound(&place);
     assert_has_old_session(&migrated);
-    assert_eq!(read(&migrated, |tx| tx.requests(1)), [], "later tables are there");
+    assert_eq!(read(&migrated, |tx| tx.requests(1)), [], "later tables exist");
 }
 
-/// Request records that an older version wrote are kept, in their order.
+/// Request records of an older version are kept in order.
 pub fn older_request_records_are_kept(store: &TestStore) {
     let place = store.fresh_place();
     let row = |id: &str, correlation: &str, actor: &str, hit: &str| {
@@ -179,15 +179,15 @@ pub fn older_request_records_are_kept(store: &TestStore) {
     assert_eq!(read(&migrated, |tx| tx.requests(10)), [newer, old]);
 }
 
-/// Many processes that open a fresh database at the same moment all get it.
-pub fn many_can_open_a_fresh_database_at_once(store: &TestStore) {
+/// Many processes can open a new database at the same time.
+pub fn new_database_can_be_opened_concurrently(store: &TestStore) {
     let place = store.fresh_place();
     assert_eq!(open_at_once(&place, 8).len(), 8);
     assert_sound(&place);
 }
 
-/// Many processes that open an older database at the same moment all get it, migrated once.
-pub fn many_can_open_an_older_database_at_once(store: &TestStore) {
+/// Many processes can open an older database at the same time, and it is migrated once.
+pub fn older_database_can_be_opened_concurrently(store: &TestStore) {
     let place = store.fresh_place();
     build_first_version(&place);
     let stores = open_at_once(&place, 8);
@@ -195,8 +195,8 @@ pub fn many_can_open_an_older_database_at_once(store: &TestStore) {
     assert_sound(&place);
 }
 
-/// Opening without migrating refuses an older database, by both versions' numbers, and leaves it as it was.
-pub fn opening_without_migrating_refuses_an_older_schema(store: &TestStore) {
+/// Opening without migration rejects an older database with both version numbers, and does not change it.
+pub fn open_current_rejects_an_older_schema(store: &TestStore) {
     let place = store.fresh_place();
     build_first_version(&place);
     let before = place.contents();
@@ -206,11 +206,11 @@ pub fn opening_without_migrating_refuses_an_older_schema(store: &TestStore) {
             other => panic!("opening an older database without migrating it gave {other:?}"),
         }
     }
-    assert!(place.contents() == before, "the refused database was changed");
+    assert!(place.contents() == before, "the rejected database was changed");
 }
 
-/// Opening without migrating creates a missing database and opens a current one.
-pub fn opening_without_migrating_creates_a_fresh_database(store: &TestStore) {
+/// Opening without migration creates a missing database and opens a current one.
+pub fn open_current_creates_a_new_database(store: &TestStore) {
     let place = store.fresh_place();
     for _ in 0..2 {
         drop(Store::open_current(place.config(), LockTimeout::Short).unwrap());

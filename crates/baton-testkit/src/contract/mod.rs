@@ -1,8 +1,8 @@
-//! The store contract: what every database behind `baton_store::Store` must do, each promise one check.
+//! The store contract: the guarantees of every database behind `baton_store::Store`, one check for each.
 //!
-//! A check is a plain function on a [`TestStore`] with an empty database of its own. [`store_contract!`] lists them all
-//! and makes one test of each for a database, so that a failure names both. What one engine alone promises (files and
-//! their modes, say) is not here but beside that engine's tests.
+//! A check is a function on a [`TestStore`] with its own empty database. [`store_contract!`] lists all checks and
+//! creates a test of each for a database, so that a failure names both. Guarantees of a single engine, such as file
+//! modes, are tested with that engine.
 //!
 //! [`store_contract!`]: crate::store_contract
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a check fails by panicking")]
@@ -33,7 +33,7 @@ pub mod workflow;
 
 pub use store::{Database, TestPlace, TestStore, read, run, try_write, write};
 
-/// Makes a test of every check for one [`Database`], in a module for each entity.
+/// Creates a test of every check for one [`Database`], in a module for each entity.
 #[macro_export]
 macro_rules! store_contract {
     ($database:ident) => {
@@ -44,168 +44,168 @@ macro_rules! store_contract {
                 finds_the_latest_session_of_a_tuple,
                 finds_nothing_under_an_unknown_id,
                 update_writes_only_what_may_change,
-                update_clears_what_is_gone,
+                update_clears_absent_fields,
                 heartbeats_only_move_forward,
-                a_tuple_is_matched_exactly,
-                a_tuple_has_one_active_session,
-                an_id_is_given_once,
+                tuples_are_matched_exactly,
+                tuple_has_one_active_session,
+                ids_are_unique,
             }
             session_list {
                 each_condition_filters,
                 conditions_combine,
                 pages_neither_skip_nor_repeat,
-                the_silent_come_longest_silent_first,
+                silent_sessions_are_listed_longest_silent_first,
             }
             handoff {
                 reads_back_every_field,
                 finds_nothing_under_an_unknown_id,
-                a_session_ends_with_one_handoff,
-                a_handoff_is_acknowledged_once,
+                session_has_one_ending_handoff,
+                handoffs_are_acknowledged_once,
                 lists_filter_and_page,
                 pages_neither_skip_nor_repeat,
             }
             idempotency {
-                answers_what_was_recorded,
+                recorded_responses_are_returned,
                 scopes_are_separate,
-                an_expired_key_is_new,
-                expired_keys_are_forgotten_in_portions,
-                an_answer_outlives_its_undone_effect,
+                expired_keys_are_new,
+                expired_keys_are_deleted_in_batches,
+                response_is_kept_when_its_effect_is_rolled_back,
             }
             request {
                 reads_back_every_field,
-                old_requests_are_deleted_in_portions,
-                surplus_requests_are_deleted_in_portions,
+                old_requests_are_deleted_in_batches,
+                surplus_requests_are_deleted_in_batches,
                 requests_are_found_by_every_filter,
                 requests_take_missing_names_from_their_session,
                 pages_of_requests_continue_where_the_last_one_ended,
             }
             queue {
-                a_claim_gives_the_item_once,
-                nothing_runs_before_its_time,
-                the_oldest_come_first_up_to_the_limit,
-                an_expired_lease_fences_the_old_claim_off,
-                a_finished_item_stays_finished,
-                an_undone_claim_leaves_the_item,
-                a_use_that_is_reported_twice_is_queued_once,
-                a_released_item_waits_again,
-                only_the_latest_claim_gives_back_or_up,
-                a_failed_item_keeps_its_raw_output,
-                a_finished_item_keeps_its_raw_output,
+                claim_returns_each_item_once,
+                items_are_not_claimed_before_their_time,
+                claims_return_the_oldest_items_up_to_the_limit,
+                expired_lease_invalidates_the_old_claim,
+                finished_items_stay_finished,
+                rolled_back_claim_releases_the_item,
+                tool_use_reported_twice_is_queued_once,
+                released_items_become_due_again,
+                only_the_latest_claim_releases_or_fails_an_item,
+                failed_items_keep_their_raw_output,
+                finished_items_keep_their_raw_output,
             }
             queue_list {
                 each_status_is_counted,
-                it_wakes_for_the_first_item_or_lease,
-                lists_page_by_number,
-                a_session_has_its_open_items,
-                what_was_given_up_is_tried_again,
-                settled_items_are_dropped_in_portions,
+                queue_wakes_for_the_first_item_or_lease,
+                lists_page_by_id,
+                open_items_of_a_session_are_listed,
+                failed_items_are_retried,
+                settled_items_are_purged_in_batches,
             }
             observation {
                 reads_back_every_field,
                 finds_nothing_under_an_unknown_id,
-                an_item_has_one_observation,
-                an_id_is_given_once,
+                item_has_one_observation,
+                ids_are_unique,
                 each_condition_filters,
                 conditions_combine,
                 pages_neither_skip_nor_repeat,
-                what_no_summary_covers_comes_in_order,
-                they_are_counted_since_a_moment,
+                uncovered_observations_are_listed_in_order,
+                observations_are_counted_since_a_time,
             }
             summary {
                 reads_back_every_field,
-                one_that_is_asked_for_is_not_there_yet,
-                a_claim_lasts_for_its_lease,
-                the_longest_due_come_first,
-                a_claimed_one_is_put_off,
-                one_that_is_asked_for_again_meanwhile_stays_due,
-                one_that_is_made_at_once_is_no_longer_due,
-                one_that_was_overtaken_is_not_kept,
-                those_made_without_what_is_retried_are_renewed,
+                requested_summary_does_not_exist_yet,
+                claims_last_for_their_lease,
+                longest_due_summaries_come_first,
+                claimed_summaries_can_be_postponed,
+                summary_requested_again_meanwhile_stays_due,
+                summary_stored_without_a_claim_is_no_longer_due,
+                overtaken_summary_is_not_stored,
+                summaries_are_renewed_when_failed_items_are_retried,
                 prompts_come_newest_first,
             }
             usage {
-                it_adds_up_by_day_and_model,
+                usage_adds_up_by_day_and_model,
             }
             watch {
-                changes_of_others_are_heard,
-                a_watch_ends,
+                changes_of_other_stores_are_reported,
+                dropped_watch_stops,
             }
             token {
                 reads_back_every_field,
                 lists_newest_first,
                 revokes_once,
-                an_id_is_given_once,
+                ids_are_unique,
             }
             task {
                 reads_back_every_field,
-                the_younger_record_stays,
+                newer_record_is_kept,
                 lists_filter_and_order,
-                a_forgotten_task_is_gone_alone,
+                only_the_deleted_task_is_gone,
             }
             turn {
-                a_job_is_taken_on_when_it_is_due,
+                job_can_be_claimed_when_due,
             }
             workflow {
                 reads_back_every_field,
                 update_writes_only_what_may_change,
-                an_id_is_given_once_in_a_venture,
+                ids_are_unique_in_a_venture,
                 lists_filter_and_order,
                 windows_neither_skip_nor_repeat,
-                a_name_is_gone_on_with_in_its_repository,
-                the_last_use_only_moves_forward,
-                the_bytes_of_all_ventures_add_up,
-                the_unused_come_longest_unused_first,
+                recent_workflow_is_found_by_name_and_repository,
+                last_access_only_moves_forward,
+                stored_bytes_of_all_ventures_are_summed,
+                unused_workflows_are_listed_longest_unused_first,
             }
             checkpoint {
                 reads_back_every_field,
-                a_place_is_given_once,
-                an_id_is_given_once,
+                places_are_unique_in_a_workflow,
+                ids_are_unique,
                 lists_come_latest_first,
-                the_latest_can_be_loaded,
-                the_last_place_is_the_greatest,
-                a_chain_comes_in_its_order,
-                the_oldest_unnamed_are_droppable,
-                positions_are_removed_for_good,
-                what_was_dropped_stays_dropped,
+                latest_is_the_newest_active_checkpoint,
+                last_place_is_the_greatest,
+                chain_is_in_order,
+                oldest_unnamed_checkpoints_are_droppable,
+                positions_are_deleted,
+                archived_checkpoints_stay_archived,
                 blobs_without_a_checkpoint_are_orphans,
             }
             checkpoint_key {
-                keys_are_counted,
-                frames_of_other_keys_come_in_portions,
-                a_frame_is_replaced,
+                checkpoints_are_counted_per_key,
+                frames_of_other_keys_are_listed_in_batches,
+                frames_are_replaced,
             }
             transaction {
-                refused_work_leaves_nothing,
-                broken_work_leaves_nothing,
-                an_acknowledgement_after_a_failed_statement_is_true,
-                a_nested_part_is_undone_alone,
-                a_kept_part_goes_with_its_whole,
-                reading_keeps_nothing,
-                a_read_sees_one_state,
-                an_acknowledged_write_is_visible_to_others,
+                rejected_work_is_rolled_back,
+                panicking_work_is_rolled_back,
+                ok_after_a_failed_statement_means_committed,
+                nested_part_is_rolled_back_alone,
+                nested_part_is_rolled_back_with_its_transaction,
+                writes_in_a_read_are_rolled_back,
+                read_sees_one_snapshot,
+                acknowledged_writes_are_visible_to_others,
                 closing_finishes_waiting_work,
             }
             concurrency {
                 no_item_is_claimed_twice,
                 simultaneous_starts_share_one_session,
-                a_key_has_one_effect,
-                a_turn_is_one_callers,
-                heartbeats_end_at_the_latest,
+                concurrent_requests_with_one_key_have_one_effect,
+                turn_is_taken_by_one_caller,
+                concurrent_heartbeats_keep_the_latest,
                 locked_changes_are_not_lost,
-                no_place_is_given_twice,
+                concurrent_saves_get_distinct_places,
                 no_write_is_lost,
-                a_failing_piece_does_not_disturb_its_neighbours,
+                failing_work_does_not_affect_its_batch,
             }
             migration {
-                a_fresh_database_is_current,
+                new_database_is_current,
                 reopening_changes_nothing,
-                a_newer_schema_is_refused_and_left_alone,
-                an_older_schema_is_brought_on,
+                newer_schema_is_rejected_and_unchanged,
+                older_schema_is_migrated,
                 older_request_records_are_kept,
-                many_can_open_a_fresh_database_at_once,
-                many_can_open_an_older_database_at_once,
-                opening_without_migrating_refuses_an_older_schema,
-                opening_without_migrating_creates_a_fresh_database,
+                new_database_can_be_opened_concurrently,
+                older_database_can_be_opened_concurrently,
+                open_current_rejects_an_older_schema,
+                open_current_creates_a_new_database,
             }
         }
     };
@@ -229,7 +229,7 @@ macro_rules! store_contract {
 mod tests {
     use std::collections::BTreeSet;
 
-    /// A check that is missing in the list would never run, and nothing else would tell.
+    /// A check that is missing in the list would never run.
     #[test]
     fn every_check_is_listed() {
         let list = include_str!("mod.rs");

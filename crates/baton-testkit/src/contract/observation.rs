@@ -1,4 +1,4 @@
-//! Observations: what reads back, one for an item of the queue, lists against a list in memory, what waits to be summed up.
+//! Observations: fields, one per queue item, lists compared with an in-memory list, and which ones no summary covers.
 
 use baton_core::observation::{
     CompressedObservation, FunctionAction, FunctionChange, Observation, Provenance, SessionSummary,
@@ -13,7 +13,7 @@ const VENTURES: [&str; 3] = ["vc", "dfg", "VC"];
 const REPOS: [&str; 3] = ["owner/one", "owner/two", "Owner/one"];
 const TOOLS: [&str; 4] = ["Bash", "bash", "naïve ☕", "%"];
 
-/// Paths of which one is nearly another: by case, by what would be a pattern, by where a part begins.
+/// Similar paths: they differ by case, by pattern characters, or by where a component starts.
 const PATHS: [&str; 18] = [
     "store.rs",
     "src/store.rs",
@@ -35,7 +35,7 @@ const PATHS: [&str; 18] = [
     "src/x",
 ];
 
-/// Files that are asked for; some are the end of a path, some only look like it.
+/// Files to search for; some are the end of a path, others only look like it.
 const FILES: [&str; 20] = [
     "store.rs",
     "src/store.rs",
@@ -120,7 +120,7 @@ fn full_observation() -> Observation {
     }
 }
 
-/// What goes in comes out: text to the character, large numbers, what is absent as absent.
+/// Every field is read back as written: text, large numbers, absent values.
 pub fn reads_back_every_field(store: &TestStore) {
     for expected in [full_observation(), observation(7)] {
         assert!(insert(store, &expected));
@@ -129,14 +129,14 @@ pub fn reads_back_every_field(store: &TestStore) {
     }
 }
 
-/// What is not there is not found.
+/// An unknown id finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     insert(store, &observation(1));
     assert_eq!(find(store, observation_id()), None);
 }
 
-/// An item of the queue has one observation, and of a second nothing is kept.
-pub fn an_item_has_one_observation(store: &TestStore) {
+/// A queue item has one observation; a second one is not stored.
+pub fn item_has_one_observation(store: &TestStore) {
     let first = Observation { files: vec!["first.rs".into()], ..observation(1) };
     let second = Observation { id: observation_id(), files: vec!["second.rs".into()], ..first.clone() };
     assert!(insert(store, &first));
@@ -146,8 +146,8 @@ pub fn an_item_has_one_observation(store: &TestStore) {
     assert_eq!(list(store, &filter, Page::first(10)), []);
 }
 
-/// No id is given twice.
-pub fn an_id_is_given_once(store: &TestStore) {
+/// Ids are unique.
+pub fn ids_are_unique(store: &TestStore) {
     let first = observation(1);
     insert(store, &first);
     let second = Observation { id: first.id, ..observation(2) };
@@ -178,7 +178,7 @@ fn matches(filter: &ObservationFilter, one: &Observation) -> bool {
         && file.as_ref().is_none_or(speaks_of)
 }
 
-/// Puts 150 random observations into the store, in no order, and gives them newest first.
+/// Inserts 150 random observations in random order and returns them newest first.
 fn populate(store: &Store, dice: &mut Dice, sessions: &[baton_core::SessionId]) -> Vec<Observation> {
     let mut all: Vec<Observation> =
         (0..150).map(|number| random_observation(dice, number, sessions)).collect();
@@ -202,8 +202,8 @@ fn assert_lists(store: &Store, filter: &ObservationFilter, all: &[Observation]) 
     assert_eq!(paged, expected, "by pages: {filter:?}");
 }
 
-/// Each condition by itself finds what it says, newest first. A file is found by its path and by any end of it that begins
-/// after a slash, to the letter: nothing in a name is a pattern.
+/// Each filter alone returns the matching observations, newest first. A file is found by its path and by any suffix of
+/// it that starts after a slash, exactly: nothing in a name is a pattern.
 pub fn each_condition_filters(store: &TestStore) {
     let mut dice = Dice::new(1);
     let sessions = [session_id(), session_id(), session_id()];
@@ -233,7 +233,7 @@ pub fn each_condition_filters(store: &TestStore) {
     assert!(found > 25, "most conditions should find something, {found} do");
 }
 
-/// Any combination of conditions finds what all of them say.
+/// Any combination of filters returns what matches all of them.
 pub fn conditions_combine(store: &TestStore) {
     let mut dice = Dice::new(2);
     let sessions = [session_id(), session_id()];
@@ -254,7 +254,7 @@ pub fn conditions_combine(store: &TestStore) {
     }
 }
 
-/// Going through the pages shows each observation once, although newer ones arrive between them.
+/// Paging returns each observation once, even if newer ones arrive meanwhile.
 pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
     let filter =
         ObservationFilter { ventures: Some(vec!["vc".parse().unwrap()]), ..ObservationFilter::default() };
@@ -271,8 +271,8 @@ pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
     assert_eq!(seen, ids(&all).into_iter().rev().collect::<Vec<_>>());
 }
 
-/// Those observations of a session come that its summary does not cover, oldest first, however late they were stored.
-pub fn what_no_summary_covers_comes_in_order(store: &TestStore) {
+/// Returns the observations of a session that its summary does not cover, oldest first, even if they were stored late.
+pub fn uncovered_observations_are_listed_in_order(store: &TestStore) {
     let (mine, other) = (session_id(), session_id());
     let mut all: Vec<Observation> = (0..20)
         .map(|number| Observation { session_id: [mine, other][number as usize % 2], ..observation(number) })
@@ -292,7 +292,7 @@ pub fn what_no_summary_covers_comes_in_order(store: &TestStore) {
     assert_eq!(open(mine, 100), rest);
     assert_eq!(open(other, 100).len(), 10);
 
-    // Used long before the others, understood after them.
+    // Captured long before the others, processed after them.
     let late = Observation { session_id: mine, ..observation(1_000) };
     insert(store, &late);
     rest.push(late.id);
@@ -318,8 +318,8 @@ fn sum_up(store: &Store, session: baton_core::SessionId, covers: &[ObservationId
     assert!(kept);
 }
 
-/// Observations are counted by when their tool was used, to the millisecond.
-pub fn they_are_counted_since_a_moment(store: &TestStore) {
+/// Observations are counted by the time of their tool use, to the millisecond.
+pub fn observations_are_counted_since_a_time(store: &TestStore) {
     let used_at = |at: Timestamp, number: i64| Observation {
         id: ObservationId::new(Ulid::from_parts(at.as_millis() as u64, number as u128)),
         captured_at: at,

@@ -1,4 +1,4 @@
-//! The queue: who may claim what and when, and who may finish it.
+//! The queue: rules for claiming, finishing and releasing items.
 
 use baton_core::Timestamp;
 use baton_core::observation::QueueStatus;
@@ -7,7 +7,7 @@ use baton_store::{NewQueueItem, QueueClaim, QueueItem, QueueRelease, RawOutput, 
 use super::fixture::{AWKWARD, NOW, later, queue_item, session_id};
 use super::store::{TestStore, read, try_write, write};
 
-/// Puts an item into the queue; none when it was there before.
+/// Adds an item; `None` if it was already queued.
 fn report(store: &Store, item: &NewQueueItem) -> Option<i64> {
     let item = item.clone();
     write(store, move |tx| tx.enqueue(&item))
@@ -17,7 +17,7 @@ pub(super) fn enqueue(store: &Store, item: &NewQueueItem) -> i64 {
     report(store, item).unwrap()
 }
 
-/// Claims for a minute.
+/// Claims items for a minute.
 pub(super) fn claim(store: &Store, now: Timestamp, limit: u32) -> Vec<QueueItem> {
     let lease_until = now.plus(std::time::Duration::from_secs(60));
     write(store, move |tx| tx.claim_queue(QueueClaim { now, lease_until, limit }))
@@ -48,8 +48,8 @@ pub(super) fn find(store: &Store, id: i64) -> Option<QueueItem> {
     read(store, move |tx| tx.queue_item(id))
 }
 
-/// A claim gives the item as it was captured, and gives it to nobody else.
-pub fn a_claim_gives_the_item_once(store: &TestStore) {
+/// A claim returns the item as captured, and no other claim gets it.
+pub fn claim_returns_each_item_once(store: &TestStore) {
     let every_byte: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     for raw in [
         RawOutput::Row(Vec::new()),
@@ -73,32 +73,32 @@ pub fn a_claim_gives_the_item_once(store: &TestStore) {
         assert_eq!((&item.files_touched, item.raw_bytes), (&captured.files_touched, captured.raw_bytes));
         assert_eq!((item.status, item.created_at), (QueueStatus::Processing, captured.created_at));
         assert_eq!(read(store, move |tx| tx.queue_raw(id)), Some(captured.raw));
-        assert_eq!(claim(store, NOW, 10), [], "it is taken");
+        assert_eq!(claim(store, NOW, 10), [], "the item is claimed");
     }
 }
 
-/// An item is left alone until its time comes.
-pub fn nothing_runs_before_its_time(store: &TestStore) {
+/// An item is not claimed before its time.
+pub fn items_are_not_claimed_before_their_time(store: &TestStore) {
     let (postponed, due) = (enqueue(store, &queue_item(later(10))), enqueue(store, &queue_item(NOW)));
     assert_eq!(ids(&claim(store, NOW, 10)), [due]);
     assert_eq!(claim(store, Timestamp::from_millis(later(10).as_millis() - 1), 10), []);
     assert_eq!(ids(&claim(store, later(10), 10)), [postponed]);
 }
 
-/// Items come oldest first, as many as asked for, whether they are new or were left behind.
-pub fn the_oldest_come_first_up_to_the_limit(store: &TestStore) {
+/// Items are claimed oldest first up to the limit, both new ones and ones with an expired lease.
+pub fn claims_return_the_oldest_items_up_to_the_limit(store: &TestStore) {
     let all: Vec<i64> = (0..7).map(|_| enqueue(store, &queue_item(NOW))).collect();
     assert!(all.is_sorted(), "later items get higher numbers: {all:?}");
     assert_eq!(claim(store, NOW, 0), []);
     assert_eq!(ids(&claim(store, NOW, 3)), all[..3]);
     assert_eq!(ids(&claim(store, NOW, 2)), all[3..5]);
     let after_the_lease = later(60);
-    assert_eq!(ids(&claim(store, after_the_lease, 6)), all[..6], "left behind and new ones alike");
+    assert_eq!(ids(&claim(store, after_the_lease, 6)), all[..6], "expired leases and new items");
     assert_eq!(ids(&claim(store, after_the_lease, 6)), all[6..]);
 }
 
-/// When a lease runs out the item is claimed anew, and whoever had it can no longer finish it.
-pub fn an_expired_lease_fences_the_old_claim_off(store: &TestStore) {
+/// After its lease expired, an item can be claimed again, and the old claim can no longer finish it.
+pub fn expired_lease_invalidates_the_old_claim(store: &TestStore) {
     let id = enqueue(store, &queue_item(NOW));
     let first = claim(store, NOW, 1).remove(0);
     assert_eq!(claim(store, Timestamp::from_millis(later(60).as_millis() - 1), 1), [], "still leased");
@@ -106,25 +106,25 @@ pub fn an_expired_lease_fences_the_old_claim_off(store: &TestStore) {
     assert_eq!((second.id, second.attempts), (id, 2));
     assert!(second.fence > first.fence, "{} is not above {}", second.fence, first.fence);
 
-    assert!(!finish(store, id, first.fence), "the old claim is void");
-    assert_eq!(claim(store, later(61), 1), [], "and it changed nothing");
+    assert!(!finish(store, id, first.fence), "the old claim is invalid");
+    assert_eq!(claim(store, later(61), 1), [], "the old claim changed nothing");
     assert!(finish(store, id, second.fence));
 }
 
-/// An item is finished once, by its claim alone, and then never comes back.
-pub fn a_finished_item_stays_finished(store: &TestStore) {
+/// An item is finished once, only by its claim, and never becomes due again.
+pub fn finished_items_stay_finished(store: &TestStore) {
     let (id, neighbour) = (enqueue(store, &queue_item(NOW)), enqueue(store, &queue_item(NOW)));
-    assert!(!finish(store, id, 0), "nobody claimed it");
+    assert!(!finish(store, id, 0), "the item is not claimed");
     let claimed = claim(store, NOW, 1).remove(0);
-    assert!(!finish(store, id, claimed.fence + 1), "nobody has that fence");
+    assert!(!finish(store, id, claimed.fence + 1), "the fence does not exist");
     assert!(!finish(store, neighbour, claimed.fence), "the neighbour is not claimed");
     assert!(finish(store, id, claimed.fence));
-    assert!(!finish(store, id, claimed.fence), "it is done");
+    assert!(!finish(store, id, claimed.fence), "the item is already done");
     assert_eq!(ids(&claim(store, later(10_000), 10)), [neighbour]);
 }
 
-/// A claim whose transaction is undone leaves the item to others.
-pub fn an_undone_claim_leaves_the_item(store: &TestStore) {
+/// A claim whose transaction is rolled back leaves the item available.
+pub fn rolled_back_claim_releases_the_item(store: &TestStore) {
     let id = enqueue(store, &queue_item(NOW));
     let answer = try_write(store, move |tx| {
         let claimed = tx.claim_queue(QueueClaim { now: NOW, lease_until: later(60), limit: 1 })?;
@@ -134,18 +134,18 @@ pub fn an_undone_claim_leaves_the_item(store: &TestStore) {
     assert!(answer.is_err());
     let claimed = claim(store, NOW, 1);
     assert_eq!(ids(&claimed), [id]);
-    assert_eq!(claimed[0].attempts, 1, "the undone attempt does not count");
+    assert_eq!(claimed[0].attempts, 1, "the rolled back attempt does not count");
 }
 
-/// A use of a tool that is reported twice is queued once, also when it is done; uses that nobody can tell apart are not.
-pub fn a_use_that_is_reported_twice_is_queued_once(store: &TestStore) {
+/// A tool use that is reported twice is queued once, even if it is done. Tool uses without an id are not deduplicated.
+pub fn tool_use_reported_twice_is_queued_once(store: &TestStore) {
     let session_id = session_id();
     let used =
         |id: Option<&str>| NewQueueItem { session_id, tool_use_id: id.map(str::to_owned), ..queue_item(NOW) };
     let first = report(store, &used(Some("toolu_1"))).unwrap();
     let raw = read(store, move |tx| tx.queue_raw(first));
     assert_eq!(report(store, &used(Some("toolu_1"))), None);
-    assert_eq!(read(store, move |tx| tx.queue_raw(first)), raw, "the first report stands");
+    assert_eq!(read(store, move |tx| tx.queue_raw(first)), raw, "the first report is kept");
     let fence = claim(store, NOW, 1).remove(0).fence;
     assert!(finish(store, first, fence));
     assert_eq!(report(store, &used(Some("toolu_1"))), None, "also when it is done");
@@ -162,9 +162,9 @@ pub fn a_use_that_is_reported_twice_is_queued_once(store: &TestStore) {
     assert_eq!(find(store, others[0]).unwrap().tool_use_id.as_deref(), Some("toolu_2"));
 }
 
-/// An item that is given back waits until it is told to, and the attempt counts as it is told to. What went wrong before
-/// is forgotten only when something else does.
-pub fn a_released_item_waits_again(store: &TestStore) {
+/// A released item is due at the given time, and the attempt counts as given. An earlier error is kept until another
+/// one replaces it.
+pub fn released_items_become_due_again(store: &TestStore) {
     let id = enqueue(store, &queue_item(NOW));
     let first = claim(store, NOW, 1).remove(0);
     let failed = QueueRelease {
@@ -185,17 +185,17 @@ pub fn a_released_item_waits_again(store: &TestStore) {
     let stopped = QueueRelease { run_at: later(6), counts: false, failed_at: None, error: None };
     assert!(release(store, id, second.fence, &stopped));
     let waiting = find(store, id).unwrap();
-    assert_eq!((waiting.attempts, waiting.run_at), (1, later(6)), "the attempt is given back");
+    assert_eq!((waiting.attempts, waiting.run_at), (1, later(6)), "the attempt does not count");
     assert_eq!((waiting.failed_at, waiting.last_error.as_deref()), (Some(later(1)), Some(AWKWARD)));
     assert_eq!(claim(store, later(6), 1).remove(0).attempts, 2);
 }
 
-/// Whoever lost a claim, or never had it, neither gives the item back nor gives it up.
-pub fn only_the_latest_claim_gives_back_or_up(store: &TestStore) {
+/// An outdated or unknown claim can neither release nor fail an item.
+pub fn only_the_latest_claim_releases_or_fails_an_item(store: &TestStore) {
     let id = enqueue(store, &queue_item(NOW));
     let back = QueueRelease { run_at: NOW, counts: true, failed_at: Some(NOW), error: Some("no".into()) };
     let untouched = find(store, id);
-    assert!(!release(store, id, 0, &back) && !fail_at(store, id, 0, NOW), "nobody claimed it");
+    assert!(!release(store, id, 0, &back) && !fail_at(store, id, 0, NOW), "the item is not claimed");
     assert_eq!(find(store, id), untouched);
 
     let lost = claim(store, NOW, 1).remove(0);
@@ -203,15 +203,15 @@ pub fn only_the_latest_claim_gives_back_or_up(store: &TestStore) {
     for fence in [lost.fence, held.fence + 1] {
         assert!(!release(store, id, fence, &back) && !fail_at(store, id, fence, NOW), "fence {fence}");
     }
-    assert!(held.raw_output.is_some(), "a claim brings short output along, a look does not");
+    assert!(held.raw_output.is_some(), "a claim returns short output, a lookup does not");
     assert_eq!(find(store, id), Some(QueueItem { raw_output: None, ..held.clone() }));
     assert!(release(store, id, held.fence, &back));
-    assert!(!release(store, id, held.fence, &back), "it was given back");
-    assert!(!fail_at(store, id, held.fence, NOW), "it was given back");
+    assert!(!release(store, id, held.fence, &back), "it was released");
+    assert!(!fail_at(store, id, held.fence, NOW), "it was released");
 }
 
-/// An item that is given up keeps its raw output and never comes back by itself.
-pub fn a_failed_item_keeps_its_raw_output(store: &TestStore) {
+/// A failed item keeps its raw output and never becomes due by itself.
+pub fn failed_items_keep_their_raw_output(store: &TestStore) {
     let captured = queue_item(NOW);
     let id = enqueue(store, &captured);
     let fence = claim(store, NOW, 1).remove(0).fence;
@@ -227,7 +227,7 @@ pub fn a_failed_item_keeps_its_raw_output(store: &TestStore) {
 }
 
 /// A finished item keeps its raw output, and no error of an earlier attempt.
-pub fn a_finished_item_keeps_its_raw_output(store: &TestStore) {
+pub fn finished_items_keep_their_raw_output(store: &TestStore) {
     let captured = queue_item(NOW);
     let id = enqueue(store, &captured);
     let first = claim(store, NOW, 1).remove(0);

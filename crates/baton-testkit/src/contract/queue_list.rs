@@ -1,4 +1,4 @@
-//! The queue as it is looked after: how much is in it, what waits, what is tried again, what is dropped.
+//! Queue management: counts, next due time, lists, retries and purges.
 
 use baton_core::observation::{QueueStats, QueueStatus};
 use baton_core::{SessionId, Timestamp};
@@ -8,9 +8,9 @@ use super::fixture::{AWKWARD, NOW, earlier, later, queue_item, session_id};
 use super::queue::{claim, enqueue, fail_at, find, finish_at, ids};
 use super::store::{TestStore, read, write};
 
-/// Puts an item of a session into the queue that has come this far, settled at this moment if it is.
+/// Adds an item of a session in the given status, settled at the given time if it is settled.
 fn item(store: &Store, session_id: SessionId, status: QueueStatus, settled_at: Timestamp) -> i64 {
-    // Due before all others, so that it is this one that is claimed.
+    // Due before all others, so that this item is claimed.
     let id = enqueue(store, &NewQueueItem { session_id, ..queue_item(earlier(1_000)) });
     if status == QueueStatus::Raw {
         return id;
@@ -24,7 +24,7 @@ fn item(store: &Store, session_id: SessionId, status: QueueStatus, settled_at: T
     id
 }
 
-/// Claims one item past others that are due as well, which are given back as they were.
+/// Claims one item. Other due items are claimed too and released unchanged.
 fn claim_alone(store: &Store, id: i64) -> i64 {
     let claimed = claim(store, earlier(1_000), 1_000);
     for other in claimed.iter().filter(|other| other.id != id) {
@@ -48,7 +48,7 @@ fn page(store: &Store, status: QueueStatus, below: Option<i64>, limit: u32) -> V
     read(store, move |tx| tx.queue_items(status, below, limit))
 }
 
-/// Every status is counted by itself.
+/// Items are counted per status.
 pub fn each_status_is_counted(store: &TestStore) {
     assert_eq!(stats(store), QueueStats::default());
     for (status, count) in
@@ -61,16 +61,16 @@ pub fn each_status_is_counted(store: &TestStore) {
     assert_eq!(stats(store), QueueStats { raw: 4, processing: 3, done: 2, error: 1 });
 }
 
-/// There is something to do when the first item is due or the first lease runs out, whichever comes first.
-pub fn it_wakes_for_the_first_item_or_lease(store: &TestStore) {
+/// The queue wakes when the first item is due or the first lease expires, whichever is earlier.
+pub fn queue_wakes_for_the_first_item_or_lease(store: &TestStore) {
     assert_eq!(wakes_at(store), None);
     let late = enqueue(store, &queue_item(later(100)));
     let early = enqueue(store, &queue_item(later(10)));
     assert_eq!(wakes_at(store), Some(later(10)));
     let first = claim(store, later(10), 1).remove(0);
-    assert_eq!((first.id, wakes_at(store)), (early, Some(later(70))), "the lease is shorter");
+    assert_eq!((first.id, wakes_at(store)), (early, Some(later(70))), "the lease expires first");
     let second = claim(store, later(100), 10);
-    assert_eq!(ids(&second), [early, late], "the lease ran out and the other is due");
+    assert_eq!(ids(&second), [early, late], "the lease expired and the other is due");
     assert_eq!(wakes_at(store), Some(later(160)));
     for claimed in second {
         assert!(finish_at(store, claimed.id, claimed.fence, NOW));
@@ -78,8 +78,8 @@ pub fn it_wakes_for_the_first_item_or_lease(store: &TestStore) {
     assert_eq!(wakes_at(store), None);
 }
 
-/// A list has the items of one status, newest first, and pages that neither skip nor repeat while others arrive.
-pub fn lists_page_by_number(store: &TestStore) {
+/// A list contains the items of one status, newest first, and its pages neither skip nor repeat while others arrive.
+pub fn lists_page_by_id(store: &TestStore) {
     for status in QueueStatus::ALL {
         let mut expected: Vec<i64> = (0..7).map(|_| item(store, session_id(), status, NOW)).collect();
         expected.reverse();
@@ -90,7 +90,7 @@ pub fn lists_page_by_number(store: &TestStore) {
             let Some(last) = found.last() else { break };
             below = Some(last.id);
             seen.extend(ids(&found));
-            // Somebody else's come and go meanwhile.
+            // Other items arrive meanwhile.
             item(store, session_id(), status, NOW);
         }
         assert_eq!(seen, expected, "{status:?}");
@@ -98,8 +98,8 @@ pub fn lists_page_by_number(store: &TestStore) {
     }
 }
 
-/// What a session has waiting or under way comes oldest first; what is settled or belongs to others does not.
-pub fn a_session_has_its_open_items(store: &TestStore) {
+/// The unprocessed items of a session are listed oldest first; settled items and items of other sessions are not.
+pub fn open_items_of_a_session_are_listed(store: &TestStore) {
     let (mine, other) = (session_id(), session_id());
     let mut open = Vec::new();
     for status in [
@@ -122,8 +122,8 @@ pub fn a_session_has_its_open_items(store: &TestStore) {
     assert!(open_of(session_id(), 10).is_empty());
 }
 
-/// What was given up is tried again as if it were new, one or all; nothing else is.
-pub fn what_was_given_up_is_tried_again(store: &TestStore) {
+/// Failed items are retried as if they were new, one or all; no other items are.
+pub fn failed_items_are_retried(store: &TestStore) {
     let retry = |id| write(store, move |tx| tx.retry_queue(id, later(9)));
     let failed: Vec<i64> = (0..3).map(|_| item(store, session_id(), QueueStatus::Error, NOW)).collect();
     let others = [QueueStatus::Done, QueueStatus::Processing, QueueStatus::Raw]
@@ -135,10 +135,10 @@ pub fn what_was_given_up_is_tried_again(store: &TestStore) {
     let waiting = find(store, failed[1]).unwrap();
     assert_eq!((waiting.status, waiting.attempts, waiting.run_at), (QueueStatus::Raw, 0, later(9)));
     assert_eq!(waiting.settled_at, None);
-    assert_eq!(waiting.last_error.as_deref(), Some(AWKWARD), "why it was given up is still known");
-    assert!(!finish_at(store, failed[1], void, NOW), "the old claim is void");
+    assert_eq!(waiting.last_error.as_deref(), Some(AWKWARD), "the error is still stored");
+    assert!(!finish_at(store, failed[1], void, NOW), "the old claim is invalid");
     for id in [failed[1], others[0], others[1], others[2], i64::MAX] {
-        assert_eq!(retry(Some(id)), 0, "{id} was not given up");
+        assert_eq!(retry(Some(id)), 0, "{id} has not failed");
     }
     assert_eq!(retry(None), 2);
     assert_eq!(retry(None), 0);
@@ -151,8 +151,8 @@ pub fn what_was_given_up_is_tried_again(store: &TestStore) {
     );
 }
 
-/// Settled items of one status go, the longest settled first, as many as asked for, with their raw output.
-pub fn settled_items_are_dropped_in_portions(store: &TestStore) {
+/// Settled items of one status are purged with their raw output, longest settled first, up to the limit.
+pub fn settled_items_are_purged_in_batches(store: &TestStore) {
     let purge = |status, before, limit| write(store, move |tx| tx.purge_queue(status, before, limit)).count;
     let done: Vec<i64> = [4, 1, 3, 0, 2]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The request log: what is written is read back; old and surplus records are deleted in portions.
+//! The request log: records are read back; old and surplus records are deleted in batches.
 
 use baton_core::{ActorKeyId, RequestRecord, SessionTuple};
 use baton_store::{RequestFilter, Store};
@@ -44,7 +44,7 @@ pub fn reads_back_every_field(store: &TestStore) {
 }
 
 /// Old records are deleted from the beginning of the log, a limited number at a time.
-pub fn old_requests_are_deleted_in_portions(store: &TestStore) {
+pub fn old_requests_are_deleted_in_batches(store: &TestStore) {
     let old: Vec<RequestRecord> = (1..=5).rev().map(|seconds| request(earlier(seconds))).collect();
     let kept = [request(NOW), request(later(1))];
     log(store, &old);
@@ -56,7 +56,7 @@ pub fn old_requests_are_deleted_in_portions(store: &TestStore) {
 }
 
 /// Surplus records are deleted from the beginning of the log, a limited number at a time.
-pub fn surplus_requests_are_deleted_in_portions(store: &TestStore) {
+pub fn surplus_requests_are_deleted_in_batches(store: &TestStore) {
     assert_eq!(write(store, |tx| tx.trim_requests(3, 2)), 0, "an empty log");
     let records: Vec<RequestRecord> = (1..=8).map(|seconds| request(later(seconds))).collect();
     log(store, &records);

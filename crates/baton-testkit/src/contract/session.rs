@@ -1,4 +1,4 @@
-//! Sessions one by one: what is written comes back, and a tuple has one active session. Lists are in `session_list`.
+//! Single sessions: fields, and one active session per tuple. Lists are in `session_list`.
 
 use baton_core::{EndReason, Session, SessionId, SessionStatus, SessionTuple};
 use baton_store::StoreError;
@@ -27,7 +27,7 @@ fn ended(mut session: Session) -> Session {
     session
 }
 
-/// Every field comes back as it was written, set or not.
+/// Every field is read back as written, set or not.
 pub fn reads_back_every_field(store: &TestStore) {
     let tracked = SessionTuple { track: Some(track(0)), ..tuple("agent") };
     let mut with_empty_meta = session(tuple("other-agent"));
@@ -40,7 +40,7 @@ pub fn reads_back_every_field(store: &TestStore) {
     }
 }
 
-/// Every status and every end reason comes back.
+/// Every status and every end reason is read back.
 pub fn reads_back_every_status(store: &TestStore) {
     let statuses = [SessionStatus::Ended, SessionStatus::Abandoned];
     let reasons = [EndReason::Manual, EndReason::Stale, EndReason::Superseded, EndReason::Error];
@@ -53,7 +53,7 @@ pub fn reads_back_every_status(store: &TestStore) {
     }
 }
 
-/// The latest session of a tuple is found however it stands, and no other's.
+/// The latest session of a tuple is found, whatever its status.
 pub fn finds_the_latest_session_of_a_tuple(store: &TestStore) {
     let latest =
         |tuple: SessionTuple| read(store, move |tx| tx.latest_session(&tuple)).map(|session| session.id);
@@ -71,7 +71,7 @@ pub fn finds_the_latest_session_of_a_tuple(store: &TestStore) {
     assert_eq!(latest(tuple("agent")), Some(active.id));
 }
 
-/// An id that nobody has finds nothing.
+/// An unknown id finds nothing.
 pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     let (known, unknown) = (session(tuple("agent")), session(tuple("agent")).id);
     insert(store, &known);
@@ -79,7 +79,7 @@ pub fn finds_nothing_under_an_unknown_id(store: &TestStore) {
     assert_eq!(write(store, move |tx| tx.lock_session(unknown)), None);
 }
 
-/// Writing back changes what may change and leaves id, tuple and creation alone.
+/// An update changes only the mutable fields: id, tuple and creation stay.
 pub fn update_writes_only_what_may_change(store: &TestStore) {
     let (before, neighbour) = (session(tuple("agent")), session(tuple("neighbour")));
     insert(store, &before);
@@ -102,8 +102,8 @@ pub fn update_writes_only_what_may_change(store: &TestStore) {
     assert_eq!(find(store, neighbour.id), Some(neighbour), "no other session may change");
 }
 
-/// Writing back also takes away: what is none again is stored as none.
-pub fn update_clears_what_is_gone(store: &TestStore) {
+/// An update also clears fields: absent values are stored as absent.
+pub fn update_clears_absent_fields(store: &TestStore) {
     let before = full_session();
     insert(store, &before);
     let cleared = Session {
@@ -118,7 +118,7 @@ pub fn update_clears_what_is_gone(store: &TestStore) {
     assert_eq!(find(store, before.id), Some(cleared));
 }
 
-/// A heartbeat moves forward and changes nothing else; one that comes late moves nothing.
+/// A heartbeat moves forward and changes nothing else; a late one has no effect.
 pub fn heartbeats_only_move_forward(store: &TestStore) {
     let mut beaten = Session { meta: json!({ "kept": 1 }).as_object().cloned(), ..session(tuple("agent")) };
     let neighbour = session(tuple("neighbour"));
@@ -133,8 +133,8 @@ pub fn heartbeats_only_move_forward(store: &TestStore) {
     assert_eq!(find(store, neighbour.id), Some(neighbour), "no other heartbeat may move");
 }
 
-/// A tuple finds its own active session and no other: an absent track is not 0, an absent chat is not some chat.
-pub fn a_tuple_is_matched_exactly(store: &TestStore) {
+/// A tuple matches only its own active session: an absent track is not 0, and an absent chat is not another chat.
+pub fn tuples_are_matched_exactly(store: &TestStore) {
     let base = tuple("agent");
     let tuples = [
         base.clone(),
@@ -149,7 +149,7 @@ pub fn a_tuple_is_matched_exactly(store: &TestStore) {
         SessionTuple { track: Some(track(0)), client_session_id: Some("0".parse().unwrap()), ..base },
     ];
     for tuple in &tuples {
-        assert_eq!(lock_active(store, tuple), [], "{tuple:?} is not there yet");
+        assert_eq!(lock_active(store, tuple), [], "{tuple:?} does not exist yet");
         insert(store, &ended(session(tuple.clone())));
         assert_eq!(lock_active(store, tuple), [], "an ended session of {tuple:?} is not active");
         let active = session(tuple.clone());
@@ -158,8 +158,8 @@ pub fn a_tuple_is_matched_exactly(store: &TestStore) {
     }
 }
 
-/// A second active session of a tuple is refused, whatever else it says; ended ones are as many as there are.
-pub fn a_tuple_has_one_active_session(store: &TestStore) {
+/// A second active session of a tuple is rejected, whatever its other fields. There may be many ended ones.
+pub fn tuple_has_one_active_session(store: &TestStore) {
     let tracked = SessionTuple { track: Some(track(0)), ..tuple("agent") };
     let chat = SessionTuple { client_session_id: Some("chat".parse().unwrap()), ..tuple("agent") };
     for tuple in [tuple("agent"), tracked, chat] {
@@ -182,8 +182,8 @@ pub fn a_tuple_has_one_active_session(store: &TestStore) {
     }
 }
 
-/// An id is given once.
-pub fn an_id_is_given_once(store: &TestStore) {
+/// Ids are unique.
+pub fn ids_are_unique(store: &TestStore) {
     let first = session(tuple("agent"));
     insert(store, &first);
     let second = Session { id: first.id, ..session(tuple("other-agent")) };

@@ -1,4 +1,4 @@
-//! Lists of sessions: filters against a list in memory, pages that neither skip nor repeat, who is silent.
+//! Lists of sessions: filters compared with an in-memory list, pages that neither skip nor repeat, silent sessions.
 
 use baton_core::{
     Cursor, EndReason, Session, SessionId, SessionStatus, SessionTuple, Timestamp, TrackFilter, Ulid,
@@ -18,7 +18,7 @@ fn random_session(dice: &mut Dice, number: usize) -> Session {
         venture: dice.pick(&VENTURES).parse().unwrap(),
         repo: dice.pick(&REPOS).parse().unwrap(),
         track: dice.pick(&[None, Some(track(0)), Some(track(1))]),
-        // Distinct, so that the tuples are.
+        // Distinct, so that the tuples are distinct.
         client_session_id: Some(format!("chat-{number}").parse().unwrap()),
     });
     made.last_heartbeat_at = random_time(dice);
@@ -84,7 +84,7 @@ fn list_by_pages(store: &Store, filter: &SessionFilter, limit: u32) -> Vec<Sessi
     }
 }
 
-/// Puts 200 random sessions into the store, in no order, and gives them newest first.
+/// Inserts 200 random sessions in random order and returns them newest first.
 fn populate(store: &Store, dice: &mut Dice) -> Vec<Session> {
     let mut sessions: Vec<Session> = (0..200).map(|number| random_session(dice, number)).collect();
     dice.shuffle(&mut sessions);
@@ -99,7 +99,7 @@ fn assert_lists(store: &Store, filter: &SessionFilter, all: &[Session]) {
     assert_eq!(list_by_pages(store, filter, 7), expected, "by pages: {filter:?}");
 }
 
-/// Each condition by itself finds what it says, newest first, and never a session that is over.
+/// Each filter alone returns the matching sessions, newest first, and never an ended one.
 pub fn each_condition_filters(store: &TestStore) {
     let all = populate(store, &mut Dice::new(1));
     let none = SessionFilter::default;
@@ -127,7 +127,7 @@ pub fn each_condition_filters(store: &TestStore) {
     }
 }
 
-/// Any combination of conditions finds what all of them say.
+/// Any combination of filters returns what matches all of them.
 pub fn conditions_combine(store: &TestStore) {
     let mut dice = Dice::new(2);
     let all = populate(store, &mut dice);
@@ -136,7 +136,7 @@ pub fn conditions_combine(store: &TestStore) {
     }
 }
 
-/// Going through the pages shows each session once, although heartbeats and new sessions arrive between them.
+/// Paging returns each session once, even if heartbeats and new sessions arrive meanwhile.
 pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
     let filter = SessionFilter { venture: Some("vc".parse().unwrap()), ..SessionFilter::default() };
     let sessions: Vec<Session> = (0..40).map(|number| session(tuple(&format!("agent-{number}")))).collect();
@@ -158,8 +158,8 @@ pub fn pages_neither_skip_nor_repeat(store: &TestStore) {
     assert_eq!(seen, expected);
 }
 
-/// The sweeper gets whoever is active and silent since before a moment, longest silent first, as many as it asks for.
-pub fn the_silent_come_longest_silent_first(store: &TestStore) {
+/// Active sessions without a heartbeat since a time are listed longest silent first, up to the limit.
+pub fn silent_sessions_are_listed_longest_silent_first(store: &TestStore) {
     let silent_for = [30, 10, 50, 0, 20, 40];
     let mut sessions: Vec<Session> = silent_for
         .iter()

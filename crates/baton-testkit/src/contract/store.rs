@@ -1,4 +1,4 @@
-//! Databases for the contract: empty places of each kind, stores on them, and short ways to run work.
+//! Databases for the contract: empty databases of each kind, stores on them, and helpers to run work.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,20 +14,20 @@ use tempfile::TempDir;
 
 use crate::postgres::TestDatabase;
 
-/// How many connections a store on PostgreSQL opens; SQLite has one writer however many it is asked for.
+/// Number of connections of a store on PostgreSQL; SQLite always has one writer.
 pub(super) const CONNECTIONS: usize = 4;
 
-/// The folder of a SQLite file, which the store has to make.
-const DATA: &str = "data";
+/// Folder of a SQLite file, which the store has to create.
+const DATA_FOLDER: &str = "data";
 
-/// What the contract is run on.
+/// Database and thread mode of a contract run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Database {
-    /// A SQLite file, with the store's own threads.
+    /// A SQLite file, with background threads.
     Sqlite,
     /// A SQLite file, on the caller's thread.
     SqliteOnCaller,
-    /// A PostgreSQL server, with the store's own threads.
+    /// A PostgreSQL server, with background threads.
     Postgres,
     /// A PostgreSQL server, on the caller's thread.
     PostgresOnCaller,
@@ -42,30 +42,30 @@ impl Database {
     }
 }
 
-/// Runs one check on an empty database of its own, or leaves it out in plain sight when there is no server.
+/// Runs one check on its own empty database, or skips it with a message if there is no server.
 pub fn run(database: Database, check: fn(&TestStore)) {
     if let Some(place) = TestPlace::create(database) {
         check(&TestStore::open(place));
     }
 }
 
-/// A database that nobody has opened yet; it goes away with this value.
+/// A database that was not opened yet, removed on drop.
 #[derive(Debug)]
 pub struct TestPlace {
     database: Database,
     config: StoreConfig,
-    kept: Kept,
+    kept: Storage,
 }
 
-/// What holds the database up.
+/// Storage of the database.
 #[derive(Debug)]
-enum Kept {
+enum Storage {
     Folder(TempDir),
     Server(TestDatabase),
 }
 
 impl TestPlace {
-    /// Makes a place, or none when it needs a server and there is none.
+    /// Creates a database; `None` if it needs a server and there is none.
     pub fn create(database: Database) -> Option<Self> {
         match database {
             Database::Sqlite | Database::SqliteOnCaller => Some(Self::in_a_folder(database)),
@@ -77,12 +77,12 @@ impl TestPlace {
 
     fn in_a_folder(database: Database) -> Self {
         let folder = TempDir::new().unwrap();
-        let path = folder.path().join(DATA).join("baton.db");
+        let path = folder.path().join(DATA_FOLDER).join("baton.db");
         let config = StoreConfig::Sqlite { path, threads: database.threads() };
-        Self { database, config, kept: Kept::Folder(folder) }
+        Self { database, config, kept: Storage::Folder(folder) }
     }
 
-    /// Takes a database that was made on a server.
+    /// Uses a database that was created on a server.
     pub fn on_a_server(database: Database, server: TestDatabase) -> Self {
         let url = server.url.clone();
         let config = StoreConfig::Postgres {
@@ -91,50 +91,50 @@ impl TestPlace {
             connections: CONNECTIONS,
             timeouts: PostgresTimeouts::default(),
         };
-        Self { database, config, kept: Kept::Server(server) }
+        Self { database, config, kept: Storage::Server(server) }
     }
 
-    /// Opens a store here, as often as wanted.
+    /// Opens a store. May be called several times.
     pub fn open(&self) -> Result<Store, StoreError> {
         Store::open(&self.config)
     }
 
-    /// Where it is, for whoever opens it otherwise.
+    /// Returns the configuration of the store.
     pub const fn config(&self) -> &StoreConfig {
         &self.config
     }
 
-    /// Looks the database over, without opening a store.
+    /// Inspects the database without opening a store.
     pub fn inspect(&self) -> Result<Health, StoreError> {
         Store::inspect(&self.config, Inspection::Full)
     }
 
-    /// Runs SQL past the store, spelt for each database.
+    /// Runs SQL without the store, given for each database.
     pub fn execute(&self, sqlite: &str, postgres: &str) {
         match &self.kept {
-            Kept::Folder(_) => {
+            Storage::Folder(_) => {
                 let path = self.file();
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 rusqlite::Connection::open(path).unwrap().execute_batch(sqlite).unwrap();
             }
-            Kept::Server(server) => {
+            Storage::Server(server) => {
                 on_server(server, |client| client.batch_execute(postgres));
             }
         }
     }
 
-    /// Takes down what is stored: every file to the byte, or every table's columns and all schema versions.
+    /// Returns the stored content: every file, or the columns of every table and all schema versions.
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         match &self.kept {
-            Kept::Folder(folder) => {
-                let entries = fs::read_dir(folder.path().join(DATA)).unwrap().map(Result::unwrap);
+            Storage::Folder(folder) => {
+                let entries = fs::read_dir(folder.path().join(DATA_FOLDER)).unwrap().map(Result::unwrap);
                 entries
                     .map(|entry| {
                         (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap())
                     })
                     .collect()
             }
-            Kept::Server(server) => {
+            Storage::Server(server) => {
                 let rows = on_server(server, |client| {
                     client.query(
                         "SELECT table_name || '.' || column_name, data_type FROM information_schema.columns \
@@ -148,11 +148,11 @@ impl TestPlace {
         }
     }
 
-    /// Names the file of a SQLite database.
+    /// Returns the file of a SQLite database.
     ///
     /// # Panics
     ///
-    /// On a server.
+    /// Panics for a PostgreSQL database.
     pub fn file(&self) -> PathBuf {
         match &self.config {
             StoreConfig::Sqlite { path, .. } => path.clone(),
@@ -161,7 +161,7 @@ impl TestPlace {
     }
 }
 
-/// Runs on a thread of its own, as the client blocks on a runtime.
+/// Runs on a separate thread, because the client blocks on a runtime.
 fn on_server<T: Send>(
     server: &TestDatabase,
     work: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send,
@@ -170,36 +170,36 @@ fn on_server<T: Send>(
     thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
 
-/// An open store on a place of its own.
+/// An open store with its own database.
 #[derive(Debug)]
 pub struct TestStore {
-    // Before the place, which it must not outlive.
+    // Declared before the database, which it must not outlive.
     store: Store,
     place: TestPlace,
 }
 
 impl TestStore {
-    /// Opens the first store of a place.
+    /// Opens the first store of a database.
     pub fn open(place: TestPlace) -> Self {
         Self { store: place.open().unwrap(), place }
     }
 
-    /// Opens one more store on the same database, as another process would.
+    /// Opens another store on the same database, like another process.
     pub fn another(&self) -> Store {
         self.place.open().unwrap()
     }
 
-    /// Where the store is.
+    /// Returns the database of the store.
     pub const fn place(&self) -> &TestPlace {
         &self.place
     }
 
-    /// Makes an empty place of the same kind.
+    /// Creates an empty database of the same kind.
     pub fn fresh_place(&self) -> TestPlace {
         TestPlace::create(self.place.database).unwrap()
     }
 
-    /// Tells whether submitting work returns before it is run.
+    /// Returns true if submitted work runs in the background.
     pub fn runs_in_background(&self) -> bool {
         self.place.database.threads() == Threads::Background
     }
@@ -212,7 +212,7 @@ impl Deref for TestStore {
     }
 }
 
-/// Writes, and expects it to succeed.
+/// Writes and expects success.
 pub fn write<T: Send + 'static>(
     store: &Store,
     work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
@@ -220,7 +220,7 @@ pub fn write<T: Send + 'static>(
     try_write(store, work).unwrap()
 }
 
-/// Writes, and gives what came of it.
+/// Writes and returns the result.
 pub fn try_write<T: Send + 'static>(
     store: &Store,
     work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
@@ -228,7 +228,7 @@ pub fn try_write<T: Send + 'static>(
     store.write_blocking(Durability::Full, work)
 }
 
-/// Reads, and expects it to succeed.
+/// Reads and expects success.
 pub fn read<T: Send + 'static>(
     store: &Store,
     work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,

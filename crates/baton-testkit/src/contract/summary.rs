@@ -1,4 +1,4 @@
-//! Summaries and prompts: who may make a summary and when, what is kept of it, and what it is made from.
+//! Summaries and prompts: rules for claiming and storing summaries, and their inputs.
 
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{ObservationId, SessionId, Timestamp};
@@ -11,7 +11,7 @@ fn ask(store: &Store, session: SessionId, run_at: Timestamp) {
     write(store, move |tx| tx.request_summary(session, NOW, run_at));
 }
 
-/// Claims for a minute.
+/// Claims summaries for a minute.
 fn claim(store: &Store, now: Timestamp, limit: u32) -> Vec<SummaryClaim> {
     let lease_until = now.plus(std::time::Duration::from_secs(60));
     write(store, move |tx| tx.claim_summaries(now, lease_until, limit))
@@ -21,7 +21,7 @@ fn sessions(claims: &[SummaryClaim]) -> Vec<SessionId> {
     claims.iter().map(|claim| claim.session_id).collect()
 }
 
-/// Keeps a summary on top of whatever there is.
+/// Stores a summary that continues the current one.
 fn keep(store: &Store, session: SessionId, summary: &StoredSummary, fence: Option<i64>) -> bool {
     let replaces = find(store, session).map(|before| before.made_at);
     keep_over(store, session, replaces, summary, &[], fence)
@@ -84,7 +84,7 @@ fn full() -> StoredSummary {
     }
 }
 
-/// What goes in comes out, also over what was there before; what it cost adds up.
+/// Every field is read back as written, also when a summary is replaced; token counts are added up.
 pub fn reads_back_every_field(store: &TestStore) {
     let (mine, other) = (session_id(), session_id());
     assert_eq!(find(store, mine), None);
@@ -98,8 +98,8 @@ pub fn reads_back_every_field(store: &TestStore) {
     assert_eq!(find(store, mine), Some(StoredSummary { provenance, ..shorter }));
 }
 
-/// A summary that was asked for and not made yet is none.
-pub fn one_that_is_asked_for_is_not_there_yet(store: &TestStore) {
+/// A requested summary that was not created yet is not found.
+pub fn requested_summary_does_not_exist_yet(store: &TestStore) {
     let session = session_id();
     ask(store, session, NOW);
     assert_eq!(find(store, session), None);
@@ -107,8 +107,8 @@ pub fn one_that_is_asked_for_is_not_there_yet(store: &TestStore) {
     assert_eq!(find(store, session), None);
 }
 
-/// A summary is claimed when it is due, by one alone, until the lease runs out; then by another, who fences the first off.
-pub fn a_claim_lasts_for_its_lease(store: &TestStore) {
+/// A due summary is claimed by one worker until its lease expires. A later claim invalidates the first.
+pub fn claims_last_for_their_lease(store: &TestStore) {
     let session = session_id();
     assert_eq!(wakes_at(store), None);
     ask(store, session, later(5));
@@ -116,21 +116,21 @@ pub fn a_claim_lasts_for_its_lease(store: &TestStore) {
     assert_eq!(claim(store, Timestamp::from_millis(later(5).as_millis() - 1), 10), []);
     let first = claim(store, later(5), 10).remove(0);
     assert_eq!((first.session_id, first.attempts), (session, 1));
-    assert_eq!(wakes_at(store), Some(later(65)), "whoever claimed it may die");
-    assert_eq!(claim(store, later(64), 10), [], "it is taken");
+    assert_eq!(wakes_at(store), Some(later(65)), "the worker may die");
+    assert_eq!(claim(store, later(64), 10), [], "the summary is claimed");
     let second = claim(store, later(65), 10).remove(0);
     assert_eq!((second.session_id, second.attempts), (session, 2));
     assert!(second.fence > first.fence, "{} is not above {}", second.fence, first.fence);
-    assert!(!keep(store, session, &plain("late"), Some(first.fence)), "the old claim is void");
-    assert!(!postpone(store, &first, None), "the old claim is void");
+    assert!(!keep(store, session, &plain("late"), Some(first.fence)), "the old claim is invalid");
+    assert!(!postpone(store, &first, None), "the old claim is invalid");
     assert_eq!((find(store, session), wakes_at(store)), (None, Some(later(125))));
     assert!(keep(store, session, &plain("made"), Some(second.fence)));
     assert_eq!((find(store, session), wakes_at(store)), (Some(plain("made")), None));
     assert_eq!(claim(store, later(10_000), 10), []);
 }
 
-/// Summaries come longest due first, as many as asked for.
-pub fn the_longest_due_come_first(store: &TestStore) {
+/// Summaries are claimed longest due first, up to the limit.
+pub fn longest_due_summaries_come_first(store: &TestStore) {
     let all: Vec<SessionId> = (0..5).map(|_| session_id()).collect();
     for (session, second) in all.iter().zip([3, 1, 4, 0, 2]) {
         ask(store, *session, later(second));
@@ -142,24 +142,24 @@ pub fn the_longest_due_come_first(store: &TestStore) {
     assert_eq!(claim(store, later(10), 10).len(), 2);
 }
 
-/// A claimed summary is put off to a moment, or until it is asked for again; only by who has it.
-pub fn a_claimed_one_is_put_off(store: &TestStore) {
+/// A claimed summary can be postponed to a time, or until the next request, only by its claim.
+pub fn claimed_summaries_can_be_postponed(store: &TestStore) {
     let session = session_id();
     ask(store, session, NOW);
     let first = claim(store, NOW, 1).remove(0);
     assert!(postpone(store, &first, Some(later(7))));
-    assert!(!postpone(store, &first, Some(later(8))), "it was put off already");
+    assert!(!postpone(store, &first, Some(later(8))), "it was already postponed");
     assert_eq!((wakes_at(store), claim(store, later(6), 1)), (Some(later(7)), vec![]));
     let second = claim(store, later(7), 1).remove(0);
     assert_eq!(second.attempts, 2);
     assert!(postpone(store, &second, None));
     assert_eq!((wakes_at(store), claim(store, later(10_000), 1)), (None, vec![]));
     ask(store, session, later(9));
-    assert_eq!(claim(store, later(9), 1).remove(0).attempts, 1, "asked for anew");
+    assert_eq!(claim(store, later(9), 1).remove(0).attempts, 1, "requested again");
 }
 
-/// One that is asked for again while it is made stays due, whatever comes of the first.
-pub fn one_that_is_asked_for_again_meanwhile_stays_due(store: &TestStore) {
+/// A summary that is requested again while it is created stays due, whatever the first outcome.
+pub fn summary_requested_again_meanwhile_stays_due(store: &TestStore) {
     let [kept, put_off, dropped] = [session_id(), session_id(), session_id()];
     for session in [kept, put_off, dropped] {
         ask(store, session, NOW);
@@ -179,8 +179,8 @@ pub fn one_that_is_asked_for_again_meanwhile_stays_due(store: &TestStore) {
     assert_eq!(due, [kept, put_off, dropped]);
 }
 
-/// Whoever needs no claim keeps a summary at once: one that waited is no longer due.
-pub fn one_that_is_made_at_once_is_no_longer_due(store: &TestStore) {
+/// A summary stored without a claim is no longer due.
+pub fn summary_stored_without_a_claim_is_no_longer_due(store: &TestStore) {
     let [never, waiting, claimed] = [session_id(), session_id(), session_id()];
     ask(store, claimed, NOW);
     let held = claim(store, NOW, 1).remove(0);
@@ -190,11 +190,11 @@ pub fn one_that_is_made_at_once_is_no_longer_due(store: &TestStore) {
         assert_eq!(find(store, session), Some(plain("at once")));
     }
     assert_eq!((wakes_at(store), claim(store, later(10_000), 10)), (None, vec![]));
-    assert!(!postpone(store, &held, Some(later(1))), "there is nothing left to put off");
+    assert!(!postpone(store, &held, Some(later(1))), "the claim is no longer valid");
 }
 
-/// A summary that goes on from another than the latest one is not kept, and covers nothing.
-pub fn one_that_was_overtaken_is_not_kept(store: &TestStore) {
+/// A summary that continues an outdated one is not stored and covers nothing.
+pub fn overtaken_summary_is_not_stored(store: &TestStore) {
     let session = session_id();
     ask(store, session, NOW);
     let held = claim(store, NOW, 1).remove(0);
@@ -210,8 +210,8 @@ pub fn one_that_was_overtaken_is_not_kept(store: &TestStore) {
     assert_eq!(find(store, session), Some(overtaken));
 }
 
-/// When items that were given up are to be tried again, the summaries that were made without them are due again.
-pub fn those_made_without_what_is_retried_are_renewed(store: &TestStore) {
+/// When failed items are retried, summaries of their sessions are due again.
+pub fn summaries_are_renewed_when_failed_items_are_retried(store: &TestStore) {
     let [made, other, never] = [session_id(), session_id(), session_id()];
     let give_up = |session| {
         let item = NewQueueItem { session_id: session, ..queue_item(NOW) };
@@ -241,7 +241,7 @@ pub fn those_made_without_what_is_retried_are_renewed(store: &TestStore) {
     assert_eq!(due, expected, "a session without a summary has none to be renewed");
 }
 
-/// Prompts come newest first, as many as asked for, each session its own.
+/// Prompts are listed per session, newest first, up to the limit.
 pub fn prompts_come_newest_first(store: &TestStore) {
     let (mine, other) = (session_id(), session_id());
     for text in ["first", AWKWARD, "", "first"] {

@@ -1,4 +1,4 @@
-//! The index of tasks: what was recorded last comes back, from every checkout.
+//! The task index: the latest record of every checkout is returned.
 
 use baton_core::Timestamp;
 use baton_core::task::{TaskRecord, TaskStatus};
@@ -35,7 +35,7 @@ fn list(store: &Store, filter: TaskFilter) -> Vec<TaskRecord> {
     read(store, move |tx| tx.tasks(&filter))
 }
 
-/// Every field comes back as it was written.
+/// Every field is read back as written.
 pub fn reads_back_every_field(store: &TestStore) {
     for (number, status) in TaskStatus::ALL.into_iter().enumerate() {
         let full = TaskRecord {
@@ -56,8 +56,8 @@ pub fn reads_back_every_field(store: &TestStore) {
     assert_eq!(list(store, TaskFilter { venture: "w".parse().unwrap(), ..all() }), [plain]);
 }
 
-/// A task is known once in a checkout, as it was written last: what comes late does not undo it.
-pub fn the_younger_record_stays(store: &TestStore) {
+/// A task has one record per checkout; an older record does not replace a newer one.
+pub fn newer_record_is_kept(store: &TestStore) {
     let (old, young) = (task("/c", NOW), TaskRecord { status: TaskStatus::Done, ..task("/c", later(1)) });
     put(store, &old);
     put(store, &young);
@@ -69,7 +69,7 @@ pub fn the_younger_record_stays(store: &TestStore) {
     assert_eq!(list(store, all()), [same_moment]);
 }
 
-/// Lists come latest first, of one undertaking, and can be narrowed down and cut into windows.
+/// Lists contain the tasks of one venture, last updated first, and support filters and pages.
 pub fn lists_filter_and_order(store: &TestStore) {
     let here = TaskRecord { repo: Some("o/r".parse().unwrap()), ..task("/a", later(2)) };
     let tasks = [
@@ -87,8 +87,8 @@ pub fn lists_filter_and_order(store: &TestStore) {
     assert_eq!(list(store, TaskFilter { offset: 1, limit: 3, ..all() }), tasks[1..4]);
 }
 
-/// One task of one checkout is forgotten, and no other.
-pub fn a_forgotten_task_is_gone_alone(store: &TestStore) {
+/// Deleting a task of one checkout does not affect others.
+pub fn only_the_deleted_task_is_gone(store: &TestStore) {
     let (gone, kept) = (task("/a", NOW), task("/b", NOW));
     put(store, &gone);
     put(store, &kept);
@@ -98,6 +98,6 @@ pub fn a_forgotten_task_is_gone_alone(store: &TestStore) {
     };
     assert!(!forget("elsewhere"));
     assert!(forget("host"));
-    assert!(!forget("host"), "it was forgotten before");
+    assert!(!forget("host"), "it was already deleted");
     assert_eq!(list(store, all()), [kept]);
 }

@@ -1,4 +1,4 @@
-//! Tokens: what is written comes back, revoking happens once.
+//! Tokens: fields, and revocation.
 
 use baton_core::{Access, Sha256Hash, Timestamp, Token, TokenId, VentureScope};
 use baton_store::{Store, StoreError};
@@ -34,7 +34,7 @@ fn revoke(store: &Store, id: &TokenId, at: Timestamp) -> bool {
     write(store, move |tx| tx.revoke_token(&id, at))
 }
 
-/// Every field comes back as it was written; a token for no venture at all does not become one for every venture.
+/// Every field is read back as written. A token without ventures does not become one for all ventures.
 pub fn reads_back_every_field(store: &TestStore) {
     let full = Token {
         name: AWKWARD.into(),
@@ -53,7 +53,7 @@ pub fn reads_back_every_field(store: &TestStore) {
     assert_eq!(find(store, &TokenId::new(1)), None);
 }
 
-/// The list holds every token, newest first.
+/// The list contains every token, newest first.
 pub fn lists_newest_first(store: &TestStore) {
     let [oldest, middle, newest] = [token(3, NOW), token(1, later(1)), token(2, later(2))];
     for token in [&middle, &newest, &oldest] {
@@ -62,7 +62,7 @@ pub fn lists_newest_first(store: &TestStore) {
     assert_eq!(read(store, |tx| tx.tokens()), [newest, middle, oldest]);
 }
 
-/// A token is revoked once, at the first moment; others stay as they are.
+/// A token is revoked once, and keeps the time of the first revocation. Other tokens do not change.
 pub fn revokes_once(store: &TestStore) {
     let (revoked, neighbour) = (token(1, NOW), token(2, NOW));
     insert(store, &revoked);
@@ -74,8 +74,8 @@ pub fn revokes_once(store: &TestStore) {
     assert_eq!(find(store, &neighbour.id), Some(neighbour));
 }
 
-/// An id is given once.
-pub fn an_id_is_given_once(store: &TestStore) {
+/// Ids are unique.
+pub fn ids_are_unique(store: &TestStore) {
     let (first, second) = (token(1, NOW), token(1, later(1)));
     insert(store, &first);
     let answer = try_write(store, move |tx| tx.insert_token(&second));

@@ -1,4 +1,4 @@
-//! Transactions: all or nothing, whatever happens inside, and what an acknowledgement promises.
+//! Transactions: atomicity, and the meaning of an acknowledgement.
 
 use std::sync::mpsc;
 use std::thread;
@@ -10,7 +10,7 @@ use super::fixture::{NOW, Refusal, break_off, request, session, tuple};
 use super::gate::Gate;
 use super::store::{CONNECTIONS, TestStore, read, try_write, write};
 
-/// Makes sessions of distinct tuples.
+/// Creates sessions with distinct tuples.
 fn sessions(count: usize) -> Vec<Session> {
     (0..count).map(|number| session(tuple(&format!("agent-{number}")))).collect()
 }
@@ -19,8 +19,8 @@ fn is_there(store: &Store, id: SessionId) -> bool {
     read(store, move |tx| tx.session(id)).is_some()
 }
 
-/// Work that says no leaves nothing behind and gets its own error back.
-pub fn refused_work_leaves_nothing(store: &TestStore) {
+/// Work that returns an error is rolled back, and the caller gets the error.
+pub fn rejected_work_is_rolled_back(store: &TestStore) {
     let refused = session(tuple("agent"));
     let id = refused.id;
     let answer: Result<(), Refusal> = store
@@ -35,8 +35,8 @@ pub fn refused_work_leaves_nothing(store: &TestStore) {
     assert_eq!(read(store, |tx| tx.requests(10)), []);
 }
 
-/// Work that panics leaves nothing behind, is answered `Broken`, and the store goes on; so it is inside a nested part.
-pub fn broken_work_leaves_nothing(store: &TestStore) {
+/// Work that panics is rolled back and reported as `Broken`, also in a nested part, and the store keeps working.
+pub fn panicking_work_is_rolled_back(store: &TestStore) {
     let made = sessions(3);
     let [plain, nested, after] = &made[..] else { unreachable!("three were made") };
     let broken = plain.clone();
@@ -63,8 +63,8 @@ pub fn broken_work_leaves_nothing(store: &TestStore) {
     assert_eq!(made.iter().map(|one| is_there(store, one.id)).collect::<Vec<_>>(), [false, false, true]);
 }
 
-/// Whatever work makes of a statement that failed, its acknowledgement tells the truth: `Ok` means kept, all of it.
-pub fn an_acknowledgement_after_a_failed_statement_is_true(store: &TestStore) {
+/// However work handles a failed statement, `Ok` means that everything was committed.
+pub fn ok_after_a_failed_statement_means_committed(store: &TestStore) {
     let made = sessions(3);
     let first = made[0].clone();
     write(store, move |tx| tx.insert_session(&first));
@@ -73,8 +73,8 @@ pub fn an_acknowledgement_after_a_failed_statement_is_true(store: &TestStore) {
     let same_tuple = session(made[0].tuple.clone());
     let answer = try_write(store, move |tx| {
         tx.insert_session(&before)?;
-        assert!(tx.insert_session(&same_tuple).is_err(), "the tuple is taken");
-        // Work that carries on regardless, as it should not.
+        assert!(tx.insert_session(&same_tuple).is_err(), "the tuple already has an active session");
+        // Work that continues after an error, although it should not.
         let _ = tx.insert_session(&after);
         Ok(())
     });
@@ -82,8 +82,8 @@ pub fn an_acknowledgement_after_a_failed_statement_is_true(store: &TestStore) {
     assert_eq!(kept, [true, answer.is_ok(), answer.is_ok()], "{answer:?}");
 }
 
-/// A nested part is undone by itself, also after a statement in it failed, and what surrounds it is kept.
-pub fn a_nested_part_is_undone_alone(store: &TestStore) {
+/// A nested part is rolled back alone, even after a failed statement, and the rest is kept.
+pub fn nested_part_is_rolled_back_alone(store: &TestStore) {
     let made = sessions(5);
     let parts = made.clone();
     let same_tuple = session(made[0].tuple.clone());
@@ -92,7 +92,7 @@ pub fn a_nested_part_is_undone_alone(store: &TestStore) {
         tx.insert_session(before)?;
         tx.nested(&mut |tx| {
             tx.insert_session(undone).unwrap();
-            assert!(tx.insert_session(&same_tuple).is_err(), "the tuple is taken");
+            assert!(tx.insert_session(&same_tuple).is_err(), "the tuple already has an active session");
             Outcome::Undo
         })?;
         tx.nested(&mut |tx| {
@@ -110,8 +110,8 @@ pub fn a_nested_part_is_undone_alone(store: &TestStore) {
     assert_eq!(kept, [true, false, true, false, true]);
 }
 
-/// A nested part that is kept goes with the rest when the whole is undone.
-pub fn a_kept_part_goes_with_its_whole(store: &TestStore) {
+/// A nested part that was kept is rolled back with the whole transaction.
+pub fn nested_part_is_rolled_back_with_its_transaction(store: &TestStore) {
     let part = session(tuple("agent"));
     let id = part.id;
     let answer: Result<(), Refusal> = store
@@ -127,17 +127,17 @@ pub fn a_kept_part_goes_with_its_whole(store: &TestStore) {
     assert!(!is_there(store, id));
 }
 
-/// Work submitted as a read keeps nothing.
-pub fn reading_keeps_nothing(store: &TestStore) {
+/// Writes in a read transaction are not kept.
+pub fn writes_in_a_read_are_rolled_back(store: &TestStore) {
     let written = session(tuple("agent"));
     let id = written.id;
-    // Whether an engine refuses the statement or undoes it is its own affair.
+    // Engines may reject the statement or roll it back.
     let _: Result<(), StoreError> = store.read(move |tx| tx.insert_session(&written)).wait();
     assert!(!is_there(store, id));
 }
 
-/// A read sees one state throughout: what is committed while it runs is not in it.
-pub fn a_read_sees_one_state(store: &TestStore) {
+/// A read sees one snapshot: commits while it runs are not visible.
+pub fn read_sees_one_snapshot(store: &TestStore) {
     let made = sessions(2);
     let first = made[0].clone();
     write(store, move |tx| tx.insert_session(&first));
@@ -164,11 +164,11 @@ pub fn a_read_sees_one_state(store: &TestStore) {
     writing.join().unwrap();
 
     assert_eq!((before, after), (1, 1), "before and after the other commit");
-    assert!(is_there(store, made[1].id), "the next read sees it");
+    assert!(is_there(store, made[1].id), "the next read sees the commit");
 }
 
-/// An acknowledged write is visible to every other store on the database; a lazy one as well.
-pub fn an_acknowledged_write_is_visible_to_others(store: &TestStore) {
+/// An acknowledged write, also a lazy one, is visible to every other store on the database.
+pub fn acknowledged_writes_are_visible_to_others(store: &TestStore) {
     let other = store.another();
     for (durability, written) in
         [Durability::Full, Durability::Lazy, Durability::Full].into_iter().zip(sessions(3))
@@ -183,7 +183,7 @@ pub fn an_acknowledged_write_is_visible_to_others(store: &TestStore) {
     }
 }
 
-/// Closing a store finishes what waits in it.
+/// Closing a store finishes its queued work.
 pub fn closing_finishes_waiting_work(store: &TestStore) {
     if !store.runs_in_background() {
         return;

@@ -1,4 +1,4 @@
-//! What models counted: it adds up by day and model.
+//! Token usage: it is summed by day and model.
 
 use baton_store::{DailyUsage, Spent, Store};
 
@@ -13,7 +13,7 @@ fn usage(day: &str, compressor: &str, model: &str, counts: [u64; 3]) -> DailyUsa
         calls,
         tokens_in,
         tokens_out,
-        // Any number will do, as long as it adds up too.
+        // Any number that is also summed.
         micro_usd: tokens_in + 5 * tokens_out,
     }
 }
@@ -23,8 +23,8 @@ fn add(store: &Store, added: &DailyUsage) {
     write(store, move |tx| tx.add_usage(&added));
 }
 
-/// What a model counts on a day adds up; days, providers and models are apart, the newest day first.
-pub fn it_adds_up_by_day_and_model(store: &TestStore) {
+/// Usage is summed per day and model; days, compressors and models are separate, newest day first.
+pub fn usage_adds_up_by_day_and_model(store: &TestStore) {
     let spent_on = |day: &'static str| read(store, move |tx| tx.spent_on(day));
     assert_eq!((read(store, |tx| tx.usage(10)), spent_on("2026-01-17")), (vec![], Spent::default()));
     for added in [

@@ -1,4 +1,4 @@
-//! The watch on the queue: whoever puts something there is heard, whichever process it is.
+//! The queue watch: additions by any process are reported.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use super::fixture::{NOW, queue_item, session_id};
 use super::queue::{claim, enqueue, fail_at};
 use super::store::{TestStore, write};
 
-/// Longer than any machine takes; what works comes in milliseconds.
+/// Longer than any machine needs; a notification usually takes milliseconds.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Watches, and has heard that it does.
+/// Starts a watch and waits until it is active.
 fn watch(store: &TestStore) -> (QueueWatch, Receiver<()>) {
     let (sender, heard) = channel();
     let changed = move || {
-        // Nobody listens any more once the check is over.
+        // The receiver is dropped at the end of the check.
         let _ = sender.send(());
     };
     let watch = QueueWatch::start(store.place().config(), changed).unwrap();
@@ -24,9 +24,8 @@ fn watch(store: &TestStore) -> (QueueWatch, Receiver<()>) {
     (watch, heard)
 }
 
-/// A watch says so once it listens, and then whatever another store puts into the queue, asks to be summed up or tries
-/// again.
-pub fn changes_of_others_are_heard(store: &TestStore) {
+/// A watch reports when it is active, and whenever another store adds an item, requests a summary or retries items.
+pub fn changes_of_other_stores_are_reported(store: &TestStore) {
     let other = store.another();
     let id = enqueue(&other, &queue_item(NOW));
     let fence = claim(&other, NOW, 1).remove(0).fence;
@@ -37,16 +36,16 @@ pub fn changes_of_others_are_heard(store: &TestStore) {
         |other| assert_eq!(write(other, |tx: &mut dyn Tx| tx.retry_queue(None, NOW)), 1),
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        // One for each, so that what is heard late of one is not taken for the next.
+        // A new watch for each change, so that a late notification is not taken for the next one.
         let (_watch, heard) = watch(store);
         assert_eq!(heard.try_recv(), Err(TryRecvError::Empty), "nothing has happened yet");
         change(&other);
-        assert_eq!(heard.recv_timeout(DEADLINE), Ok(()), "change {number} was not heard");
+        assert_eq!(heard.recv_timeout(DEADLINE), Ok(()), "change {number} was not reported");
     }
 }
 
-/// A watch that is let go of is over: it calls nobody any more.
-pub fn a_watch_ends(store: &TestStore) {
+/// A dropped watch makes no more calls.
+pub fn dropped_watch_stops(store: &TestStore) {
     let (watch, heard) = watch(store);
     drop(watch);
     enqueue(store, &queue_item(NOW));

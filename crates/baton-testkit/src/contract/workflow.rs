@@ -1,4 +1,4 @@
-//! Workflows: what is written comes back, lists filter and window, names are gone on with, use only moves forward.
+//! Workflows: fields, filters and pages, lookup by name, and time of last access.
 
 use baton_core::checkpoint::{Workflow, WorkflowId};
 use baton_core::{Repo, Timestamp, Venture};
@@ -21,7 +21,7 @@ fn repo(name: &str) -> Option<Repo> {
     Some(name.parse().unwrap())
 }
 
-/// Asks for every workflow of `vc`.
+/// Returns a filter for every workflow of `vc`.
 fn all() -> WorkflowFilter {
     WorkflowFilter { venture: "vc".parse().unwrap(), repo: None, name: None, offset: 0, limit: 1_000 }
 }
@@ -47,7 +47,7 @@ fn full() -> Workflow {
     }
 }
 
-/// Every field comes back as it was written, also to whoever locks it.
+/// Every field is read back as written, with and without a lock.
 pub fn reads_back_every_field(store: &TestStore) {
     for written in [workflow("bare"), full()] {
         insert(store, [written.clone()]);
@@ -59,10 +59,14 @@ pub fn reads_back_every_field(store: &TestStore) {
         assert_eq!(find(store, &unknown), None);
     }
     let (venture, id): (Venture, WorkflowId) = ("vc".parse().unwrap(), "unknown".parse().unwrap());
-    assert_eq!(write(store, move |tx| tx.lock_workflow(&venture, &id)), None, "locked all the same");
+    assert_eq!(
+        write(store, move |tx| tx.lock_workflow(&venture, &id)),
+        None,
+        "an unknown workflow can be locked"
+    );
 }
 
-/// An update changes one workflow, and neither when it began nor where it works.
+/// An update changes one workflow, but neither its creation time nor its repository.
 pub fn update_writes_only_what_may_change(store: &TestStore) {
     let (before, neighbour) = (workflow("a"), workflow("b"));
     let elsewhere = Workflow { venture: "dfg".parse().unwrap(), ..workflow("a") };
@@ -77,11 +81,11 @@ pub fn update_writes_only_what_may_change(store: &TestStore) {
     }
     let bare = before.clone();
     write(store, move |tx| tx.update_workflow(&bare));
-    assert_eq!(find(store, &before), Some(before), "what is gone is cleared");
+    assert_eq!(find(store, &before), Some(before), "absent values are cleared");
 }
 
-/// Each venture has ids of its own.
-pub fn an_id_is_given_once_in_a_venture(store: &TestStore) {
+/// Ids are unique in a venture.
+pub fn ids_are_unique_in_a_venture(store: &TestStore) {
     let first = workflow("a");
     let second = Workflow { name: Some("second".into()), ..workflow("a") };
     let elsewhere = Workflow { venture: "dfg".parse().unwrap(), ..workflow("a") };
@@ -91,7 +95,7 @@ pub fn an_id_is_given_once_in_a_venture(store: &TestStore) {
     assert_eq!(find(store, &first), Some(first));
 }
 
-/// Lists hold what matches, exactly as it is spelt, latest saved first.
+/// Lists contain exact matches, last saved first.
 pub fn lists_filter_and_order(store: &TestStore) {
     let make = |id: &str, saved: u64, name: &str, repo: Option<Repo>| Workflow {
         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
@@ -124,7 +128,7 @@ pub fn lists_filter_and_order(store: &TestStore) {
     }
 }
 
-/// Windows laid side by side give the list once, also where several were saved at the same moment.
+/// Adjacent pages return the list once, even if several workflows were saved at the same time.
 pub fn windows_neither_skip_nor_repeat(store: &TestStore) {
     let mut dice = Dice::new(5);
     let made = (0..40).map(|number| {
@@ -156,8 +160,8 @@ pub fn windows_neither_skip_nor_repeat(store: &TestStore) {
     }
 }
 
-/// The workflow that a name means is the one of that repository, or of none, that was saved last and not too long ago.
-pub fn a_name_is_gone_on_with_in_its_repository(store: &TestStore) {
+/// A name refers to the workflow in that repository, or in none, that was saved last and recently enough.
+pub fn recent_workflow_is_found_by_name_and_repository(store: &TestStore) {
     let make = |id: &str, saved: Timestamp, repo: Option<Repo>| Workflow {
         name: Some("auth".into()),
         repo,
@@ -191,8 +195,8 @@ pub fn a_name_is_gone_on_with_in_its_repository(store: &TestStore) {
     assert_eq!(recent("dfg", "auth", None, NOW), None);
 }
 
-/// That a workflow was used is noted in that one alone, and never moves back.
-pub fn the_last_use_only_moves_forward(store: &TestStore) {
+/// A use is recorded only in its workflow, and its time never moves back.
+pub fn last_access_only_moves_forward(store: &TestStore) {
     let (used, neighbour) = (workflow("a"), workflow("b"));
     insert(store, [used.clone(), neighbour.clone()]);
     for (at, expected) in [(later(5), later(5)), (later(3), later(5)), (later(6), later(6))] {
@@ -204,8 +208,8 @@ pub fn the_last_use_only_moves_forward(store: &TestStore) {
     assert_eq!(find(store, &neighbour), Some(neighbour));
 }
 
-/// The bytes of every venture count, and of none at all there are none.
-pub fn the_bytes_of_all_ventures_add_up(store: &TestStore) {
+/// The bytes of all ventures are summed; without workflows the sum is zero.
+pub fn stored_bytes_of_all_ventures_are_summed(store: &TestStore) {
     assert_eq!(read(store, |tx| tx.stored_bytes()), 0);
     let large = Workflow { stored_bytes: 1 << 41, ..workflow("a") };
     let elsewhere = Workflow { stored_bytes: 3, venture: "dfg".parse().unwrap(), ..workflow("b") };
@@ -213,8 +217,8 @@ pub fn the_bytes_of_all_ventures_add_up(store: &TestStore) {
     assert_eq!(read(store, |tx| tx.stored_bytes()), (1 << 41) + 3);
 }
 
-/// Of every venture, those with something to give that were unused for longest come first.
-pub fn the_unused_come_longest_unused_first(store: &TestStore) {
+/// Workflows of all ventures with several unnamed checkpoints are listed longest unused first.
+pub fn unused_workflows_are_listed_longest_unused_first(store: &TestStore) {
     let make = |id: &str, used: Timestamp, unnamed_count: u64| Workflow {
         last_accessed_at: used,
         unnamed_count,

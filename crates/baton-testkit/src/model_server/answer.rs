@@ -1,18 +1,18 @@
-//! What the server says, in the words of either API.
+//! Answers of the server, in the format of either API.
 
 use serde_json::{Value, json};
 
 use super::behaviour::Behaviour;
 use super::http::{Request, Response, find};
 
-/// The API that a request speaks.
+/// The API of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Anthropic,
     OpenAi,
 }
 
-/// How the model came to its end.
+/// How the model's answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Done,
@@ -20,7 +20,7 @@ enum Ending {
     Declined,
 }
 
-/// Makes the answer of a behaviour; none when there is none to give.
+/// Creates the answer of a behaviour; `None` if the server does not answer.
 pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Response> {
     let wire = match request.path.as_str() {
         "/v1/messages" => Wire::Anthropic,
@@ -44,7 +44,7 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
             response.headers.extend(retry_after.iter().map(|value| ("retry-after", value.clone())));
             response
         }
-        // Some endpoints repeat a part of the key.
+        // Some endpoints repeat part of the key.
         Behaviour::Unauthorized => {
             let key = request.header("x-api-key").or_else(|| request.header("authorization"));
             error(401, "authentication_error", &format!("invalid key: {}", key.unwrap_or_default()))
@@ -83,7 +83,7 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
     })
 }
 
-/// The member of a request that asks for structured output.
+/// Returns the request member that asks for structured output.
 const fn field(wire: Wire) -> &'static str {
     match wire {
         Wire::Anthropic => "\"output_config\"",
@@ -100,10 +100,10 @@ fn refused_field(wire: Wire) -> Response {
     }
 }
 
-/// The good words: those of a summary when one was asked for.
+/// Returns the content of a valid answer: a summary if one was requested, otherwise an observation.
 fn words(request: &Request) -> Value {
     let item = item(&request.body);
-    // Only a summary may have so few tokens. In a prompt the quote would be escaped.
+    // Only summary requests have this token limit. In a prompt the quote would be escaped.
     if request.has("_tokens\":512") {
         return json!({
             "summary": format!("Summary of {item}"),
@@ -120,7 +120,7 @@ fn words(request: &Request) -> Value {
     })
 }
 
-/// The first `item-<n>` in a request.
+/// Returns the first `item-<n>` in a request.
 fn item(body: &[u8]) -> String {
     let mark = b"item-";
     let mut rest = body;
@@ -135,7 +135,7 @@ fn item(body: &[u8]) -> String {
 }
 
 fn says(wire: Wire, request: &Request, text: &str, ending: Ending) -> Response {
-    // Four bytes are about a token.
+    // About four bytes per token.
     let (tokens_in, tokens_out) = (request.body.len() / 4, text.len() / 4);
     ok(match wire {
         Wire::Anthropic => json!({
@@ -179,7 +179,7 @@ fn ok(body: String) -> Response {
     Response { status: 200, headers: Vec::new(), body }
 }
 
-/// An error in words that both APIs share.
+/// Creates an error in a format that both APIs share.
 fn error(status: u16, kind: &str, message: &str) -> Response {
     let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
     Response { status, headers: Vec::new(), body: body.to_string() }

@@ -1,22 +1,22 @@
-//! How the server answers.
+//! Behaviours of the server.
 
 use std::time::Duration;
 
 /// How the server answers a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Behaviour {
-    /// An observation or a summary, whose title or summary names the first `item-<n>` in the request.
+    /// A valid observation or summary, whose title or summary names the first `item-<n>` in the request.
     #[default]
     Good,
-    /// The same, later.
+    /// A valid answer after a delay.
     Slow(Duration),
-    /// The same, after a time that nobody knows before and that is at most this.
+    /// A valid answer after a random delay of at most this time.
     SlowUpTo(Duration),
-    /// This status to a request that has this text, the same to all others.
+    /// This status for requests that contain this text, a valid answer for others.
     StatusOn(u16, String),
-    /// The same, between fences and polite words.
+    /// A valid answer inside a code fence, with surrounding text.
     Fenced,
-    /// 429, with this as `Retry-After`.
+    /// Status 429 with this `Retry-After`.
     RateLimited {
         /// Seconds or a date; see [`Behaviour::DATE`].
         retry_after: Option<String>,
@@ -27,49 +27,49 @@ pub enum Behaviour {
     Forbidden,
     /// 500.
     ServerError,
-    /// 529, as Anthropic says that it is overloaded.
+    /// Status 529, Anthropic's overload error.
     Overloaded,
-    /// 400 for a reason that lies in the content.
+    /// Status 400 because of the content.
     BadRequest,
-    /// 400 when the request asks for structured output in any form, else good.
+    /// Status 400 if the request asks for structured output in any form, otherwise a valid answer.
     RefuseStructuredOutput,
-    /// 400 when the request asks for a JSON Schema, else good.
+    /// Status 400 if the request asks for a JSON Schema, otherwise a valid answer.
     RefuseJsonSchema,
-    /// 400 when the request has `max_tokens`, as newer models of OpenAI do, else good.
+    /// Status 400 if the request has `max_tokens`, like newer models of OpenAI, otherwise a valid answer.
     RefuseMaxTokens,
-    /// 400 that says the account has no credit left, as Anthropic does.
+    /// Status 400 with Anthropic's message that the account has no credit.
     OutOfCredit,
     /// Any other status, with an error object.
     Status(u16),
-    /// 302 to this address.
+    /// Status 302 to this address.
     Redirect(String),
-    /// 200 and a page of HTML.
+    /// Status 200 with an HTML page.
     Garbage,
-    /// 200 and this body.
+    /// Status 200 with this body.
     Body(String),
-    /// A proper answer with these words of the model.
+    /// A valid envelope with this text as the model's answer.
     Says(String),
-    /// An observation without its title.
+    /// An observation without a title.
     MissingTitle,
     /// An observation whose fields have wrong types.
     WrongTypes,
-    /// Half an observation, with nothing that says so.
+    /// Half an observation without a stop reason that says so.
     TruncatedJson,
-    /// Half an observation, with the reason that it was cut off by `max_tokens`.
+    /// Half an observation with the stop reason `max_tokens`.
     MaxTokens,
-    /// The model declines.
+    /// A refusal of the model.
     Refusal,
-    /// No answer, until the server is dropped.
+    /// No answer until the server is dropped.
     Hang,
-    /// The connection is closed in place of an answer.
+    /// The connection is closed instead of an answer.
     CloseConnection,
 }
 
 impl Behaviour {
-    /// The `Date` of every answer: a `Retry-After` that is a date is seen from here.
+    /// `Date` of every answer; a `Retry-After` date is relative to it.
     pub const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
-    /// 429 with `Retry-After` in seconds.
+    /// Returns status 429 with `Retry-After` in seconds.
     #[must_use]
     pub fn rate_limited(seconds: u64) -> Self {
         Self::RateLimited { retry_after: Some(seconds.to_string()) }

@@ -1,47 +1,47 @@
-//! As much of HTTP/1.1 as a client of a model needs.
+//! The part of HTTP/1.1 that a model client needs.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-/// The most that is read of a request.
+/// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request, as it was sent.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The path.
     pub path: String,
-    /// The headers, names in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// A header.
+    /// Returns a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON, or null.
+    /// Parses the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// What the model was asked: the content of the only message, or nothing.
+    /// Returns the content of the only message, or an empty text.
     pub fn prompt(&self) -> String {
         self.json()["messages"][0]["content"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Whether the body has these bytes.
+    /// Returns true if the body contains this text.
     pub(super) fn has(&self, text: &str) -> bool {
         find(&self.body, text.as_bytes()).is_some()
     }
 }
 
-/// Where a text begins in bytes.
+/// Returns the position of a text in bytes.
 pub(super) fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
     let first = *text.first()?;
     let mut from = 0;
@@ -55,7 +55,7 @@ pub(super) fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Reads the next request of a connection; none when the client is gone.
+/// Reads the next request of a connection; `None` if the client closed it.
 pub(super) fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
     let mut line = String::new();
     if stream.read_line(&mut line)? == 0 {
@@ -83,14 +83,14 @@ pub(super) fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Opti
     Ok(Some(request))
 }
 
-/// An answer, before it is written.
+/// An answer to be written.
 pub(super) struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: String,
 }
 
-/// Writes an answer in one piece.
+/// Writes an answer with one call.
 pub(super) fn write_response(stream: &mut TcpStream, date: &str, response: &Response) -> io::Result<()> {
     let mut text = format!(
         "HTTP/1.1 {} Fake\r\ndate: {date}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",

@@ -1,7 +1,8 @@
-//! A model that is none: a real HTTP server on this machine that speaks the Anthropic Messages API (`/v1/messages`) and
-//! OpenAI's chat completions (`/v1/chat/completions`), well or as badly as a test asks it to.
+//! A fake model: a real HTTP server on this machine that implements the Anthropic Messages API (`/v1/messages`) and
+//! OpenAI's chat completions (`/v1/chat/completions`), correctly or with the faults that a test asks for.
 //!
-//! `Behaviour` says how it answers, `ModelServer` starts it, switches it and tells what was sent to it.
+//! `Behaviour` defines how it answers. `ModelServer` starts it, changes its behaviour and returns the received
+//! requests.
 
 mod answer;
 mod behaviour;

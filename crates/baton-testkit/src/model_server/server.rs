@@ -1,4 +1,4 @@
-//! The server: a thread that accepts, a thread for each connection, and what they share.
+//! The server: a thread that accepts, a thread per connection, and their shared state.
 #![expect(clippy::expect_used, reason = "a test whose server does not start must fail loudly")]
 
 use std::collections::{HashMap, VecDeque};
@@ -14,10 +14,10 @@ use super::answer::answer;
 use super::behaviour::Behaviour;
 use super::http::{Request, read_request, write_response};
 
-/// How many bytes of requests are remembered; of later ones only the number is known.
+/// Maximum number of request bytes that are kept; later requests are only counted.
 const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 
-/// A running server, which ends when this goes out of scope.
+/// A running server, stopped on drop.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -36,9 +36,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     is_closing: bool,
-    /// What comes first, once each.
+    /// Behaviours of the next requests, one for each.
     script: VecDeque<Behaviour>,
-    /// What comes when the script is at its end.
+    /// Behaviour after the script.
     behaviour: Behaviour,
     requests: Vec<Request>,
     remembered_bytes: usize,
@@ -47,11 +47,11 @@ struct State {
 }
 
 impl ModelServer {
-    /// Starts a server that answers well, on a free port of this machine.
+    /// Starts a server with valid answers on a free port.
     ///
     /// # Panics
     ///
-    /// When there is none.
+    /// Panics if there is no free port.
     #[must_use]
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -64,29 +64,29 @@ impl ModelServer {
         Self { address, shared, acceptor: Some(acceptor) }
     }
 
-    /// Where it listens: the base URL for the Messages API, and with `/v1` behind it for chat completions.
+    /// Returns the base URL of the Messages API; append `/v1` for chat completions.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Answers like this from now on, once the script is at its end.
+    /// Sets the behaviour after the script.
     pub fn behave(&self, behaviour: Behaviour) {
         self.shared.state().behaviour = behaviour;
     }
 
-    /// Answers the next requests like this, one after the other, before the standing behaviour.
+    /// Sets the behaviours of the next requests, one for each.
     pub fn script(&self, behaviours: impl IntoIterator<Item = Behaviour>) {
         self.shared.state().script.extend(behaviours);
     }
 
-    /// The requests so far, in the order in which they came, as far as they are remembered (64 MiB).
+    /// Returns the requests so far in order, as far as they are kept (64 MiB).
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.clone()
     }
 
-    /// Forgets the requests so far.
+    /// Removes the requests so far.
     pub fn forget(&self) {
         let mut state = self.shared.state();
         state.requests.clear();
@@ -94,35 +94,35 @@ impl ModelServer {
         state.received = 0;
     }
 
-    /// How many requests came.
+    /// Returns the number of received requests.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.shared.state().received
     }
 
-    /// How many requests were answered, in whatever way.
+    /// Returns the number of answered requests, with any status.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.shared.answered.load(Ordering::Relaxed)
     }
 
-    /// How many connections were made.
+    /// Returns the number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Waits until this many requests came, whether they are answered or not.
+    /// Waits until this many requests were received, answered or not.
     ///
     /// # Panics
     ///
-    /// When they do not come within a minute.
+    /// Panics if they are not received within a minute.
     pub fn wait_for_requests(&self, count: u64) {
         let state = self.shared.state();
         let waiting = |state: &mut State| state.received < count;
         let result = self.shared.changed.wait_timeout_while(state, Duration::from_secs(60), waiting);
         let (_state, timeout) = result.unwrap_or_else(PoisonError::into_inner);
-        assert!(!timeout.timed_out(), "{count} requests did not come");
+        assert!(!timeout.timed_out(), "{count} requests were not received");
     }
 }
 
@@ -130,7 +130,7 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.state().is_closing = true;
         self.shared.changed.notify_all();
-        // Wakes the acceptor, which then sees that it is over.
+        // Wakes the acceptor, which then sees the closing flag.
         drop(TcpStream::connect(self.address));
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -143,7 +143,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a request and says how to answer it.
+    /// Records a request and returns the behaviour for it.
     fn receive(&self, request: &Request) -> Behaviour {
         let mut state = self.state();
         state.received += 1;
@@ -157,7 +157,7 @@ impl Shared {
         behaviour
     }
 
-    /// Waits for a time, or without one until the server ends. Says whether the server goes on.
+    /// Waits for a time, or until the server is dropped. Returns false if the server is closing.
     fn pause(&self, time: Option<Duration>) -> bool {
         let state = self.state();
         let open = |state: &mut State| !state.is_closing;
@@ -171,8 +171,8 @@ impl Shared {
     }
 }
 
-/// A part of a time, as large as chance wants it.
-fn part_of(most: Duration) -> Duration {
+/// Returns a random part of a duration.
+fn random_part_of(most: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish();
     most.mul_f64((random % 1_000) as f64 / 1_000.0)
 }
@@ -202,9 +202,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Answers the requests of a connection until either side has enough.
+/// Answers the requests of a connection until it is closed.
 fn serve(stream: &TcpStream, shared: &Shared) {
-    // An answer is one small write: it must not wait for another.
+    // Without a delay for small writes.
     let _ = stream.set_nodelay(true);
     let (Ok(reader), Ok(mut writer)) = (stream.try_clone(), stream.try_clone()) else { return };
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
@@ -213,11 +213,11 @@ fn serve(stream: &TcpStream, shared: &Shared) {
         let goes_on = match &behaviour {
             Behaviour::Hang => shared.pause(None),
             Behaviour::Slow(time) => shared.pause(Some(*time)),
-            Behaviour::SlowUpTo(most) => shared.pause(Some(part_of(*most))),
+            Behaviour::SlowUpTo(most) => shared.pause(Some(random_part_of(*most))),
             _ => true,
         };
         let Some(response) = goes_on.then(|| answer(&behaviour, &request)).flatten() else { return };
-        // Before the client can know: whoever has the answer finds it counted.
+        // Counted before the answer is sent, so that a client that has the answer sees it counted.
         shared.answered.fetch_add(1, Ordering::Relaxed);
         if write_response(&mut writer, Behaviour::DATE, &response).is_err() {
             return;

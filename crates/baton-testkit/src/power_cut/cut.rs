@@ -1,4 +1,4 @@
-//! Many power cuts of one recording.
+//! Repeated power cuts of one recording.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a test without its image must fail loudly")]
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -7,20 +7,20 @@ use std::path::Path;
 use super::{Damage, Recording};
 use crate::contract::fixture::Dice;
 
-/// Number of power cuts that each test makes: `BATON_POWER_CUTS`, or `default`.
+/// Returns the number of power cuts per test: `BATON_POWER_CUTS`, or `default`.
 pub fn cuts(default: u64) -> u64 {
     std::env::var("BATON_POWER_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Cuts the power `count` times. Each time the folder is replaced by what is left of the disk, and `check` gets the
-/// number of operations before the cut.
+/// Cuts the power `count` times. Each time, the folder is replaced by a possible state of the disk after the cut, and
+/// `check` is called with the number of operations before the cut.
 ///
-/// Every second cut is made right after one of `acknowledged`, the positions at which a client was told that something
-/// is stored: nothing of it may be lost then. When a check fails, the image is kept and its path printed.
+/// Every second cut is made directly after one of `acknowledged`, the positions at which a client got an
+/// acknowledgement: nothing acknowledged may be lost then. If a check fails, the image is kept and its path is printed.
 ///
 /// # Panics
 ///
-/// When an image cannot be written, and when `check` does.
+/// Panics if an image cannot be written, or if `check` panics.
 pub fn check_each_cut(
     recording: &Recording,
     folder: &Path,
@@ -43,7 +43,7 @@ pub fn check_each_cut(
     }
 }
 
-/// Writes the image of a cut to a folder of its own when the check of it fails.
+/// Writes the image of a cut to a separate folder if its check fails.
 struct KeptOnFailure<'a> {
     recording: &'a Recording,
     cut: usize,

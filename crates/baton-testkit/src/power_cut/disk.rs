@@ -17,10 +17,10 @@ use fuser::{
 
 use super::operation::{Entry, Kind, Node, Operation, ROOT, Recording};
 
-/// All changes go through the kernel, so what it knows stays true.
+/// All changes go through the kernel, so its cached attributes stay valid.
 const TTL: Duration = Duration::from_secs(3_600);
 const BLOCK_BYTES: u32 = 4_096;
-/// Free space that is reported: more than any check asks for.
+/// Reported free space: more than any check requires.
 const FREE_BLOCKS: u64 = 1 << 28;
 
 /// A mounted disk, unmounted when dropped.
@@ -41,7 +41,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// When `/dev/fuse` is missing or the process may not mount.
+    /// Fails if `/dev/fuse` is missing or the process may not mount.
     pub fn mount(path: &Path) -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State::empty()));
         let mut config = Config::default();
@@ -51,34 +51,34 @@ impl Disk {
         Ok(Self { path: path.to_owned(), state, session: Some(session) })
     }
 
-    /// The folder it is mounted on.
+    /// Returns the mount point.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of operations so far.
+    /// Returns the number of operations so far.
     ///
     /// # Panics
     ///
-    /// When the file system failed.
+    /// Panics if the file system failed.
     pub fn position(&self) -> usize {
         self.state.lock().expect("the disk works").operations.len()
     }
 
-    /// Makes everything durable, as if the computer had been left alone for a while.
+    /// Makes everything durable, as if the computer had been idle for a while.
     ///
     /// # Panics
     ///
-    /// When the file system failed.
+    /// Panics if the file system failed.
     pub fn sync_everything(&self) {
         self.state.lock().expect("the disk works").operations.push(Operation::SyncEverything);
     }
 
-    /// Unmounts the disk and returns what happened to it.
+    /// Unmounts the disk and returns the recording.
     ///
     /// # Panics
     ///
-    /// When a process still uses it.
+    /// Panics if a process still uses the disk.
     #[must_use]
     pub fn unmount(mut self) -> Recording {
         let session = self.session.take().expect("it is mounted");
@@ -203,7 +203,7 @@ impl State {
         self.attributes(node)
     }
 
-    /// Forgets a name. The node stays: an open file can still be written to.
+    /// Removes a name. The node stays, because an open file can still be written.
     fn remove(&mut self, entry: Entry, is_folder: bool) -> Result<(), Errno> {
         let node = self.find(entry.folder, &entry.name)?;
         if is_folder && !self.entries(node)?.is_empty() {
@@ -256,7 +256,7 @@ impl State {
     }
 }
 
-/// Writes bytes into a file at an offset; a gap before them is zero.
+/// Writes bytes into a file at an offset. A gap before them is filled with zeros.
 pub(super) fn overwrite(file: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let end = start.saturating_add(bytes.len());
@@ -270,7 +270,7 @@ fn entry(folder: INodeNo, name: &OsStr) -> Entry {
     Entry { folder: folder.0, name: name.to_owned() }
 }
 
-/// Answers the kernel.
+/// Handles the requests of the kernel.
 struct Recorder(Arc<Mutex<State>>);
 
 impl Recorder {

@@ -1,4 +1,4 @@
-//! What a disk holds after its power was cut.
+//! The content of a disk after a power cut.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -10,23 +10,23 @@ use super::disk::overwrite;
 use super::operation::{Entry, Kind, Node, Operation, ROOT, Recording};
 use crate::contract::fixture::Dice;
 
-/// What becomes of changes that were not synced.
+/// What happens to changes that were not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
-    /// All of them are lost.
+    /// All are lost.
     Lost,
-    /// All of them are kept except for a part of the last write.
+    /// All are kept except part of the last write.
     TornLastWrite,
-    /// Each of them, and each sector of a write, is kept or lost by chance.
+    /// Each change, and each sector of a write, is randomly kept or lost.
     Random,
-    /// Names are kept and data is lost; a file may have its new size and hold zeros.
+    /// Names are kept and data is lost. A file may have its new size and contain zeros.
     NamesOnly,
     /// Data is kept and names are lost.
     DataOnly,
 }
 
 impl Damage {
-    /// Every kind.
+    /// All kinds of damage.
     pub const ALL: [Self; 5] =
         [Self::Lost, Self::TornLastWrite, Self::Random, Self::NamesOnly, Self::DataOnly];
 }
@@ -40,12 +40,12 @@ struct Tree {
 }
 
 impl Recording {
-    /// Replaces the content of a folder by what the disk holds when the power is cut after `cut` operations. The same
-    /// arguments give the same content.
+    /// Replaces the content of a folder by what the disk contains if the power is cut after `cut` operations. The same
+    /// arguments yield the same content.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn write_image(&self, cut: usize, damage: Damage, seed: u64, folder: &Path) -> io::Result<()> {
         let tree = self.tree_after(cut, damage, &mut Dice::new(seed));
         for entry in std::fs::read_dir(folder)? {
@@ -142,7 +142,7 @@ impl Damage {
         }
     }
 
-    /// Applies what is left of a write that was not synced.
+    /// Applies the surviving part of a write that was not synced.
     fn write(self, file: &mut Vec<u8>, offset: u64, bytes: &[u8], is_last: bool, dice: &mut Dice) {
         match self {
             Self::Lost => {}
@@ -164,13 +164,13 @@ impl Damage {
     }
 }
 
-/// Writes some sectors of a write, of 512 or 4096 bytes, in any combination.
+/// Writes a random subset of the sectors of a write; sectors have 512 or 4096 bytes.
 fn overwrite_some_sectors(file: &mut Vec<u8>, offset: u64, bytes: &[u8], dice: &mut Dice) {
     let sector = if dice.below(2) == 0 { 512 } else { 4_096 };
     let mut position = offset;
     let mut rest = bytes;
     while !rest.is_empty() {
-        // Sectors begin at multiples of their size, not where the write begins.
+        // Sectors are aligned to multiples of their size, not to the start of the write.
         let length = usize::try_from(sector - position % sector).unwrap_or(usize::MAX).min(rest.len());
         let (part, others) = rest.split_at(length);
         if dice.below(2) == 0 {
@@ -195,7 +195,7 @@ impl Tree {
         self.folders.entry(entry.folder).or_default().insert(entry.name.clone(), node);
     }
 
-    /// Removes a name if it still stands for this node.
+    /// Removes a name if it still refers to this node.
     fn remove(&mut self, entry: &Entry, node: Node) {
         if let Some(entries) = self.folders.get_mut(&entry.folder)
             && entries.get(&entry.name) == Some(&node)

@@ -1,9 +1,10 @@
-//! Power cuts: a file system in memory that records what real processes do to it, and the disk images that a loss of
-//! power at any moment could have left.
+//! Power cuts: an in-memory file system that records the changes of real processes, and the disk images that a power
+//! cut at any time could have left.
 //!
-//! [`Disk`] is mounted with FUSE, so the process needs `/dev/fuse` and the right to mount. A workload is recorded once;
-//! [`Recording::write_image`] then writes the folder as a computer could find it after the power was cut after any of
-//! the recorded operations. Data survives for certain only if its file was synced, a name only if its folder was.
+//! [`Disk`] is mounted with FUSE, so the process needs `/dev/fuse` and permission to mount. A workload is recorded
+//! once; [`Recording::write_image`] then writes the folder as it could be after a power cut following any of the
+//! recorded operations. Data is guaranteed to survive only if its file was synced, a name only if its folder was
+//! synced.
 
 mod cut;
 mod disk;

@@ -1,12 +1,12 @@
-//! The recorded operations that change a disk, in the order in which they happened.
+//! The recorded operations that change a disk, in order.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Number of a file or folder. It is never used again, whatever happens to the name.
+/// Number of a file or folder. Numbers are never reused, even if the name is.
 pub(super) type Node = u64;
 
-/// The folder that is mounted.
+/// The mounted folder.
 pub(super) const ROOT: Node = 1;
 
 /// A name in a folder.
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Link(PathBuf),
 }
 
-/// An operation that changes what is on the disk, or makes changes durable.
+/// An operation that changes the disk, or makes changes durable.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
     Create {
@@ -63,18 +63,18 @@ pub(super) enum Operation {
     Sync {
         node: Node,
     },
-    /// Everything before this is on the disk, as after `sync` and a pause.
+    /// Everything before this is durable, as after `sync` and a pause.
     SyncEverything,
 }
 
-/// Everything that happened to a disk.
+/// All operations on a disk.
 #[derive(Debug)]
 pub struct Recording {
     pub(super) operations: Vec<Operation>,
 }
 
 impl Recording {
-    /// Number of recorded operations: the power can be cut after 0 to this many.
+    /// Returns the number of recorded operations. The power can be cut after 0 to this many.
     pub fn len(&self) -> usize {
         self.operations.len()
     }

@@ -1,11 +1,11 @@
-//! Holds the edges of `ARCHITECTURE.md`: who may depend on whom, and who may see which library.
+//! Checks the dependencies of `ARCHITECTURE.md`: between our crates, and on libraries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Which crates of ours a crate may use. Whoever adds an edge draws it in `ARCHITECTURE.md` too.
+/// Crates of ours that a crate may use. A new edge must be added to `ARCHITECTURE.md` too.
 const EDGES: &[(&str, &[&str])] = &[
     ("baton-core", &[]),
     ("baton-store", &["baton-core"]),
@@ -33,7 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Libraries that only these crates may use.
-const FENCES: &[(&str, &[&str])] = &[
+const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("rusqlite", &["baton-store", "baton-testkit", "baton-benches"]),
     ("postgres", &["baton-testkit"]),
     ("tokio-postgres", &["baton-store"]),
@@ -54,10 +54,10 @@ const FENCES: &[(&str, &[&str])] = &[
     ("fuser", &["baton-testkit"]),
 ];
 
-/// Where git may be started: tests and benches aside, nowhere else.
+/// The only crate that may start git, apart from tests and benches.
 const GIT_STARTS_IN: &str = "baton-git";
 
-/// The direct, non-development dependencies of every crate of ours.
+/// Returns the direct, non-development dependencies of our crates.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
@@ -79,7 +79,7 @@ fn crates_depend_only_on_those_below_them() {
     let dependencies = dependencies();
     let known: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
     let found: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
-    assert_eq!(found, known, "a crate came or went");
+    assert_eq!(found, known, "a crate was added or removed");
     for (name, allowed) in EDGES {
         let ours = dependencies[*name].iter().map(String::as_str).filter(|used| known.contains(used));
         let extra: Vec<&str> = ours.filter(|used| !allowed.contains(used)).collect();
@@ -88,9 +88,9 @@ fn crates_depend_only_on_those_below_them() {
 }
 
 #[test]
-fn libraries_stay_behind_their_fences() {
+fn libraries_are_used_only_by_allowed_crates() {
     let dependencies = dependencies();
-    for (library, allowed) in FENCES {
+    for (library, allowed) in LIBRARY_USERS {
         let users =
             dependencies.iter().filter(|(_, used)| used.contains(*library)).map(|(name, _)| name.as_str());
         let extra: Vec<&str> = users.filter(|user| !allowed.contains(user)).collect();
@@ -108,7 +108,7 @@ fn only_one_crate_starts_git() {
         .collect();
     let mut offenders = Vec::new();
     while let Some(folder) = folders.pop() {
-        // The benches have no such folder: they may start what they measure against.
+        // The benches have no such folder and may start what they measure against.
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for entry in entries {
             let path = entry.unwrap().path();

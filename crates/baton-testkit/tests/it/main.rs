@@ -1,4 +1,4 @@
-//! Checks on the workspace itself, and on what stands in for others in tests.
+//! Checks of the workspace and of test doubles.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod architecture;

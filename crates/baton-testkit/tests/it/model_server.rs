@@ -1,4 +1,4 @@
-//! The fake model itself: what tests and benches rely on.
+//! The fake model itself, as far as tests and benches rely on it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use baton_testkit::model_server::{Behaviour, ModelServer};
 use serde_json::{Value, json};
 
-/// A client that keeps its connection.
+/// A client that keeps its connection open.
 struct Client(BufReader<TcpStream>);
 
 impl Client {
@@ -17,7 +17,7 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
-    /// Posts a body and gives the status, or nothing when the connection was closed, and the answer.
+    /// Sends a body and returns status and answer; `None` if the connection was closed.
     fn post(&mut self, path: &str, body: &str) -> Option<(u16, Value)> {
         let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
         self.0.get_mut().write_all(format!("{head}{body}").as_bytes()).unwrap();
@@ -67,7 +67,7 @@ fn both_apis_answer_for_the_item_that_was_sent() {
 }
 
 #[test]
-fn a_script_comes_before_the_standing_behaviour() {
+fn script_comes_before_the_default_behaviour() {
     let server = ModelServer::start();
     server.behave(Behaviour::ServerError);
     server.script([Behaviour::Good, Behaviour::rate_limited(3), Behaviour::Overloaded]);
@@ -81,7 +81,7 @@ fn a_script_comes_before_the_standing_behaviour() {
 }
 
 #[test]
-fn dropping_the_server_ends_what_hangs() {
+fn dropping_the_server_ends_hanging_requests() {
     let server = ModelServer::start();
     server.behave(Behaviour::Hang);
     let mut client = Client::new(&server);
@@ -93,7 +93,7 @@ fn dropping_the_server_ends_what_hangs() {
 }
 
 #[test]
-fn connections_are_kept() {
+fn connections_are_reused() {
     const REQUESTS: usize = 1_000;
     let server = ModelServer::start();
     let text = body(&format!("item-1 {}", "x".repeat(10_000)));
