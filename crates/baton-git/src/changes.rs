@@ -199,7 +199,7 @@ impl Vault {
         };
         let lines = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
         let entries: Option<BTreeMap<_, _>> = lines.map(entry).collect();
-        entries.ok_or_else(|| GitError::unexpected("ls-tree", "a line is not understood"))
+        entries.ok_or_else(|| GitError::unexpected("ls-tree", "a line cannot be parsed"))
     }
 
     /// Describes changes between pairs of versions. `known` returns size and hash of files that are in no repository.

@@ -80,7 +80,7 @@ fn ask(
         call = call.arguments([std::ffi::OsString::from_vec(pathspec)]);
     }
     let output = call.output()?;
-    parse(&output).ok_or_else(|| GitError::unexpected("diff-tree", "the answer is not understood"))
+    parse(&output).ok_or_else(|| GitError::unexpected("diff-tree", "the format is unknown"))
 }
 
 /// Returns the diff with its patch. The patch names the files of `large` but does not contain their content.

@@ -76,7 +76,7 @@ pub enum GitError {
         source: io::Error,
     },
     /// The output of git could not be parsed.
-    #[error("`git {command}` answered something unexpected: {problem}")]
+    #[error("cannot parse the output of `git {command}`: {problem}")]
     UnexpectedOutput {
         /// The subcommand.
         command: &'static str,

@@ -197,7 +197,7 @@ impl Places {
         let (root, git_dir, common_dir, head) = match &lines[..] {
             [_, _, _, git_dir, common_dir, root, commit, name, []] if ended.status.success() => {
                 let head = head(commit, name)
-                    .ok_or_else(|| GitError::unexpected("rev-parse", "HEAD is no commit"))?;
+                    .ok_or_else(|| GitError::unexpected("rev-parse", "HEAD is not a commit"))?;
                 (folder(root), folder(git_dir), folder(common_dir), Some(head))
             }
             [_, _, _, git_dir, common_dir, root, b"HEAD", []] => {

@@ -174,7 +174,7 @@ impl Status {
             Some(b"(initial)") => Head::Unborn { name },
             Some(oid) => {
                 let commit = ObjectId::from_hex(oid)
-                    .ok_or_else(|| GitError::unexpected("status", "HEAD is no commit"))?;
+                    .ok_or_else(|| GitError::unexpected("status", "HEAD is not a commit"))?;
                 if name == "(detached)" { Head::Detached { commit } } else { Head::Branch { name, commit } }
             }
             None => return Err(GitError::unexpected("status", "HEAD is missing")),

@@ -104,7 +104,7 @@ impl Vault {
         let output = self.call("rev-list").arguments(arguments).input(input.into_bytes()).output()?;
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let ids: Option<HashSet<ObjectId>> = lines.map(ObjectId::from_hex).collect();
-        ids.ok_or_else(|| GitError::unexpected("rev-list", "a line is no id"))
+        ids.ok_or_else(|| GitError::unexpected("rev-list", "a line is not an object id"))
     }
 }
 

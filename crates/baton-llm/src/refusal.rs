@@ -91,7 +91,7 @@ impl Refusal {
                 CompressError::Unusable { message, usage: TokenUsage::default() }
             }
             _ => {
-                let message = format!("{place} answered {status}, which means nothing here");
+                let message = format!("{place} answered with the unexpected status {status}");
                 CompressError::Unusable { message, usage: TokenUsage::default() }
             }
         }

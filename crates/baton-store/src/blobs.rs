@@ -155,7 +155,7 @@ impl BlobFolder {
     fn file(&self, name: &str) -> Result<PathBuf, StoreError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_plain) {
-            return Err(StoreError::corrupt("checkpoints", format!("{name:?} is no name of a blob")));
+            return Err(StoreError::corrupt("checkpoints", format!("{name:?} is not a valid blob name")));
         }
         Ok(self.path.join(name))
     }

@@ -80,10 +80,10 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The queue of waiting work is full.
-    #[error("too much work is waiting for the database")]
+    #[error("the database queue is full")]
     Overloaded,
     /// The work panicked and was rolled back.
-    #[error("the work broke off and was rolled back")]
+    #[error("the work panicked and was rolled back")]
     Broken,
     /// The store was closed while the work was waiting.
     #[error("the store was closed")]

@@ -147,10 +147,10 @@ impl Packed {
             (Encoding::Plain, _) => self.bytes.clone(),
             (Encoding::Zstd, _) => decompress(&self.bytes, None, size)?,
             (Encoding::Delta, Some(base)) => decompress(&self.bytes, Some(base), size)?,
-            (Encoding::Delta, None) => return Err(damaged("what it leans on is missing")),
+            (Encoding::Delta, None) => return Err(damaged("its base is missing")),
         };
         if context.len() != size {
-            return Err(damaged(format!("it holds {} bytes in place of {size}", context.len())));
+            return Err(damaged(format!("it has {} bytes instead of {size}", context.len())));
         }
         if Sha256Hash::of(&context) != hash {
             return Err(damaged("its content does not have the recorded hash"));
@@ -173,7 +173,8 @@ fn window_log(bytes: usize) -> u32 {
 
 fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, FrameError> {
     let failed = |code: usize| damaged(get_error_name(code));
-    let mut compressor = CCtx::try_create().ok_or_else(|| damaged("there is no memory to compress it"))?;
+    let mut compressor =
+        CCtx::try_create().ok_or_else(|| damaged("there is not enough memory to compress it"))?;
     compressor.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
     // The hashes of context and frame are stored beside each frame, so a zstd checksum would be redundant.
     compressor.set_parameter(CParameter::ChecksumFlag(false)).map_err(failed)?;
@@ -193,7 +194,8 @@ fn compress(context: &[u8], base: Option<&[u8]>, level: i32) -> Result<Vec<u8>, 
 /// Decompresses into a buffer of the recorded size. A frame that expands to more bytes is an error.
 fn decompress(frame: &[u8], base: Option<&[u8]>, size: usize) -> Result<Vec<u8>, FrameError> {
     let failed = |code: usize| damaged(get_error_name(code));
-    let mut decompressor = DCtx::try_create().ok_or_else(|| damaged("there is no memory to read it"))?;
+    let mut decompressor =
+        DCtx::try_create().ok_or_else(|| damaged("there is not enough memory to decompress it"))?;
     decompressor.set_parameter(DParameter::WindowLogMax(*WINDOW_LOGS.end())).map_err(failed)?;
     if let Some(base) = base {
         decompressor.ref_prefix(base).map_err(failed)?;

@@ -191,7 +191,7 @@ impl<'a> RawReader<'a> {
         let reader: Box<dyn Read + Send + 'a> = match kind {
             [PLAIN] => Box::new(packed),
             [ZSTD] => Box::new(Decoder::new(packed)?),
-            _ => return Err(io::Error::other("raw output that is packed in no known way")),
+            _ => return Err(io::Error::other("raw output has an unknown encoding")),
         };
         Ok(Self { reader, room: MAX_UNPACKED_BYTES })
     }
@@ -201,7 +201,7 @@ impl Read for RawReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         let room = self.room.checked_sub(read as u64);
-        self.room = room.ok_or_else(|| io::Error::other("raw output that is longer than any"))?;
+        self.room = room.ok_or_else(|| io::Error::other("raw output exceeds the size limit"))?;
         Ok(read)
     }
 }

@@ -204,7 +204,7 @@ impl Spilled {
 fn read(path: &Path) -> Result<Spilled, String> {
     let size = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
     if size > MAX_FILE_BYTES {
-        return Err(format!("{size} bytes are more than a checkpoint has"));
+        return Err(format!("{size} bytes exceed the limit of a spilled checkpoint"));
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("its first line does not end")?;

@@ -34,7 +34,7 @@ impl QueueWatch {
         };
         let thread = Builder::new().name("baton-watch".into()).spawn(watch).map_err(|source| {
             StoreError::Unavailable {
-                message: "a thread of the store could not be started".into(),
+                message: "cannot start a store thread".into(),
                 source: Some(source.into()),
             }
         })?;

@@ -1,7 +1,7 @@
 //! Runs the fake model, to try a worker without a key. Prints its address and answers until it is killed.
 //!
 //! `cargo run -p baton-testkit --example model-server -- slow`
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "interactive output")]
 
 use std::process::ExitCode;
 use std::time::Duration;

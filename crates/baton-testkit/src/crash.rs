@@ -1,6 +1,6 @@
 //! Crash harness of the server: clients write through the real server, which is killed at random times and restarted,
 //! and acknowledged writes are compared with the stored data.
-#![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
+#![expect(clippy::expect_used, reason = "a harness that cannot read the store must fail loudly")]
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,6 +1,6 @@
 //! Crash harness of the queue: several worker processes are killed, or suspended for longer than their leases, at
 //! random times. In the end every job must have exactly one observation.
-#![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
+#![expect(clippy::expect_used, reason = "a harness that cannot read the store must fail loudly")]
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,6 +1,6 @@
 //! Crash harness of checkpoints: writers save to one workflow through their own MCP servers, which are killed at random
 //! times and restarted. Acknowledged saves are compared with the stored checkpoints.
-#![expect(clippy::expect_used, reason = "a harness that cannot look must fail loudly")]
+#![expect(clippy::expect_used, reason = "a harness that cannot read the store must fail loudly")]
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,5 +1,5 @@
 //! Control of real processes: signals, running processes, requests over a Unix socket, waiting for conditions.
-#![expect(clippy::expect_used, reason = "a test that waits in vain must fail loudly")]
+#![expect(clippy::expect_used, reason = "a timeout must fail the test")]
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

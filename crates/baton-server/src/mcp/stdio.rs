@@ -26,7 +26,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Why the MCP server failed.
 #[derive(Debug, thiserror::Error)]
-#[error("the MCP connection broke off: {0}")]
+#[error("the MCP connection failed: {0}")]
 pub struct McpError(String);
 
 /// Serves one client on standard input and output until it closes them. `checkout` is the checkout in which the client

@@ -110,7 +110,7 @@ impl ArchiveWriter for FolderWriter {
             reference = Some(found);
         }
         let Some(open) = &mut self.open else {
-            return Err(ArchiveError::damaged("a record stands before its table"));
+            return Err(ArchiveError::damaged("a record precedes its table"));
         };
         write_record(&mut self.line, &open.table, record, reference)
             .map_err(|error| ArchiveError::Write(error.into()))?;

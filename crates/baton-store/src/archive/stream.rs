@@ -180,7 +180,7 @@ impl<W: Write> ArchiveWriter for StreamWriter<W> {
 
     fn record(&mut self, record: &Record) -> Result<(), ArchiveError> {
         let Some(ArchiveTable(table)) = self.table.clone() else {
-            return Err(ArchiveError::damaged("a record stands before its table"));
+            return Err(ArchiveError::damaged("a record precedes its table"));
         };
         let mut reference = None;
         if let Some(bytes) = long_bytes(record) {
@@ -347,20 +347,20 @@ impl ArchiveReader for StreamReader<'_> {
                 }
                 Line::Record(record) => {
                     let Some(table) = self.table.clone() else {
-                        return Err(self.at("a record stands before its table"));
+                        return Err(self.at("a record precedes its table"));
                     };
                     let record = resolve(record, |reference| {
-                        let bytes = content.take().ok_or("its bytes do not stand before it")?;
+                        let bytes = content.take().ok_or("its bytes do not precede it")?;
                         check_bytes(bytes, reference)
                     });
                     let record = record.map_err(|problem| self.at(problem))?;
                     if content.is_some() {
-                        return Err(self.at("the bytes before it belong to no record"));
+                        return Err(self.at("the preceding bytes belong to no record"));
                     }
                     self.totals.count(&table.name);
                     return Ok(Some(ArchivePart::Record(record)));
                 }
-                _ if content.is_some() => return Err(self.at("the bytes before it belong to no record")),
+                _ if content.is_some() => return Err(self.at("the preceding bytes belong to no record")),
                 Line::Table(name) => {
                     let table = self.schema.table(&name);
                     let table = table.ok_or_else(|| self.at(format!("there is no table {name}")))?;
@@ -421,7 +421,7 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
         let kind: Option<String> = map.next_key()?;
         let line = match (kind.as_deref(), self.table) {
             (Some("record"), Some(table)) => Line::Record(map.next_value_seed(RecordSeed(table))?),
-            (Some("record"), None) => return Err(A::Error::custom("a record stands before its table")),
+            (Some("record"), None) => return Err(A::Error::custom("a record precedes its table")),
             (Some("data"), _) => Line::Data(map.next_value()?),
             (Some("table"), _) => Line::Table(map.next_value()?),
             (Some("header"), _) => Line::Header(map.next_value()?),

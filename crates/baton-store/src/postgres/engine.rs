@@ -93,7 +93,7 @@ fn background(config: &Address, connections: usize) -> Result<Pool, StoreError> 
             let (runner, waiting) = (Runner::new(config.clone(), availability.clone()), waiting.clone());
             Builder::new().name("baton-postgres".into()).spawn(move || work_loop(runner, &waiting)).map_err(
                 |source| StoreError::Unavailable {
-                    message: "a thread of the store could not be started".into(),
+                    message: "cannot start a store thread".into(),
                     source: Some(source.into()),
                 },
             )

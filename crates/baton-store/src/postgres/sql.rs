@@ -219,6 +219,6 @@ pub(super) fn store_error(error: ClientError) -> StoreError {
         ),
         _ if matches!(error, ClientError::TimedOut(_)) => unavailable("PostgreSQL does not answer", error),
         _ if !is_transient(&error) => StoreError::Statement { source: error.into() },
-        _ => unavailable("the PostgreSQL server went away", error),
+        _ => unavailable("the connection to the PostgreSQL server was lost", error),
     }
 }

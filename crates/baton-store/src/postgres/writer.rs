@@ -129,7 +129,7 @@ fn transact(connection: &mut Connection, mode: Mode, work: &mut dyn Work) -> Res
         // If the connection is closed, the server has rolled back.
         let _ = connection.end_transaction("ROLLBACK");
         return match outcome {
-            _ if retry => Err(Failed::Again(StoreError::unavailable("the server undid the transaction"))),
+            _ if retry => Err(Failed::Again(StoreError::unavailable("the server aborted the transaction"))),
             Ok(Outcome::Undo) => Ok(()),
             // The work panicked, or returned `Keep` after a statement failed.
             Ok(Outcome::Keep) | Err(_) => Err(Failed::Final(StoreError::Broken)),

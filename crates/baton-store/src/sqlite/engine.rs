@@ -198,7 +198,7 @@ impl Drop for Background {
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
     Builder::new().name(name.to_owned()).spawn(run).map_err(|source| StoreError::Unavailable {
-        message: "a thread of the store could not be started".into(),
+        message: "cannot start a store thread".into(),
         source: Some(source.into()),
     })
 }

@@ -1,5 +1,5 @@
 //! Test fixture: a worker on an empty database of either kind, with a fake model, clock and random source.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+#![expect(clippy::print_stdout, reason = "the output of a failed test is shown")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
