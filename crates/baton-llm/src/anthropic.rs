@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use ureq::http::{HeaderName, HeaderValue};
 
 use crate::api_key::ApiKey;
-use crate::asking::{self, Model, ModelAnswer, Question, unusable};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings};
+use crate::model_call::{self, Model, ModelAnswer, Question, unusable};
 use crate::refusal::Refusal;
 
 const NAME: &str = "anthropic";
@@ -151,10 +151,10 @@ impl Compressor for Anthropic {
     }
 
     fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-        asking::compress(self, tool_use)
+        model_call::compress(self, tool_use)
     }
 
     fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
-        asking::summarize(self, material)
+        model_call::summarize(self, material)
     }
 }

@@ -5,9 +5,9 @@
 
 mod anthropic;
 mod api_key;
-mod asking;
 mod compressor;
 mod endpoint;
+mod model_call;
 mod offline;
 mod openai;
 mod refusal;

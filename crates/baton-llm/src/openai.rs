@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use ureq::http::header::AUTHORIZATION;
 
 use crate::api_key::ApiKey;
-use crate::asking::{self, Model, ModelAnswer, Question, unusable};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 use crate::endpoint::{DEFAULT_TIMEOUT, Endpoint, EndpointError, EndpointSettings};
+use crate::model_call::{self, Model, ModelAnswer, Question, unusable};
 use crate::refusal::Refusal;
 
 const NAME: &str = "openai";
@@ -200,10 +200,10 @@ impl Compressor for OpenAi {
     }
 
     fn compress(&self, tool_use: &ToolUse) -> Result<Compression, CompressError> {
-        asking::compress(self, tool_use)
+        model_call::compress(self, tool_use)
     }
 
     fn summarize(&self, material: &SessionMaterial) -> Result<Summarization, CompressError> {
-        asking::summarize(self, material)
+        model_call::summarize(self, material)
     }
 }

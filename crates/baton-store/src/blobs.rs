@@ -132,7 +132,7 @@ impl BlobFolder {
 
     /// Takes a shared lock that prevents every process from removing blobs, so that the blobs of a database snapshot
     /// stay available. `None` if there is no folder yet.
-    pub(crate) fn hold(&self) -> Result<Option<File>, StoreError> {
+    pub(crate) fn lock_removal(&self) -> Result<Option<File>, StoreError> {
         let path = self.lock_path();
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = match file {
@@ -191,7 +191,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::at(home.path().join("blobs"));
         blobs.put("a", b"1").unwrap();
-        let (one, two) = (blobs.hold().unwrap(), blobs.hold().unwrap());
+        let (one, two) = (blobs.lock_removal().unwrap(), blobs.lock_removal().unwrap());
         blobs.remove("a").unwrap();
         drop(one);
         blobs.remove("a").unwrap();

@@ -21,7 +21,7 @@ const MEDIUM_BODY_BYTES: usize = MAX_WHOLE_BYTES;
 /// Memory that a request needs for each byte of its body until it is answered: the bytes, the parsed values, the
 /// canonical text, the compressed frame.
 const MEMORY_PER_BODY_BYTE: usize = 6;
-/// The medium share is this fraction of the budget: 1 divided by the number.
+/// Divisor of the budget that yields the medium share.
 const MEDIUM_SHARE: usize = 4;
 /// How long a request waits for memory before it is rejected. Its body is not read meanwhile.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);

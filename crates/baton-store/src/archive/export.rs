@@ -45,7 +45,7 @@ pub fn export(
     at: Timestamp,
 ) -> Result<Exported, ArchiveError> {
     // Taken before the snapshot, so that blobs of rows deleted afterwards are kept until the export is finished.
-    let _lock = blobs.map(BlobFolder::hold).transpose()?;
+    let _lock = blobs.map(BlobFolder::lock_removal).transpose()?;
     let mut source: Box<dyn Source> = match config {
         StoreConfig::Sqlite { path, .. } => Box::new(crate::sqlite::open_source(path)?),
         StoreConfig::Postgres { url, timeouts, .. } => {

@@ -8,7 +8,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Row as SqlRow, Statement};
 
 use super::client::{Client, ClientError};
-use super::migrate::{begin_migration, create_version_table, gate, migrate, run_migrations};
+use super::migrate::{begin_migration, check_version, create_version_table, migrate, run_migrations};
 use super::open::{Scope, connect, limit_statements, parse};
 use super::sql::store_error;
 use crate::archive::{ArchiveError, Record, Replace, Row, Schema, Source, Table, Target, Value};
@@ -65,7 +65,7 @@ pub(crate) struct PostgresSource {
 pub(crate) fn open_source(url: &str, timeouts: PostgresTimeouts) -> Result<PostgresSource, ArchiveError> {
     let mut client = open(url, timeouts)?;
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(failed)?;
-    let version = gate(&mut client)?;
+    let version = check_version(&mut client)?;
     if version == 0 {
         return Err(ArchiveError::NoDatabase { place: "the address of BATON_DATABASE_URL".into() });
     }
@@ -181,7 +181,7 @@ pub(crate) fn open_replacement(
     let mut client = open(url, timeouts)?;
     refuse_others(&mut client)?;
     begin_migration(&mut client)?;
-    let schema = Schema::at(gate(&mut client)?)?;
+    let schema = Schema::at(check_version(&mut client)?)?;
     let (mut has_rows, mut has_data) = (false, false);
     for table in &schema.tables {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{}\")", table.name);

@@ -1,7 +1,7 @@
 //! Inspection of a database without changing it.
 
 use crate::error::StoreError;
-use crate::postgres::migrate::gate;
+use crate::postgres::migrate::check_version;
 use crate::postgres::open::{connect, parse};
 use crate::postgres::sql::store_error;
 use crate::store::{Health, PostgresTimeouts};
@@ -16,7 +16,7 @@ pub(crate) fn inspect(url: &str, timeouts: PostgresTimeouts) -> Result<Health, S
     Ok(Health {
         engine: "postgres",
         engine_version: version.unwrap_or_default(),
-        schema_version: gate(&mut client)?,
+        schema_version: check_version(&mut client)?,
         problems: Vec::new(),
     })
 }

@@ -19,7 +19,7 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Creates the schema or migrates it to the latest version, one process at a time. Others wait up to ten minutes.
 pub(super) fn migrate(client: &mut Client, older_schema: OlderSchema) -> Result<(), StoreError> {
-    let found = gate(client)?;
+    let found = check_version(client)?;
     if found == LATEST_VERSION {
         return Ok(());
     }
@@ -69,7 +69,7 @@ pub(super) fn run_migrations(client: &mut Client, from: i64, to: i64) -> Result<
 }
 
 /// Reads the schema version and rejects versions newer than this binary. Returns zero if there is no schema.
-pub(super) fn gate(client: &mut Client) -> Result<i64, StoreError> {
+pub(super) fn check_version(client: &mut Client) -> Result<i64, StoreError> {
     let rows = query(client, "SELECT to_regclass('baton_schema') IS NOT NULL")?;
     let exists = rows.first().is_some_and(|row| row.try_get::<_, bool>(0).unwrap_or(false));
     if exists { newest(client) } else { Ok(0) }

@@ -96,14 +96,14 @@ fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
 }
 
 /// Column names for the conditions, written so that the narrowest condition selects the index.
-struct Leading {
+struct ConditionColumns {
     venture: &'static str,
     repo: &'static str,
     session: &'static str,
     tool: &'static str,
 }
 
-impl Leading {
+impl ConditionColumns {
     /// SQLite has no value statistics here, so a unary plus excludes a column from index selection: a file takes
     /// precedence over a session, and a session over a single venture. PostgreSQL decides by its statistics.
     fn of(filter: &ObservationFilter, pick: impl Fn(&'static str, &'static str) -> &'static str) -> Self {
@@ -193,7 +193,7 @@ fn select<S: Sql>(
     let below = page.below(ObservationId::PREFIX);
     let session = filter.session_id.map(|id| id.to_string());
     let ending = filter.file.as_ref().map(|file| format!("/{file}"));
-    let columns = Leading::of(filter, |sqlite, postgres| tx.pick(sqlite, postgres));
+    let columns = ConditionColumns::of(filter, |sqlite, postgres| tx.pick(sqlite, postgres));
     let mut query = QueryBuilder::new("SELECT ");
     query.text(COLUMNS).with(" FROM observations WHERE id < $?", &below);
     if let Some(ventures) = &filter.ventures {

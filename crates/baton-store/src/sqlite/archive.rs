@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::migrate::{gate, migrate, run_migrations};
+use super::migrate::{check_version, migrate, run_migrations};
 use super::open::{open_reader, open_writer, prepare_file};
 use super::sql::store_error;
 use crate::archive::{ArchiveError, Record, Replace, Row, Schema, Source, Table, Target, Value};
@@ -45,7 +45,7 @@ pub(crate) fn open_source(path: &Path) -> Result<SqliteSource, ArchiveError> {
     let connection = open_reader(path)?;
     connection.execute_batch("BEGIN").map_err(failed)?;
     // The first read creates the snapshot.
-    let version = gate(&connection)?;
+    let version = check_version(&connection)?;
     if version == 0 {
         return Err(ArchiveError::NoDatabase { place: path.display().to_string() });
     }
@@ -206,7 +206,7 @@ fn open_exclusively(path: &Path) -> Result<Connection, ArchiveError> {
             .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; ROLLBACK");
         match locked {
             Ok(()) => {
-                gate(&connection)?;
+                check_version(&connection)?;
                 return Ok(connection);
             }
             Err(error) if matches!(store_error_of(&error), Some(ErrorCode::DatabaseBusy)) => {
@@ -239,7 +239,7 @@ fn damaged(error: rusqlite::Error) -> ArchiveError {
 /// Returns whether the file has any rows, and whether any of them is user data.
 fn contents(connection: &Connection) -> Result<(bool, bool), ArchiveError> {
     let (mut has_rows, mut has_data) = (false, false);
-    for table in &Schema::at(gate(connection)?)?.tables {
+    for table in &Schema::at(check_version(connection)?)?.tables {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{}\")", table.name);
         let found: bool = connection.query_row(&sql, [], |row| row.get(0)).map_err(damaged)?;
         has_rows |= found;
@@ -355,7 +355,7 @@ impl Target for SqliteTarget {
     }
 
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        let found = gate(&self.connection)?;
+        let found = check_version(&self.connection)?;
         run_migrations(&self.connection, found, LATEST_VERSION)?;
         self.connection.execute_batch("COMMIT").map_err(store_error)?;
         // Without a checkpoint, the log file would keep its size after a large import.

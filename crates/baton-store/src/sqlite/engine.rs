@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
-use crate::sqlite::migrate::gate;
+use crate::sqlite::migrate::check_version;
 use crate::sqlite::open::{open_read_only, open_reader, open_writer, prepare_file, tune_for_service};
 use crate::sqlite::reserve::{RefillOnDrop, ReleasedReserve, Reserve};
 use crate::sqlite::sql::SqliteTx;
@@ -73,7 +73,7 @@ impl SqliteEngine {
     /// Opens a file read-only because it cannot be written or the disk is full. Writes fail.
     pub(crate) fn open_read_only(path: &Path, threads: Threads) -> Result<Self, StoreError> {
         let connection = open_read_only(path)?;
-        let version = gate(&connection)?;
+        let version = check_version(&connection)?;
         if version < LATEST_VERSION {
             return Err(StoreError::OlderSchema { found: version, known: LATEST_VERSION });
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
-use crate::sqlite::migrate::gate;
+use crate::sqlite::migrate::check_version;
 use crate::sqlite::open::{is_read_only, open_read_only};
 use crate::sqlite::sql::store_error;
 use crate::store::{Health, Inspection};
@@ -14,11 +14,11 @@ use crate::store::{Health, Inspection};
 pub(crate) fn inspect(path: &Path, inspection: Inspection) -> Result<Health, StoreError> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(store_error)?;
-    let (connection, schema_version) = match gate(&connection) {
+    let (connection, schema_version) = match check_version(&connection) {
         Ok(version) => (connection, version),
         Err(error) if is_read_only(path) || matches!(error, StoreError::Full) => {
             let connection = open_read_only(path)?;
-            let version = gate(&connection)?;
+            let version = check_version(&connection)?;
             (connection, version)
         }
         Err(error) => return Err(error),

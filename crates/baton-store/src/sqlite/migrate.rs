@@ -22,7 +22,7 @@ pub(super) fn migrate(
     path: &Path,
     older_schema: OlderSchema,
 ) -> Result<(), StoreError> {
-    match gate(connection)? {
+    match check_version(connection)? {
         LATEST_VERSION => return Ok(()),
         0 => return apply(connection, path),
         found if older_schema == OlderSchema::Refuse => {
@@ -32,7 +32,7 @@ pub(super) fn migrate(
     }
     // Acquired before SQLite's write lock, for which other processes wait only a few seconds.
     let _lock = lock_for_upgrade(path)?;
-    if gate(connection)? == LATEST_VERSION {
+    if check_version(connection)? == LATEST_VERSION {
         return Ok(());
     }
     remove_torn_backups(path);
@@ -45,7 +45,7 @@ fn apply(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Another process may have migrated the file meanwhile.
-    let found = gate(&transaction)?;
+    let found = check_version(&transaction)?;
     run_migrations(&transaction, found, LATEST_VERSION)?;
     if !(1..LATEST_VERSION).contains(&found) {
         return transaction.commit().map_err(store_error);
@@ -68,7 +68,7 @@ pub(super) fn run_migrations(connection: &Connection, from: i64, to: i64) -> Res
 }
 
 /// Reads the schema version. Rejects versions newer than this binary and files of other programs.
-pub(super) fn gate(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn check_version(connection: &Connection) -> Result<i64, StoreError> {
     let found = connection
         .pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
         .map_err(store_error)?;

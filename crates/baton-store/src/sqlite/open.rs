@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::files::{file_error, make_folder};
-use crate::sqlite::migrate::gate;
+use crate::sqlite::migrate::check_version;
 use crate::sqlite::sql::store_error;
 use crate::store::LockTimeout;
 
@@ -67,7 +67,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     connection.busy_handler(Some(busy_handler(LockTimeout::Long))).map_err(store_error)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
-    gate(&connection)?;
+    check_version(&connection)?;
     Ok(connection)
 }
 
@@ -109,7 +109,7 @@ fn connect(path: &Path, lock_timeout: LockTimeout) -> Result<Connection, StoreEr
     // Query plans never depend on bound values. Otherwise SQLite would prepare some statements again on each execution.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
     // Checked before WAL mode is set, which would change a file that a newer Baton keeps in another mode.
-    gate(&connection)?;
+    check_version(&connection)?;
     use_wal(&connection, busy_handler)?;
     // FULL syncs each commit to disk.
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;").map_err(store_error)?;

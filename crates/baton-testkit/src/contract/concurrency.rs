@@ -9,8 +9,8 @@ use baton_core::{KeyClaim, Session, SessionId};
 use baton_store::{Durability, Page, Pending, QueueClaim, SessionFilter, Store, StoreError};
 
 use super::fixture::{
-    NOW, Refusal, break_off, checkpoint, earlier, frame, key_record, key_scope, later, queue_item, session,
-    tuple, workflow,
+    NOW, Refusal, checkpoint, earlier, frame, key_record, key_scope, later, panic_silently, queue_item,
+    session, tuple, workflow,
 };
 use super::gate::Gate;
 use super::store::{TestStore, read, write};
@@ -207,7 +207,7 @@ impl Behaviour {
                 Self::Succeeds => Ok(()),
                 Self::Fails => Err(Refusal::Own),
                 Self::ViolatesUniqueTuple => Ok(tx.insert_session(&taken)?),
-                Self::Panics => break_off(),
+                Self::Panics => panic_silently(),
             }
         })
     }

@@ -6,7 +6,7 @@ use std::thread;
 use baton_core::{Session, SessionId};
 use baton_store::{Durability, Outcome, Page, SessionFilter, Store, StoreError};
 
-use super::fixture::{NOW, Refusal, break_off, request, session, tuple};
+use super::fixture::{NOW, Refusal, panic_silently, request, session, tuple};
 use super::gate::Gate;
 use super::store::{CONNECTIONS, TestStore, read, try_write, write};
 
@@ -42,7 +42,7 @@ pub fn panicking_work_is_rolled_back(store: &TestStore) {
     let broken = plain.clone();
     let answer: Result<(), StoreError> = try_write(store, move |tx| {
         tx.insert_session(&broken)?;
-        break_off()
+        panic_silently()
     });
     assert!(matches!(answer, Err(StoreError::Broken)), "{answer:?}");
 
@@ -50,12 +50,12 @@ pub fn panicking_work_is_rolled_back(store: &TestStore) {
     let answer: Result<(), StoreError> = try_write(store, move |tx| {
         tx.nested(&mut |tx| {
             tx.insert_session(&broken).unwrap();
-            break_off()
+            panic_silently()
         })
     });
     assert!(matches!(answer, Err(StoreError::Broken)), "{answer:?}");
 
-    let answer: Result<(), StoreError> = store.read(|_| break_off()).wait();
+    let answer: Result<(), StoreError> = store.read(|_| panic_silently()).wait();
     assert!(matches!(answer, Err(StoreError::Broken)), "{answer:?}");
 
     let whole = after.clone();
