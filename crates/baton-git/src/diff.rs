@@ -14,7 +14,6 @@ pub(crate) enum Detail {
     Patch,
 }
 
-/// The diff of two trees.
 #[derive(Debug)]
 pub(crate) struct TreeDiff {
     pub(crate) files: Vec<DiffFile>,

@@ -16,7 +16,6 @@ use crate::process::Ended;
 use crate::program::{Git, Invocation, require_success};
 use crate::remote::repository_name;
 
-/// Oldest supported version of git.
 const MIN_GIT_VERSION: &str = "git version 2.31";
 
 /// A checkout of a git repository. `HEAD` is as of its discovery.

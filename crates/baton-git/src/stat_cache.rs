@@ -16,7 +16,6 @@ use crate::stat_time::StatTime;
 const MAGIC: &[u8; 8] = b"batonst2";
 const FIXED: usize = 4 + 8 * 3 + 12 * 2 + 4 * 3 + 1;
 
-/// Stat information of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStat {
     pub(crate) device: u64,

@@ -12,7 +12,6 @@ pub(crate) struct TreeInput<'a> {
     pub(crate) in_head: bool,
 }
 
-/// A built tree.
 #[derive(Debug)]
 pub(crate) struct BuiltTree {
     pub(crate) id: ObjectId,

@@ -88,7 +88,6 @@ struct Settings {
     sparse: bool,
 }
 
-/// Result of a scan.
 #[derive(Default)]
 pub(crate) struct ScanResult {
     /// One element for each item.

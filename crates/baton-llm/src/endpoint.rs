@@ -54,7 +54,6 @@ pub enum EndpointError {
     },
 }
 
-/// Settings of an endpoint.
 pub(crate) struct EndpointSettings<'a> {
     /// Name of the compressor, for messages.
     pub(crate) compressor: &'static str,
@@ -79,7 +78,6 @@ pub(crate) struct Endpoint {
     place: String,
 }
 
-/// Answer of an endpoint.
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,

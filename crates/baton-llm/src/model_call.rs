@@ -22,13 +22,11 @@ pub(crate) struct Question<'a> {
     pub(crate) prompt: &'a str,
     /// Maximum number of tokens in the answer.
     pub(crate) max_tokens: u32,
-    /// Name of the schema.
     pub(crate) schema_name: &'static str,
     /// JSON Schema of the answer.
     pub(crate) schema: Value,
 }
 
-/// Answer of a model.
 pub(crate) struct ModelAnswer {
     pub(crate) text: String,
     pub(crate) usage: TokenUsage,

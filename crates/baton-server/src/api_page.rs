@@ -17,7 +17,6 @@ pre{background:#f2f4f6;padding:1rem;overflow:auto}</style><h1>Baton API</h1>\
 <p>Send the relay key as <code>X-Relay-Key</code> or a token as <code>Authorization: Bearer</code>. \
 The machine-readable document is <a href=\"/openapi.json\">/openapi.json</a>.</p>";
 
-/// Renders the page.
 pub(crate) fn api_page() -> String {
     let mut page = String::from(HEAD);
     for route in routes() {

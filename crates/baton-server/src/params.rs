@@ -69,7 +69,6 @@ pub(crate) fn from_body(
     }
 }
 
-/// Parses a query.
 pub(crate) fn from_query(
     query: &str,
     literals: &BTreeMap<String, Literal>,

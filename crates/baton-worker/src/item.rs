@@ -14,7 +14,6 @@ use crate::breaker::{Breaker, Permission, backoff};
 /// Maximum length of an error message stored with an item.
 const MAX_ERROR_CHARS: usize = 500;
 
-/// Outcome of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// An observation was stored.

@@ -7,7 +7,6 @@ use baton_core::{ErrorCode, JsonErrorKind, MAX_DEPTH, read_strict_within};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use serde_json::{Map, Value, json};
 
-/// Maximum size of a message.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 /// The arguments are inside `params` inside the message, and may be nested as deep as any other document.
 const MAX_MESSAGE_DEPTH: usize = MAX_DEPTH + 2;

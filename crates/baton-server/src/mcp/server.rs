@@ -47,7 +47,6 @@ const METHODS: [&str; 7] = [
 pub(crate) struct Caller {
     /// Actor of the credential.
     pub(crate) actor: Actor,
-    /// Correlation id of the exchange.
     pub(crate) correlation_id: CorrelationId,
 }
 

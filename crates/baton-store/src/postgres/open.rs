@@ -108,7 +108,6 @@ impl Address {
     }
 }
 
-/// Opens a connection.
 pub(super) fn connect(address: &Address) -> Result<Client, StoreError> {
     try_connect(address).map_err(|error| StoreError::Unavailable {
         message: "cannot connect to the PostgreSQL server".into(),

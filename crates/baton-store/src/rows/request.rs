@@ -142,7 +142,6 @@ struct SessionNames {
     track: Option<i64>,
 }
 
-/// Reads the names of sessions.
 fn session_names(
     sql: &mut impl Sql,
     ids: &BTreeSet<SessionId>,

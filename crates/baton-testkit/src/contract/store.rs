@@ -57,7 +57,6 @@ pub struct TestPlace {
     kept: Storage,
 }
 
-/// Storage of the database.
 #[derive(Debug)]
 enum Storage {
     Folder(TempDir),
