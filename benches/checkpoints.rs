@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use baton_benches::{Timings, machine, release_binary, table};
 use baton_core::Sha256Hash;
+use baton_core::checkpoint::SavedContext;
 use baton_core::classify::{Classifier, Layer};
 use baton_store::{Effort, Packing};
 use baton_testkit::binary::{Home, McpClient};
@@ -262,8 +263,9 @@ fn classification() {
             let labelled: Value = serde_json::from_slice(&text).expect("labels");
             let wanted: BTreeMap<String, Layer> =
                 serde_json::from_value(labelled["labels"].clone()).expect("labels");
-            let context = labelled["context"].as_object().expect("a context");
-            let classified = Classifier::builtin().classify(context, &[]);
+            let context = saved(labelled["context"].as_object().expect("a context"));
+            let classifier = Classifier::builtin();
+            let classified = classifier.classify(context.json(), &[]);
             labels += wanted.len();
             right += wanted
                 .iter()
@@ -273,14 +275,18 @@ fn classification() {
         rows.push(vec![part.into(), labels.to_string(), format!("{:.2}", right as f64 / labels as f64)]);
     }
     table("Classification against labels", &["contexts", "labelled keys", "accuracy"], &rows);
-    let context = context(CONTEXT_BYTES);
+    let context = saved(&context(CONTEXT_BYTES));
     let classifier = Classifier::builtin();
     let timings = (0..50).map(|_| {
         let started = Instant::now();
-        assert!(classifier.classify(&context, &[]).bytes().critical > 0);
+        assert!(classifier.classify(context.json(), &[]).bytes().critical > 0);
         started.elapsed()
     });
     println!("\nclassifying 100 kB: p50 {:.2} ms", Timings::new(timings.collect()).percentile_ms(50));
+}
+
+fn saved(context: &Map<String, Value>) -> SavedContext {
+    SavedContext::of(context.clone()).expect("no integer that is rounded")
 }
 
 fn growth(binary: &str) {

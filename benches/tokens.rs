@@ -11,7 +11,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use baton_benches::{machine, table};
-use baton_core::checkpoint::{Budget, Level, View, ViewOptions};
+use baton_core::checkpoint::{Budget, Level, SavedContext, View, ViewOptions};
 use baton_core::classify::Classifier;
 use serde_json::{Map, Value, json};
 use tiktoken_rs::{CoreBPE, cl100k_base, o200k_base};
@@ -64,11 +64,11 @@ fn main() {
 }
 
 /// Returns the answers of loads with a budget as compact JSON, except contexts that fit completely and overflows.
-fn answers(contexts: &[Map<String, Value>], budget: usize) -> Vec<String> {
+fn answers(contexts: &[SavedContext], budget: usize) -> Vec<String> {
     let classifier = Classifier::builtin();
     let options =
         ViewOptions { budget: Budget::Tokens(budget), level: Level::Standard, shares: classifier.shares() };
-    let views = contexts.iter().map(|context| View::of(&classifier.classify(context, &[]), options));
+    let views = contexts.iter().map(|context| View::of(&classifier.classify(context.json(), &[]), options));
     views
         .filter(|view| view.overflow.is_none() && (!view.omissions.is_empty() || view.unlisted.is_some()))
         .map(|view| {
@@ -77,13 +77,13 @@ fn answers(contexts: &[Map<String, Value>], budget: usize) -> Vec<String> {
                 "omissions": view.omissions, "unlisted": view.unlisted, "overflow": null,
                 "more": "load ckpt_01M7EXRXW3Z3JYP1SA8PW46N37 without a budget for the whole context",
             });
-            json!({ "context": view.context, "view": report }).to_string()
+            format!(r#"{{"context":{},"view":{report}}}"#, view.context)
         })
         .collect()
 }
 
 /// Returns typical contexts of agents: a goal, and the messages and results of some steps.
-fn contexts() -> Vec<Map<String, Value>> {
+fn contexts() -> Vec<SavedContext> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval/transcripts");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -99,7 +99,8 @@ fn contexts() -> Vec<Map<String, Value>> {
                 .map(|(index, event)| (format!("result{index}"), event["tool_response"].clone()))
                 .collect();
             let context = json!({ "goal": "Finish the task.", "messages": chunk, "findings": named });
-            contexts.push(context.as_object().expect("an object").clone());
+            let context = context.as_object().expect("an object").clone();
+            contexts.push(SavedContext::of(context).expect("no integer that is rounded"));
         }
     }
     contexts

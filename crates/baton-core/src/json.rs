@@ -6,6 +6,7 @@
 //! It does not own canonical form (see `canonical`), size limits, or what the members mean.
 
 mod canonical_text;
+mod compact;
 mod error;
 mod object_text;
 mod sink;
@@ -15,11 +16,13 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use canonical_text::CanonicalSink;
+pub use compact::JsonText;
+pub(crate) use compact::{JsonKind, JsonMember};
 use error::shorten;
 pub use error::{JsonError, JsonErrorKind};
 pub(crate) use error::{prepend_index, prepend_key};
 pub use object_text::indent;
-pub(crate) use object_text::{add_member, find_member, remove_member};
+pub(crate) use object_text::{add_member, remove_member};
 use sink::{Scalar, Sink, TreeSink};
 
 /// The deepest nesting of arrays and objects that [`read_strict`] accepts.

@@ -37,7 +37,8 @@ pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};
 pub use id::{CheckpointId, HandoffId, IdError, ObservationId, SessionId, UlidSequence};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{
-    JsonError, JsonErrorKind, MAX_DEPTH, indent, read_strict, read_strict_within, read_with_canonical_member,
+    JsonError, JsonErrorKind, JsonText, MAX_DEPTH, indent, read_strict, read_strict_within,
+    read_with_canonical_member,
 };
 pub use merge::merge_patch;
 pub use meta::{MAX_META_BYTES, require_sound_meta};

@@ -8,7 +8,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read_tree, venture_of, workflow};
+use super::find::{Wanted, find, read, venture_of, workflow};
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How many checkpoints are looked at for the last two that can be read.
@@ -93,9 +93,9 @@ impl Operation for DiffCheckpoints {
             Pair::Last(id) => last_two(context, tx, params.venture.as_ref(), id)?,
         };
         let [from, to] = &pair;
-        let (old, new) = (read_tree(context, tx, from)?, read_tree(context, tx, to)?);
+        let (old, new) = (read(context, tx, from)?, read(context, tx, to)?);
         let Diff { changes, added, removed, changed, unlisted } =
-            Diff::between(&old, &new, DiffLimits::default());
+            Diff::between(old.json(), new.json(), DiffLimits::default());
         Ok(DiffCheckpointsOutput {
             from: from.id,
             to: to.id,

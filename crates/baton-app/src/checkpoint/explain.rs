@@ -7,7 +7,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read_tree, workflow};
+use super::find::{Wanted, find, read, workflow};
 use crate::operation::{Context, Effect, Operation};
 
 /// How many keys an answer explains.
@@ -69,25 +69,19 @@ impl Operation for ExplainContext {
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
         let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
         let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
-        let stored = read_tree(context, tx, &checkpoint)?;
+        let stored = read(context, tx, &checkpoint)?;
         let critical_keys = workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys;
         let only = params.context_key.as_deref().map(|key| {
-            find_key(&stored, key).ok_or_else(|| {
+            find_key(stored.json(), key).ok_or_else(|| {
                 Fault::new(ErrorCode::NotFound, format!("checkpoint {} has no key `{key}`", checkpoint.id))
                     .hint("leave contextKey out to see every key")
             })
         });
         let only = only.transpose()?;
-        let classified = context.settings.checkpoints.classifier.classify(&stored, &critical_keys);
-        let is_wanted = |path: &str| {
-            only.as_deref().is_none_or(|only| {
-                path.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-            })
-        };
-        let mut keys: Vec<Explanation> =
-            classified.explanations().into_iter().filter(|key| is_wanted(&key.path)).cloned().collect();
-        let unlisted = keys.len().saturating_sub(MAX_KEYS) as u64;
-        keys.truncate(MAX_KEYS);
+        let classified = context.settings.checkpoints.classifier.classify(stored.json(), &critical_keys);
+        let wanted = classified.explanations(only.as_deref());
+        let unlisted = wanted.len().saturating_sub(MAX_KEYS) as u64;
+        let keys: Vec<Explanation> = wanted.take(MAX_KEYS).collect();
         Ok(ExplainContextOutput {
             checkpoint_id: checkpoint.id,
             session_id: checkpoint.workflow_id,

@@ -7,7 +7,7 @@ use baton_core::checkpoint::{
 };
 use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::{StoreError, Tx};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::series::{Broken, read_context};
 use crate::afterthought::Afterthought;
@@ -140,16 +140,6 @@ pub(super) fn read(
     }
     note_use(context, tx, checkpoint)?;
     Ok(read)
-}
-
-/// Reads the context of a checkpoint as a tree, and notes that its workflow was used.
-pub(super) fn read_tree(
-    context: &Context<'_>,
-    tx: &mut dyn Tx,
-    checkpoint: &Checkpoint,
-) -> Result<Map<String, Value>, Fault> {
-    let text = read(context, tx, checkpoint)?;
-    text.to_map().map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))
 }
 
 fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<(), Fault> {

@@ -85,7 +85,7 @@ pub struct ViewReport {
     pub shown_bytes: u64,
     /// Estimated tokens of the returned context. Most tokenizers count fewer.
     pub shown_tokens: u64,
-    /// Values that were shortened or omitted. A token budget lists only the largest.
+    /// Values that were shortened or omitted: the 1,000 largest, or fewer if a token budget has less room.
     pub omissions: Vec<Omission>,
     /// Number and size of omissions that are not listed; null if all are listed.
     pub unlisted: Option<Unlisted>,
@@ -210,9 +210,8 @@ fn shown(
             let classifier = &context.settings.checkpoints.classifier;
             let options =
                 ViewOptions { budget, level: params.level.unwrap_or_default(), shares: classifier.shares() };
-            let tree = stored.to_map().map_err(unreadable)?;
+            let view = View::of(&classifier.classify(stored.json(), marked), options);
             drop(stored);
-            let view = View::of(&classifier.classify(&tree, marked), options);
             let report = ViewReport {
                 budget_bytes: match budget {
                     Budget::Bytes(bytes) => Some(bytes as u64),
@@ -230,7 +229,7 @@ fn shown(
                 unlisted: view.unlisted,
                 overflow: view.overflow,
             };
-            (ContextText::of(&view.context).map_err(unreadable)?, Some(report))
+            (ContextText::read(view.context.into_bytes()).map_err(unreadable)?, Some(report))
         }
     };
     Ok(LoadCheckpointOutput {

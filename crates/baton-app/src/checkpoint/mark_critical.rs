@@ -1,5 +1,7 @@
 //! `checkpoint.mark_critical`: a key that every view of the workflow shows whole, in every checkpoint, past and future.
 
+use std::borrow::Cow;
+
 use baton_core::checkpoint::WorkflowId;
 use baton_core::classify::find_key;
 use baton_core::{Fault, Venture};
@@ -7,7 +9,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Wanted, find, read_tree, venture_of, workflow_not_found};
+use super::find::{Wanted, find, read, venture_of, workflow_not_found};
 use crate::operation::{Context, Effect, Operation, store_fault};
 
 /// How many keys of a workflow may be marked.
@@ -79,9 +81,9 @@ impl Operation for MarkCritical {
         let found = tx.lock_workflow(&venture, id).map_err(store_fault)?;
         let mut workflow = found.ok_or_else(|| workflow_not_found(id))?;
         let latest = find(context, tx, Some(&venture), Wanted::Latest(id))?;
-        let stored = read_tree(context, tx, &latest)?;
-        let Some(path) = find_key(&stored, &params.context_key) else {
-            let keys: Vec<&str> = stored.keys().take(NAMED_KEYS).map(String::as_str).collect();
+        let stored = read(context, tx, &latest)?;
+        let Some(path) = find_key(stored.json(), &params.context_key) else {
+            let keys: Vec<Cow<'_, str>> = stored.json().keys().take(NAMED_KEYS).collect();
             let message = format!(
                 "the latest checkpoint has no key `{}`; it has: {}",
                 params.context_key,

@@ -2,13 +2,17 @@
 //!
 //! What was left out is said where it is missing. Keys keep their names and numbers their digits.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 use super::allot::{Want, fair_cap};
-use crate::classify::{byte_size, is_chronological, json_size, list_size, member_size, text_size};
+use crate::canonical::{compare_keys, write_string};
+use crate::classify::{byte_size, is_chronological, list_size, member_size, text_size};
+use crate::json::{JsonKind, JsonMember, JsonText};
 
 /// Object member that holds the number of omitted members.
 const MARKER_KEY: &str = "…";
+/// A value of at most this many bytes is not longer than any marker that could replace it.
+const MIN_MARKER_BYTES: usize = 24;
 /// Minimum length of text before or after a marker.
 const MIN_PIECE_BYTES: usize = 12;
 /// Minimum space for shortening another item.
@@ -25,7 +29,7 @@ pub(super) enum Emphasis {
 
 impl Emphasis {
     /// Chooses the end from the key and the value.
-    pub(super) fn of(key: &str, value: &Value) -> Self {
+    pub(super) fn of(key: &str, value: JsonText<'_>) -> Self {
         if is_chronological(key, value) { Self::End } else { Self::Start }
     }
 
@@ -39,27 +43,44 @@ impl Emphasis {
 }
 
 /// Returns the size of the shortest form of a value in bytes.
-pub(super) fn min_size(value: &Value) -> usize {
-    let shortest = match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => return json_size(value),
-        Value::String(text) => text_size(&bytes_marker(text.len())),
-        Value::Array(items) => list_size([text_size(&items_marker(items.len(), items.len()))].into_iter()),
-        Value::Object(members) => list_size([marker_member_size(members.len())].into_iter()),
+pub(super) fn min_size(value: JsonText<'_>) -> usize {
+    if value.size() <= MIN_MARKER_BYTES {
+        return value.size();
+    }
+    let shortest = match value.kind() {
+        JsonKind::Null | JsonKind::Bool | JsonKind::Number => return value.size(),
+        JsonKind::String => text_size(&bytes_marker(value.decode().len())),
+        JsonKind::Array => {
+            let count = value.items().count();
+            list_size([text_size(&items_marker(count, count))].into_iter())
+        }
+        JsonKind::Object => list_size([marker_member_size(value.members().count())].into_iter()),
     };
-    shortest.min(json_size(value))
+    shortest.min(value.size())
 }
 
 /// Shortens a value to at most `target` bytes of JSON, or to its shortest form when even that is longer.
-pub(super) fn condense(value: &Value, target: usize, emphasis: Emphasis) -> Value {
-    let target = target.max(min_size(value));
-    if json_size(value) <= target {
-        return value.clone();
+pub(super) fn condense<'t>(
+    value: JsonText<'t>,
+    target: usize,
+    emphasis: impl FnOnce() -> Emphasis,
+) -> Cow<'t, str> {
+    if value.size() <= target {
+        return value.as_str().into();
     }
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-        Value::String(text) => Value::String(condense_text(text, target, emphasis)),
-        Value::Array(items) => Value::Array(condense_items(items, target, emphasis)),
-        Value::Object(members) => Value::Object(condense_members(members, target)),
+    let target = target.max(min_size(value));
+    if value.size() <= target {
+        return value.as_str().into();
+    }
+    match value.kind() {
+        JsonKind::Null | JsonKind::Bool | JsonKind::Number => value.as_str().into(),
+        JsonKind::String => {
+            let mut text = String::with_capacity(target);
+            write_string(&mut text, &condense_text(&value.decode(), target, emphasis()));
+            text.into()
+        }
+        JsonKind::Array => condense_items(value, target, emphasis()).into(),
+        JsonKind::Object => condense_members(value, target).into(),
     }
 }
 
@@ -153,76 +174,101 @@ fn starts_of_pieces(text: &str) -> impl Iterator<Item = usize> {
 
 /// Keeps the first and the last items, with more of the emphasized end. The last item that fits only in part is
 /// shortened.
-fn condense_items(items: &[Value], target: usize, emphasis: Emphasis) -> Vec<Value> {
+fn condense_items(array: JsonText<'_>, target: usize, emphasis: Emphasis) -> String {
     // Items are taken from the near end, the one that matters more, then from the far end.
-    let near_first: Vec<&Value> = match emphasis {
-        Emphasis::Start => items.iter().collect(),
-        Emphasis::End => items.iter().rev().collect(),
-    };
+    let mut near_first: Vec<JsonText<'_>> = array.items().collect();
+    let all = near_first.len();
+    if emphasis == Emphasis::End {
+        near_first.reverse();
+    }
     let comma = ",".len();
-    let marker_bytes = text_size(&items_marker(items.len(), items.len()));
-    let costs: Vec<usize> = near_first.iter().map(|item| json_size(item) + comma).collect();
+    let marker_bytes = text_size(&items_marker(all, all));
     let mut room = target.saturating_sub("[]".len() + marker_bytes);
-    let mut take = |costs: &mut dyn Iterator<Item = &usize>, reserved: usize| {
-        let fits = |cost: &&usize| {
-            let rest = room.checked_sub(**cost).filter(|rest| *rest >= reserved);
+    let mut take = |items: &mut dyn Iterator<Item = &JsonText<'_>>, reserved: usize| {
+        let fits = |item: &&JsonText<'_>| {
+            let rest = room.checked_sub(item.size() + comma).filter(|rest| *rest >= reserved);
             rest.map(|rest| room = rest).is_some()
         };
-        (costs.take_while(fits).count(), room)
+        (items.take_while(fits).count(), room)
     };
-    let (near, _) = take(&mut costs.iter(), emphasis.other_end(target));
-    let (far, _) = take(&mut costs[near..].iter().rev(), 0);
-    let (more, left) = take(&mut costs[near..costs.len() - far].iter(), 0);
+    let (near, _) = take(&mut near_first.iter(), emphasis.other_end(target));
+    let (far, _) = take(&mut near_first[near..].iter().rev(), 0);
+    let (more, left) = take(&mut near_first[near..all - far].iter(), 0);
     let near = near + more;
 
-    let mut short: Vec<Value> = near_first[..near].iter().map(|item| (*item).clone()).collect();
-    let middle = &near_first[near..near_first.len() - far];
-    let cut = middle.first().filter(|item| left >= MIN_ITEM_BYTES && min_size(item) + comma <= left);
-    short.extend(cut.map(|item| condense(item, left - comma, emphasis)));
+    let middle = &near_first[near..all - far];
+    let cut = middle.first().filter(|item| left >= MIN_ITEM_BYTES && min_size(**item) + comma <= left);
     let left_out = middle.len() - usize::from(cut.is_some());
-    if left_out > 0 {
-        short.push(Value::String(items_marker(left_out, items.len())));
-    }
-    short.extend(near_first[near_first.len() - far..].iter().map(|item| (*item).clone()));
+    let marker = (left_out > 0).then(|| {
+        let mut text = String::new();
+        write_string(&mut text, &items_marker(left_out, all));
+        Cow::Owned(text)
+    });
+    let mut short: Vec<Cow<'_, str>> = near_first[..near].iter().map(|item| item.as_str().into()).collect();
+    short.extend(cut.map(|item| condense(*item, left - comma, || emphasis)));
+    short.extend(marker);
+    short.extend(near_first[all - far..].iter().map(|item| Cow::Borrowed(item.as_str())));
     if emphasis == Emphasis::End {
         short.reverse();
     }
-    short
+    format!("[{}]", short.join(","))
 }
 
 /// Keeps as many members as possible: short members first, long members shortened evenly.
-fn condense_members(members: &Map<String, Value>, target: usize) -> Map<String, Value> {
-    let around = |key: &str| member_size(key, 0) + ",".len();
-    let mut order: Vec<(&String, &Value, Want)> = members
-        .iter()
-        .map(|(key, value)| (key, value, Want { floor: min_size(value), full: json_size(value) }))
-        .collect();
-    order.sort_by_key(|(key, _, want)| want.floor + around(key));
-    let floors = order.iter().map(|(key, _, want)| want.floor + around(key)).sum::<usize>();
+fn condense_members(object: JsonText<'_>, target: usize) -> String {
+    struct Candidate<'t> {
+        member: JsonMember<'t>,
+        want: Want,
+    }
+    impl Candidate<'_> {
+        /// Returns the size of the key with its colon and comma.
+        const fn around(&self) -> usize {
+            self.member.key.size() + ":,".len()
+        }
+    }
+    let want = |value: JsonText<'_>| Want { floor: min_size(value), full: value.size() };
+    let mut order: Vec<Candidate<'_>> =
+        object.members().map(|member| Candidate { want: want(member.value), member }).collect();
+    order.sort_by_key(|candidate| candidate.want.floor + candidate.around());
+    let all = order.len();
+    let floors = order.iter().map(|candidate| candidate.want.floor + candidate.around()).sum::<usize>();
     let mut room = target.saturating_sub("{".len());
-    let mut kept = order.len();
     if floors > room {
-        room = room.saturating_sub(marker_member_size(members.len()) + ",".len());
+        room = room.saturating_sub(marker_member_size(all) + ",".len());
         let mut left = room;
-        kept = order
-            .iter()
-            .take_while(|(key, _, want)| {
-                left.checked_sub(want.floor + around(key)).map(|rest| left = rest).is_some()
-            })
-            .count();
+        let kept = order.iter().take_while(|candidate| {
+            left.checked_sub(candidate.want.floor + candidate.around()).map(|rest| left = rest).is_some()
+        });
+        let kept = kept.count();
+        order.truncate(kept);
     }
-    let wants: Vec<Want> = order[..kept].iter().map(|(_, _, want)| *want).collect();
-    let names = order[..kept].iter().map(|(key, _, _)| around(key)).sum::<usize>();
+    let wants: Vec<Want> = order.iter().map(|candidate| candidate.want).collect();
+    let names = order.iter().map(Candidate::around).sum::<usize>();
     let cap = fair_cap(&wants, room.saturating_sub(names));
-    let mut short: Map<String, Value> = order[..kept]
+    order.sort_by_key(|candidate| candidate.member.start);
+    let mut members: Vec<(Cow<'_, str>, Cow<'_, str>)> = order
         .iter()
-        .map(|(key, value, want)| ((*key).clone(), condense(value, want.at(cap), Emphasis::of(key, value))))
+        .map(|Candidate { member: JsonMember { key, value, .. }, want }| {
+            let short = condense(*value, want.at(cap), || Emphasis::of(&key.decode(), *value));
+            (key.as_str().into(), short)
+        })
         .collect();
-    if kept < order.len() {
-        // A context that has this very key keeps its own value.
-        short.entry(MARKER_KEY).or_insert_with(|| Value::String(keys_marker(members.len() - kept)));
+    if members.len() < all {
+        add_marker(&mut members, all - order.len());
     }
-    short
+    let members: Vec<String> = members.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// Adds the number of omitted members, in the order of the keys. An object that has this very key keeps its own value.
+fn add_marker(members: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>, left_out: usize) {
+    let place = members.binary_search_by(|(key, _)| compare_keys(&JsonText::new(key).decode(), MARKER_KEY));
+    if let Err(place) = place {
+        let (mut key, mut value) = (String::new(), String::new());
+        write_string(&mut key, MARKER_KEY);
+        write_string(&mut value, &keys_marker(left_out));
+        members.insert(place, (key.into(), value.into()));
+    }
 }
 
 #[cfg(test)]

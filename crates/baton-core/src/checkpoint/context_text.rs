@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::saved::CONTEXT_SIZE;
-use crate::json::add_member;
+use crate::json::{JsonText, add_member};
 
 /// A context as JSON text. It is passed on as it is: a tree of it would take many times its memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,27 +25,14 @@ impl ContextText {
         RawValue::from_string(text).map(Self)
     }
 
-    /// Writes a context.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the serializer does, which it does not for a map.
-    pub fn of(context: &Map<String, Value>) -> Result<Self, serde_json::Error> {
-        to_raw_value(context).map(Self)
-    }
-
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 
-    /// Builds the tree of the context, to look into it.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the text is not one JSON object, which no stored context is.
-    pub fn to_map(&self) -> Result<Map<String, Value>, serde_json::Error> {
-        serde_json::from_str(self.as_str())
+    /// Returns the context, to look into it. The text has to be compact, which every stored context is.
+    pub fn json(&self) -> JsonText<'_> {
+        JsonText::new(self.as_str())
     }
 
     /// Returns the context with `_contextSize`, the bytes of its text.
@@ -86,7 +72,8 @@ mod tests {
     fn the_size_is_that_of_the_stored_text() {
         let text = json!({ "a": "é\n" }).to_string();
         let restored = ContextText::read(text.clone().into_bytes()).unwrap().restore_size().unwrap();
-        assert_eq!(restored.to_map().unwrap()["_contextSize"], text.len());
+        let size = restored.json().member("_contextSize").unwrap().value;
+        assert_eq!(size.as_str(), text.len().to_string());
         assert_eq!(
             ContextText::read(b"{}".to_vec()).unwrap().restore_size().unwrap().as_str(),
             r#"{"_contextSize":2}"#

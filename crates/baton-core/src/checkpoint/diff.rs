@@ -1,13 +1,16 @@
 //! How two contexts differ, path by path.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::condense::{Emphasis, condense};
+use crate::canonical::compare_keys;
 use crate::classify::{push_index, push_key};
+use crate::json::{JsonKind, JsonText};
 
 /// Up to how many items arrays are aligned; longer ones are compared item by item.
 const MAX_ALIGNED_ITEMS: usize = 500;
@@ -69,8 +72,8 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Compares an older context with a newer one. Equal contexts give an empty difference.
-    pub fn between(old: &Map<String, Value>, new: &Map<String, Value>, limits: DiffLimits) -> Self {
+    /// Compares an older context with a newer one, both as canonical JSON. Equal contexts give an empty difference.
+    pub fn between(old: JsonText<'_>, new: JsonText<'_>, limits: DiffLimits) -> Self {
         let mut comparison = Comparison { diff: Self::default(), path: String::new(), limits };
         comparison.members(old, new);
         comparison.diff
@@ -89,26 +92,38 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn members(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
-        let mut keys: Vec<&String> =
-            old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))).collect();
-        keys.sort();
-        for key in keys {
-            self.within(|path| push_key(path, key), |this| this.either(old.get(key), new.get(key)));
+    fn members(&mut self, old: JsonText<'_>, new: JsonText<'_>) {
+        let (mut old, mut new) = (old.members().peekable(), new.members().peekable());
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => compare_keys(&old.key.decode(), &new.key.decode()),
+            };
+            let old = if order == Ordering::Greater { None } else { old.next() };
+            let new = if order == Ordering::Less { None } else { new.next() };
+            let Some(key) = old.or(new).map(|member| member.key.decode()) else { return };
+            let (old, new) = (old.map(|member| member.value), new.map(|member| member.value));
+            self.within(|path| push_key(path, &key), |this| this.either(old, new));
         }
     }
 
-    fn either(&mut self, old: Option<&Value>, new: Option<&Value>) {
+    fn either(&mut self, old: Option<JsonText<'_>>, new: Option<JsonText<'_>>) {
         match (old, new) {
-            (Some(Value::Object(old)), Some(Value::Object(new))) => self.members(old, new),
-            (Some(Value::Array(old)), Some(Value::Array(new))) => self.items(old, new),
-            (Some(old), Some(new)) if old == new => {}
-            (None, None) => {}
+            (old, new) if old == new => {}
+            (Some(old), Some(new)) => match (old.kind(), new.kind()) {
+                (JsonKind::Object, JsonKind::Object) => self.members(old, new),
+                (JsonKind::Array, JsonKind::Array) => {
+                    self.items(&old.items().collect::<Vec<_>>(), &new.items().collect::<Vec<_>>());
+                }
+                _ => self.note(Some(old), Some(new)),
+            },
             (old, new) => self.note(old, new),
         }
     }
 
-    fn items(&mut self, old: &[Value], new: &[Value]) {
+    fn items(&mut self, old: &[JsonText<'_>], new: &[JsonText<'_>]) {
         let prefix = old.iter().zip(new).take_while(|(old, new)| old == new).count();
         let rest = old[prefix..].iter().rev().zip(new[prefix..].iter().rev());
         let suffix = rest.take_while(|(old, new)| old == new).count();
@@ -121,10 +136,13 @@ impl Comparison {
     }
 
     /// Compares what lies between two items that are the same: in pairs, then whatever one side has more of.
-    fn gap(&mut self, old: &[Value], new: &[Value], (old_start, new_start): (usize, usize)) {
+    fn gap(&mut self, old: &[JsonText<'_>], new: &[JsonText<'_>], (old_start, new_start): (usize, usize)) {
         for offset in 0..old.len().max(new.len()) {
             let index = if offset < new.len() { new_start + offset } else { old_start + offset };
-            self.within(|path| push_index(path, index), |this| this.either(old.get(offset), new.get(offset)));
+            self.within(
+                |path| push_index(path, index),
+                |this| this.either(old.get(offset).copied(), new.get(offset).copied()),
+            );
         }
     }
 
@@ -135,7 +153,7 @@ impl Comparison {
         self.path.truncate(length);
     }
 
-    fn note(&mut self, old: Option<&Value>, new: Option<&Value>) {
+    fn note(&mut self, old: Option<JsonText<'_>>, new: Option<JsonText<'_>>) {
         let (kind, count) = match (old, new) {
             (None, _) => (ChangeKind::Added, &mut self.diff.added),
             (_, None) => (ChangeKind::Removed, &mut self.diff.removed),
@@ -146,14 +164,17 @@ impl Comparison {
             self.diff.unlisted += 1;
             return;
         }
-        let clip = |value: &Value| condense(value, self.limits.max_value_bytes, Emphasis::Start);
-        let (old, new) = (old.map(clip), new.map(clip));
+        let clip = |value: JsonText<'_>| {
+            let text = condense(value, self.limits.max_value_bytes, || Emphasis::Start);
+            serde_json::from_str(&text).ok()
+        };
+        let (old, new) = (old.and_then(clip), new.and_then(clip));
         self.diff.changes.push(Change { path: self.path.clone(), kind, old, new });
     }
 }
 
 /// Pairs the items of a longest common subsequence; none for arrays that are too long to align.
-fn alignment(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+fn alignment(old: &[JsonText<'_>], new: &[JsonText<'_>]) -> Vec<(usize, usize)> {
     if old.is_empty() || new.is_empty() || old.len().max(new.len()) > MAX_ALIGNED_ITEMS {
         return Vec::new();
     }

@@ -1,64 +1,57 @@
 //! Which parts of a context a view has room for, and how much of each.
 
-use serde_json::Value;
-
 use super::allot::{Want, fair_cap};
 use super::condense::min_size;
 use super::view::Level;
-use crate::classify::{Layer, Member, Shares, member_size};
+use crate::classify::{Classification, Layer, Shares};
 
-/// A value that is kept, shortened or left out as one.
-pub(super) struct Leaf<'a> {
-    pub(super) layer: Layer,
-    pub(super) value: &'a Value,
-    pub(super) want: Want,
-    /// The bytes of its key, colon and comma.
-    key_bytes: usize,
-    /// The object it is in; none at the top.
-    parent: Option<usize>,
-    /// How many bytes of the value are shown; none while it is left out.
-    pub(super) kept: Option<usize>,
+/// What is shown of each key of a context.
+pub(super) struct Layout<'c, 'a> {
+    classification: &'c Classification<'a>,
+    /// For each key that is classified separately.
+    slots: Vec<Slot>,
 }
 
-/// An object whose members are kept one by one.
-struct Holder {
-    parent: Option<usize>,
-    /// The bytes of its key, colon, braces and comma, less one: its last member has no comma.
-    bytes: usize,
+/// What is shown of a key. A context has less than 4 GiB.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Minimum bytes of the value, if it is shown at all; unused for an object whose members are kept one by one.
+    floor: u32,
+    /// Bytes of the value that are shown.
+    shown: u32,
     is_kept: bool,
 }
 
-/// The context as a list of leaves, in the order in which they are written.
-pub(super) struct Layout<'a> {
-    leaves: Vec<Leaf<'a>>,
-    holders: Vec<Holder>,
-}
-
-impl<'a> Layout<'a> {
-    pub(super) fn new(members: &[Member<'a>], level: Level) -> Self {
-        let mut layout = Self { leaves: Vec::new(), holders: Vec::new() };
-        layout.lay_out(members, level, None);
-        layout
+impl<'c, 'a> Layout<'c, 'a> {
+    pub(super) fn new(classification: &'c Classification<'a>, level: Level) -> Self {
+        let slot = |index: usize| {
+            let floor = if classification.is_leaf(index) {
+                let (value, min_piece) =
+                    (classification.value(index), level.min_piece(classification.layer(index)));
+                if value.size() <= min_piece { value.size() } else { min_piece.max(min_size(value)) }
+            } else {
+                0
+            };
+            Slot { floor: u32::try_from(floor).unwrap_or(u32::MAX), shown: 0, is_kept: false }
+        };
+        Self { classification, slots: (0..classification.len()).map(slot).collect() }
     }
 
-    fn lay_out(&mut self, members: &[Member<'a>], level: Level, parent: Option<usize>) {
-        for member in members {
-            let key_bytes = member_size(member.key(), 0) + ",".len();
-            if member.members().is_empty() {
-                let (layer, full) = (member.explanation().layer, member.explanation().size_bytes);
-                let floor = full.min(level.min_piece(layer).max(min_size(member.value())));
-                let want = Want { floor, full };
-                self.leaves.push(Leaf { layer, value: member.value(), want, key_bytes, parent, kept: None });
-            } else {
-                self.holders.push(Holder { parent, bytes: key_bytes + "{".len(), is_kept: false });
-                self.lay_out(member.members(), level, Some(self.holders.len() - 1));
-            }
+    pub(super) const fn classification(&self) -> &'c Classification<'a> {
+        self.classification
+    }
+
+    /// Omits everything again.
+    pub(super) fn clear(&mut self) {
+        for slot in &mut self.slots {
+            slot.is_kept = false;
         }
     }
 
-    /// Gives the leaves away, each with what is kept of it.
-    pub(super) fn into_leaves(self) -> Vec<Leaf<'a>> {
-        self.leaves
+    /// Returns the bytes of a value that are shown; none if it is left out.
+    pub(super) fn shown(&self, index: usize) -> Option<usize> {
+        let slot = self.slots[index];
+        slot.is_kept.then_some(slot.shown as usize)
     }
 
     /// Keeps everything critical and gives the bytes of a context of nothing else.
@@ -93,16 +86,16 @@ impl<'a> Layout<'a> {
 
     /// Adds up what IMPORTANT and USEFUL need to be shown whole.
     fn needs(&self) -> [usize; 2] {
-        let mut kept: Vec<bool> = self.holders.iter().map(|holder| holder.is_kept).collect();
+        let mut kept: Vec<bool> = self.slots.iter().map(|slot| slot.is_kept).collect();
         [Layer::Important, Layer::Useful].map(|layer| {
             let mut bytes = 0;
-            for leaf in self.leaves.iter().filter(|leaf| leaf.layer == layer) {
-                bytes += leaf.want.full + leaf.key_bytes;
-                let mut parent = leaf.parent;
+            for leaf in self.of_layer(layer) {
+                bytes += self.classification.value(leaf).size() + self.key_bytes(leaf);
+                let mut parent = self.classification.parent(leaf);
                 while let Some(index) = parent.filter(|index| !kept[*index]) {
                     kept[index] = true;
-                    bytes += self.holders[index].bytes;
-                    parent = self.holders[index].parent;
+                    bytes += self.holder_bytes(index);
+                    parent = self.classification.parent(index);
                 }
             }
             bytes
@@ -114,8 +107,8 @@ impl<'a> Layout<'a> {
     /// Leaves are taken in an order that does not depend on the allowance, up to the first that does not fit: so more
     /// room never loses one.
     pub(super) fn keep(&mut self, layer: Layer, allowance: usize) {
-        let mut order = self.of_layer(layer);
-        order.sort_by_key(|index| (self.leaves[*index].want.floor + self.leaves[*index].key_bytes, *index));
+        let mut order: Vec<usize> = self.of_layer(layer).collect();
+        order.sort_unstable_by_key(|index| (self.want(*index).floor + self.key_bytes(*index), *index));
         let mut room = allowance;
         let mut taken = 0;
         for index in &order {
@@ -125,35 +118,54 @@ impl<'a> Layout<'a> {
             self.take(*index);
         }
         order.truncate(taken);
-        let wants: Vec<Want> = order.iter().map(|index| self.leaves[*index].want).collect();
+        let wants: Vec<Want> = order.iter().map(|index| self.want(*index)).collect();
         let cap = fair_cap(&wants, room + wants.iter().map(|want| want.floor).sum::<usize>());
-        for index in order {
-            let leaf = &mut self.leaves[index];
-            leaf.kept = Some(leaf.want.at(cap));
+        for (index, want) in order.into_iter().zip(wants) {
+            self.slots[index].shown = u32::try_from(want.at(cap)).unwrap_or(u32::MAX);
         }
     }
 
-    fn of_layer(&self, layer: Layer) -> Vec<usize> {
-        (0..self.leaves.len()).filter(|index| self.leaves[*index].layer == layer).collect()
+    /// Lists the values of a layer that are classified as a whole.
+    fn of_layer(&self, layer: Layer) -> impl Iterator<Item = usize> + use<'c, 'a> {
+        let classification = self.classification;
+        let is_wanted =
+            move |index: &usize| classification.layer(*index) == layer && classification.is_leaf(*index);
+        (0..classification.len()).filter(is_wanted)
+    }
+
+    fn want(&self, index: usize) -> Want {
+        Want { floor: self.slots[index].floor as usize, full: self.classification.value(index).size() }
+    }
+
+    /// Returns the bytes of a key, its colon and its comma.
+    fn key_bytes(&self, index: usize) -> usize {
+        self.classification.key(index).size() + ":,".len()
+    }
+
+    /// Returns the bytes of the key, colon, braces and comma of an object, less one: its last member has no comma.
+    fn holder_bytes(&self, index: usize) -> usize {
+        self.key_bytes(index) + "{".len()
     }
 
     /// Counts what a leaf adds to the view in its shortest form, with the objects around it that are not there yet.
     fn cost(&self, index: usize) -> usize {
-        let leaf = &self.leaves[index];
-        let around: usize = self.missing_holders(leaf.parent).map(|holder| self.holders[holder].bytes).sum();
-        leaf.want.floor + leaf.key_bytes + around
+        let around: usize = self.missing_holders(index).map(|holder| self.holder_bytes(holder)).sum();
+        self.want(index).floor + self.key_bytes(index) + around
     }
 
     fn take(&mut self, index: usize) {
-        let missing: Vec<usize> = self.missing_holders(self.leaves[index].parent).collect();
+        let missing: Vec<usize> = self.missing_holders(index).collect();
         for holder in missing {
-            self.holders[holder].is_kept = true;
+            self.slots[holder].is_kept = true;
         }
-        self.leaves[index].kept = Some(self.leaves[index].want.floor);
+        let slot = &mut self.slots[index];
+        (slot.is_kept, slot.shown) = (true, slot.floor);
     }
 
-    fn missing_holders(&self, parent: Option<usize>) -> impl Iterator<Item = usize> {
-        let missing = |index: Option<usize>| index.filter(|index| !self.holders[*index].is_kept);
-        std::iter::successors(missing(parent), move |index| missing(self.holders[*index].parent))
+    /// Lists the objects around a leaf that are not kept yet.
+    fn missing_holders(&self, leaf: usize) -> impl Iterator<Item = usize> {
+        let missing =
+            |index: usize| self.classification.parent(index).filter(|parent| !self.slots[*parent].is_kept);
+        std::iter::successors(missing(leaf), move |index| missing(*index))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::context_text::ContextText;
 use crate::canonical::{Canonical, RoundedInteger, Sha256Hash, canonicalize};
-use crate::json::{JsonError, find_member, read_canonical_object, remove_member};
+use crate::json::{JsonError, JsonText, read_canonical_object, remove_member};
 
 /// Position of a running loop; never stored.
 const CURRENT_LOOP: &str = "_currentLoop";
@@ -59,6 +59,11 @@ impl SavedContext {
         self.canonical.text()
     }
 
+    /// Returns the context, to look into it.
+    pub fn json(&self) -> JsonText<'_> {
+        JsonText::new(self.text())
+    }
+
     /// Returns the hash of the text.
     pub const fn hash(&self) -> Sha256Hash {
         self.canonical.hash()
@@ -82,8 +87,8 @@ impl SavedContext {
 
 /// Finds what a workflow calls itself in its context.
 fn workflow_name(context: &str) -> Option<String> {
-    let named = NAME_KEYS.iter().filter_map(|key| serde_json::from_str(find_member(context, key)?).ok());
-    named.into_iter().find(|name: &String| !name.trim().is_empty())
+    let named = NAME_KEYS.iter().filter_map(|key| JsonText::new(context).member(key));
+    named.map(|member| member.value.decode().into_owned()).find(|name| !name.trim().is_empty())
 }
 
 /// Shows hash and size only: a context stays out of logs.

@@ -5,16 +5,21 @@
 //! stay whole and long ones are shortened evenly; the longest are left out only when there is no room for a useful piece
 //! of each.
 //!
-//! A budget in bytes is for the context alone. A budget in tokens also covers the list of omissions.
+//! A budget in bytes is for the context alone. A budget in tokens also covers the list of omissions. The list has at most
+//! [`MAX_OMISSIONS`] entries, because a context may have hundreds of thousands of keys.
+
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::condense::{Emphasis, condense};
-use super::layout::{Layout, Leaf};
-use crate::classify::{Classification, Layer, Member, Shares, json_size, object_size};
+use super::layout::Layout;
+use crate::classify::{Classification, Layer, Shares};
 use crate::estimate_tokens;
+
+/// Maximum number of omissions that are listed.
+const MAX_OMISSIONS: usize = 1_000;
 
 /// Tokens of a view report besides its omissions: sizes, budget and the hint how to load the rest.
 const REPORT_TOKENS: usize = 80;
@@ -75,32 +80,18 @@ pub struct ViewOptions {
 /// The visible part of a context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// The context, shortened to the budget.
-    pub context: Map<String, Value>,
+    /// The context as compact JSON, shortened to the budget.
+    pub context: String,
     /// Size as compact JSON in bytes.
     pub size_bytes: usize,
     /// Estimated tokens as compact JSON.
     pub tokens: usize,
     /// Values that were shortened or omitted, in the order of the keys.
     pub omissions: Vec<Omission>,
-    /// Further omissions that a token budget has no room to list.
+    /// Further omissions that are not listed.
     pub unlisted: Option<Unlisted>,
     /// Set when the critical values alone exceed the budget.
     pub overflow: Option<Overflow>,
-}
-
-/// The size of a context as compact JSON.
-struct Size {
-    bytes: usize,
-    /// Estimated.
-    tokens: usize,
-}
-
-impl Size {
-    fn of(context: &Map<String, Value>) -> Self {
-        let text = serde_json::to_string(context).unwrap_or_default();
-        Self { bytes: text.len(), tokens: estimate_tokens(&text) }
-    }
 }
 
 /// Omissions that are not listed one by one.
@@ -165,49 +156,38 @@ impl View {
     }
 
     fn within_bytes(classification: &Classification<'_>, budget: usize, options: ViewOptions) -> Self {
-        let context = classification.context();
-        if object_size(context) <= budget {
-            return Self::new(context.clone(), Vec::new(), None);
+        if classification.context().size() <= budget {
+            return Self::whole(classification);
         }
-        let mut layout = Layout::new(classification.members(), options.level);
-        let critical_bytes = layout.keep_critical().max("{}".len());
-        let overflow = (critical_bytes > budget).then_some(Overflow { budget_bytes: budget, critical_bytes });
-        if overflow.is_none() {
-            let room = layout.allowances(budget, critical_bytes, options.shares);
-            for (layer, allowance) in
-                [Layer::Important, Layer::Useful, Layer::Ephemeral].into_iter().zip(room)
-            {
-                layout.keep(layer, allowance);
-            }
-        }
-        let mut writer = Writer { leaves: layout.into_leaves().into_iter(), omissions: Vec::new() };
-        let context = writer.members(classification.members());
-        Self::new(context, writer.omissions, overflow)
+        let mut layout = Layout::new(classification, options.level);
+        let Draft { context, omitted, overflow } = Draft::new(&mut layout, budget, options.shares);
+        let list = OmissionList::new(classification, &omitted, usize::MAX);
+        Self::new(context, list, overflow)
     }
 
     /// Finds the byte budget whose view has at most `budget` tokens. Bytes per token differ by a factor of two between
     /// contexts, so the ratio of this context is measured and corrected until the view fits.
     fn within_tokens(classification: &Classification<'_>, budget: usize, options: ViewOptions) -> Self {
-        let context = classification.context();
-        let whole = Size::of(context);
-        if whole.tokens <= budget {
-            return Self::new(context.clone(), Vec::new(), None);
+        let whole = classification.context();
+        let whole_tokens = estimate_tokens(whole.as_str());
+        if whole_tokens <= budget {
+            return Self::whole(classification);
         }
-        let mut layout = Layout::new(classification.members(), options.level);
+        let mut layout = Layout::new(classification, options.level);
         let critical_bytes = layout.keep_critical().max("{}".len());
         let room = budget.saturating_sub(REPORT_TOKENS + budget / OMISSION_SHARE);
-        let mut bytes = scale(whole.bytes, room, whole.tokens);
+        let mut bytes = scale(whole.size(), room, whole_tokens);
         let mut attempts = 0;
         loop {
             bytes = bytes.max(critical_bytes);
-            let mut view = Self::within_bytes(classification, bytes, options);
-            view.limit_omissions(budget / OMISSION_SHARE);
-            let tokens = view.tokens + view.omission_tokens() + REPORT_TOKENS;
+            let Draft { context, omitted, overflow } = Draft::new(&mut layout, bytes, options.shares);
+            let list = OmissionList::new(classification, &omitted, budget / OMISSION_SHARE);
+            let tokens = estimate_tokens(&context) + list.tokens() + REPORT_TOKENS;
             if tokens <= budget {
-                return view;
+                return Self::new(context, list, overflow);
             }
             if bytes == critical_bytes {
-                view.limit_omissions(0);
+                let mut view = Self::new(context, OmissionList::new(classification, &omitted, 0), None);
                 let budget_bytes = scale(bytes, budget, view.tokens);
                 view.overflow = (view.tokens > budget).then_some(Overflow { budget_bytes, critical_bytes });
                 return view;
@@ -221,37 +201,58 @@ impl View {
         }
     }
 
-    fn new(context: Map<String, Value>, omissions: Vec<Omission>, overflow: Option<Overflow>) -> Self {
-        let Size { bytes, tokens } = Size::of(&context);
-        Self { size_bytes: bytes, tokens, context, omissions, unlisted: None, overflow }
+    fn whole(classification: &Classification<'_>) -> Self {
+        let nothing = OmissionList { listed: Vec::new(), unlisted: None };
+        Self::new(classification.context().as_str().to_owned(), nothing, None)
     }
 
-    /// Keeps the largest omissions that fit into a number of tokens, in their order, and counts the others.
-    fn limit_omissions(&mut self, tokens: usize) {
-        let mut order: Vec<usize> = (0..self.omissions.len()).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(self.omissions[*index].original_bytes));
-        let mut left = tokens;
-        let listed = order
-            .iter()
-            .take_while(|index| {
-                left.checked_sub(json_tokens(&self.omissions[**index])).map(|rest| left = rest).is_some()
-            })
-            .count();
-        let mut is_listed = vec![false; self.omissions.len()];
-        for index in &order[..listed] {
-            is_listed[*index] = true;
+    fn new(context: String, list: OmissionList, overflow: Option<Overflow>) -> Self {
+        Self {
+            size_bytes: context.len(),
+            tokens: estimate_tokens(&context),
+            context,
+            omissions: list.listed,
+            unlisted: list.unlisted,
+            overflow,
         }
-        let mut unlisted = self.unlisted.unwrap_or_default();
-        unlisted.count += order.len() - listed;
-        unlisted.original_bytes +=
-            order[listed..].iter().map(|index| self.omissions[*index].original_bytes).sum::<usize>();
-        self.unlisted = (unlisted.count > 0).then_some(unlisted);
-        let mut flags = is_listed.into_iter();
-        self.omissions.retain(|_| flags.next().unwrap_or(false));
+    }
+}
+
+/// Omissions as they are reported: the largest, and the number of the others.
+struct OmissionList {
+    listed: Vec<Omission>,
+    unlisted: Option<Unlisted>,
+}
+
+impl OmissionList {
+    /// Lists the largest omissions that fit into a number of tokens, in the order of the keys, and counts the others.
+    fn new(classification: &Classification<'_>, omitted: &[Omitted], tokens: usize) -> Self {
+        let size = |index: usize| classification.value(omitted[index].key as usize).size();
+        let largest_first = |index: &usize| (std::cmp::Reverse(size(*index)), *index);
+        let mut order: Vec<usize> = (0..omitted.len()).collect();
+        if order.len() > MAX_OMISSIONS {
+            order.select_nth_unstable_by_key(MAX_OMISSIONS, largest_first);
+            order.truncate(MAX_OMISSIONS);
+        }
+        order.sort_unstable_by_key(largest_first);
+        let mut left = tokens;
+        let fits = |(_, omission): &(usize, Omission)| {
+            left.checked_sub(json_tokens(omission)).map(|rest| left = rest).is_some()
+        };
+        let listed = order.into_iter().map(|index| (index, omitted[index].report(classification)));
+        let mut listed: Vec<(usize, Omission)> = listed.take_while(fits).collect();
+        listed.sort_unstable_by_key(|(index, _)| *index);
+        let listed: Vec<Omission> = listed.into_iter().map(|(_, omission)| omission).collect();
+        let all_bytes: usize = (0..omitted.len()).map(size).sum();
+        let unlisted = Unlisted {
+            count: omitted.len() - listed.len(),
+            original_bytes: all_bytes - listed.iter().map(|omission| omission.original_bytes).sum::<usize>(),
+        };
+        Self { listed, unlisted: (unlisted.count > 0).then_some(unlisted) }
     }
 
-    fn omission_tokens(&self) -> usize {
-        json_tokens(&self.omissions) + self.unlisted.as_ref().map_or(0, json_tokens)
+    fn tokens(&self) -> usize {
+        json_tokens(&self.listed) + self.unlisted.as_ref().map_or(0, json_tokens)
     }
 }
 
@@ -266,60 +267,128 @@ fn scale(number: usize, numerator: usize, denominator: usize) -> usize {
     usize::try_from(product).unwrap_or(usize::MAX)
 }
 
-/// Writes what is kept, and notes what is not.
-struct Writer<'a> {
-    leaves: std::vec::IntoIter<Leaf<'a>>,
-    omissions: Vec<Omission>,
+/// A key that was shortened or omitted. Only listed omissions get a path.
+struct Omitted {
+    /// Index of the key in the classification.
+    key: u32,
+    /// Bytes in the view; 0 if the value was omitted.
+    kept_bytes: u32,
+    layer: Layer,
 }
 
-impl Writer<'_> {
-    fn members(&mut self, members: &[Member<'_>]) -> Map<String, Value> {
-        let mut kept = Map::new();
-        for member in members {
-            let shown = if member.members().is_empty() {
-                self.leaf(member)
-            } else {
-                self.holder(member).map(Value::Object)
-            };
-            kept.extend(shown.map(|value| (member.key().to_owned(), value)));
-        }
-        kept
+impl Omitted {
+    fn new(key: usize, layer: Layer, kept_bytes: usize) -> Self {
+        let narrow = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { key: narrow(key), kept_bytes: narrow(kept_bytes), layer }
     }
 
-    fn holder(&mut self, member: &Member<'_>) -> Option<Map<String, Value>> {
-        let before = self.omissions.len();
-        let kept = self.members(member.members());
-        if !kept.is_empty() {
-            return Some(kept);
+    fn report(&self, classification: &Classification<'_>) -> Omission {
+        Omission {
+            path: classification.path(self.key as usize),
+            layer: self.layer,
+            kind: if self.kept_bytes > 0 { OmissionKind::Condensed } else { OmissionKind::LeftOut },
+            original_bytes: classification.value(self.key as usize).size(),
+            kept_bytes: self.kept_bytes as usize,
         }
-        // An object that is gone as a whole is one omission, if it was of one layer.
-        let layer = self.omissions.get(before).map(|omission| omission.layer)?;
-        if self.omissions[before..].iter().all(|omission| omission.layer == layer) {
-            self.omissions.truncate(before);
-            self.note(member, layer, None);
+    }
+}
+
+/// A context shortened to a number of bytes.
+struct Draft {
+    context: String,
+    /// In the order of the keys.
+    omitted: Vec<Omitted>,
+    overflow: Option<Overflow>,
+}
+
+impl Draft {
+    fn new(layout: &mut Layout<'_, '_>, budget: usize, shares: Shares) -> Self {
+        layout.clear();
+        let critical_bytes = layout.keep_critical().max("{}".len());
+        let overflow = (critical_bytes > budget).then_some(Overflow { budget_bytes: budget, critical_bytes });
+        if overflow.is_none() {
+            let room = layout.allowances(budget, critical_bytes, shares);
+            for (layer, allowance) in
+                [Layer::Important, Layer::Useful, Layer::Ephemeral].into_iter().zip(room)
+            {
+                layout.keep(layer, allowance);
+            }
         }
-        None
+        let classification = layout.classification();
+        let mut writer = Writer { classification, layout, text: String::new(), omitted: Vec::new() };
+        writer.object(0..classification.len());
+        Self { context: writer.text, omitted: writer.omitted, overflow }
+    }
+}
+
+/// Writes what is kept and records what is not.
+struct Writer<'c, 'a> {
+    classification: &'c Classification<'a>,
+    layout: &'c Layout<'c, 'a>,
+    text: String,
+    omitted: Vec<Omitted>,
+}
+
+impl Writer<'_, '_> {
+    /// Writes an object with the keys in a range.
+    fn object(&mut self, keys: Range<usize>) {
+        self.text.push('{');
+        let mut index = keys.start;
+        while index < keys.end {
+            self.member(index);
+            index = self.classification.next(index);
+        }
+        if self.text.ends_with(',') {
+            self.text.pop();
+        }
+        self.text.push('}');
     }
 
-    fn leaf(&mut self, member: &Member<'_>) -> Option<Value> {
-        let leaf = self.leaves.next()?;
-        let shown =
-            leaf.kept.map(|bytes| condense(leaf.value, bytes, Emphasis::of(member.key(), leaf.value)));
-        let kept_bytes = shown.as_ref().map(json_size);
-        if kept_bytes != Some(leaf.want.full) {
-            self.note(member, leaf.layer, kept_bytes);
+    fn member(&mut self, index: usize) {
+        let (text_length, omissions) = (self.text.len(), self.omitted.len());
+        let key = self.classification.key(index);
+        self.text.push_str(key.as_str());
+        self.text.push(':');
+        let is_shown = if self.classification.is_leaf(index) {
+            self.leaf(index)
+        } else {
+            let start = self.text.len();
+            self.object(index + 1..self.classification.next(index));
+            let is_shown = self.text.len() > start + "{}".len();
+            if !is_shown {
+                self.merge_omissions(index, omissions);
+            }
+            is_shown
+        };
+        if is_shown {
+            self.text.push(',');
+        } else {
+            self.text.truncate(text_length);
         }
-        shown
     }
 
-    fn note(&mut self, member: &Member<'_>, layer: Layer, kept_bytes: Option<usize>) {
-        self.omissions.push(Omission {
-            path: member.explanation().path.clone(),
-            layer,
-            kind: if kept_bytes.is_some() { OmissionKind::Condensed } else { OmissionKind::LeftOut },
-            original_bytes: member.explanation().size_bytes,
-            kept_bytes: kept_bytes.unwrap_or(0),
-        });
+    /// Writes a value that is classified as a whole. Returns false if it is left out.
+    fn leaf(&mut self, index: usize) -> bool {
+        let (key, value) = (self.classification.key(index), self.classification.value(index));
+        let short = self
+            .layout
+            .shown(index)
+            .map(|bytes| condense(value, bytes, || Emphasis::of(&key.decode(), value)));
+        if short.as_ref().is_none_or(|short| short.len() != value.size()) {
+            let kept_bytes = short.as_ref().map_or(0, |short| short.len());
+            self.omitted.push(Omitted::new(index, self.classification.layer(index), kept_bytes));
+        }
+        self.text.push_str(short.as_deref().unwrap_or_default());
+        short.is_some()
+    }
+
+    /// An object that is gone as a whole is one omission if its values were of one layer.
+    fn merge_omissions(&mut self, index: usize, first: usize) {
+        let Some(layer) = self.omitted.get(first).map(|omitted| omitted.layer) else { return };
+        if self.omitted[first..].iter().all(|omitted| omitted.layer == layer) {
+            self.omitted.truncate(first);
+            self.omitted.push(Omitted::new(index, layer, 0));
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 use super::*;
+use crate::canonicalize;
 use crate::classify::{Classifier, any_context};
+use crate::json::JsonText;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 fn options(bytes: usize, level: Level) -> ViewOptions {
@@ -9,9 +11,17 @@ fn options(bytes: usize, level: Level) -> ViewOptions {
 }
 
 fn view(context: &Value, bytes: usize) -> View {
-    let classifier = Classifier::builtin();
-    let classification = classifier.classify(context.as_object().unwrap(), &[]);
-    View::of(&classification, options(bytes, Level::Standard))
+    view_with(context, options(bytes, Level::Standard))
+}
+
+fn view_with(context: &Value, options: ViewOptions) -> View {
+    let (classifier, text) = (Classifier::builtin(), canonicalize(context).unwrap());
+    View::of(&classifier.classify(JsonText::new(&text), &[]), options)
+}
+
+/// Parses the context of a view.
+fn shown_in(view: &View) -> Value {
+    serde_json::from_str(&view.context).unwrap()
 }
 
 fn context() -> Value {
@@ -33,7 +43,7 @@ fn what_fits_is_shown_as_it_is() {
     let context = context();
     let size = context.to_string().len();
     let whole = view(&context, size);
-    assert_eq!(Value::Object(whole.context), context);
+    assert_eq!(whole.context, context.to_string());
     assert_eq!((whole.omissions, whole.overflow, whole.size_bytes), (vec![], None, size));
     assert!(!view(&context, size - 1).omissions.is_empty());
 }
@@ -52,9 +62,10 @@ fn what_is_ephemeral_goes_first_and_what_is_critical_never() {
     assert_eq!((trimmed.omissions[0].original_bytes, trimmed.omissions[0].kept_bytes), (log, 0));
 
     let small = view(&context, 1500);
-    assert_eq!(small.context["goal"], context["goal"]);
-    assert_eq!(small.context["decisions"], context["decisions"]);
-    assert!(!small.context.contains_key("build_log"));
+    let shown = shown_in(&small);
+    assert_eq!(shown["goal"], context["goal"]);
+    assert_eq!(shown["decisions"], context["decisions"]);
+    assert!(shown.get("build_log").is_none());
     let gone: Vec<_> = small.omissions.iter().map(|omission| omission.path.as_str()).collect();
     assert!(gone.contains(&"plan") && gone.contains(&"runtime"), "{gone:?}");
 }
@@ -63,7 +74,8 @@ fn what_is_ephemeral_goes_first_and_what_is_critical_never() {
 fn layers_share_the_room_and_none_is_starved() {
     let context = context();
     let small = view(&context, 2000);
-    let size = |key: &str| small.context.get(key).map_or(0, |value| value.to_string().len());
+    let shown = shown_in(&small);
+    let size = |key: &str| shown.get(key).map_or(0, |value| value.to_string().len());
     assert!(size("plan") + size("reasoning") >= 800, "{:?}", small.omissions);
     assert!(size("notes") + size("examples") >= 300, "{:?}", small.omissions);
     assert!(small.size_bytes > 1700, "{}", small.size_bytes);
@@ -74,7 +86,7 @@ fn too_much_that_is_critical_is_shown_and_said() {
     let context = json!({ "goal": "x".repeat(500), "plan": "y" });
     let shown = view(&context, 100);
     let critical = json!({ "goal": "x".repeat(500) });
-    assert_eq!(Value::Object(shown.context), critical);
+    assert_eq!(shown.context, critical.to_string());
     let critical_bytes = critical.to_string().len();
     assert_eq!(shown.overflow, Some(Overflow { budget_bytes: 100, critical_bytes }));
     assert_eq!(
@@ -87,24 +99,21 @@ fn too_much_that_is_critical_is_shown_and_said() {
 fn harder_levels_keep_more_keys() {
     let context: Map<String, Value> =
         (0..40).map(|number| (format!("plan_{number}"), json!("step ".repeat(200)))).collect();
-    let classifier = Classifier::builtin();
-    let classification = classifier.classify(&context, &[]);
+    let context = Value::Object(context);
     let [basic, standard, aggressive] = [Level::Basic, Level::Standard, Level::Aggressive]
-        .map(|level| View::of(&classification, options(6000, level)).context.len());
+        .map(|level| shown_in(&view_with(&context, options(6000, level))).as_object().unwrap().len());
     assert!(basic < standard && standard < aggressive, "{basic} {standard} {aggressive}");
 }
 
 fn view_in_tokens(context: &Value, tokens: usize) -> View {
-    let classifier = Classifier::builtin();
-    let classification = classifier.classify(context.as_object().unwrap(), &[]);
     let budget = Budget::Tokens(tokens);
-    View::of(&classification, ViewOptions { budget, level: Level::Standard, shares: Shares::default() })
+    view_with(context, ViewOptions { budget, level: Level::Standard, shares: Shares::default() })
 }
 
 /// Estimates the tokens of everything that a reader of a view gets.
 fn tokens_with_omissions(view: &View) -> usize {
     let omissions = serde_json::to_string(&(&view.omissions, &view.unlisted)).unwrap();
-    estimate_tokens(&Value::Object(view.context.clone()).to_string()) + estimate_tokens(&omissions)
+    estimate_tokens(&view.context) + estimate_tokens(&omissions)
 }
 
 #[test]
@@ -115,9 +124,9 @@ fn a_token_budget_covers_the_omissions_too() {
         let tokens = tokens_with_omissions(&shown);
         assert!(tokens <= budget && shown.overflow.is_none(), "{tokens} of {budget}");
         assert!(budget < 800 || tokens > budget * 6 / 10, "{tokens} of {budget}");
-        assert_eq!(shown.tokens, estimate_tokens(&Value::Object(shown.context.clone()).to_string()));
+        assert_eq!(shown.tokens, estimate_tokens(&shown.context));
     }
-    assert_eq!(Value::Object(view_in_tokens(&context, usize::MAX).context), context);
+    assert_eq!(view_in_tokens(&context, usize::MAX).context, context.to_string());
 }
 
 #[test]
@@ -136,7 +145,7 @@ fn omissions_beyond_their_share_of_a_token_budget_are_counted() {
         .into();
     let shown = view_in_tokens(&context, 600);
     let unlisted = shown.unlisted.unwrap();
-    let missing = 300 - shown.context.len();
+    let missing = 300 - shown_in(&shown).as_object().unwrap().len();
     assert_eq!(shown.omissions.len() + unlisted.count, missing);
     assert!(unlisted.original_bytes > 0 && !shown.omissions.is_empty());
     let largest = shown.omissions.iter().map(|omission| omission.original_bytes).max();
@@ -145,10 +154,29 @@ fn omissions_beyond_their_share_of_a_token_budget_are_counted() {
 }
 
 #[test]
+fn a_byte_budget_lists_the_thousand_largest_omissions() {
+    let context: Value = (0..3_000)
+        .map(|number| (format!("k{number}"), json!({ "log": "x".repeat(20 + number % 1_500), "goal": "g" })))
+        .collect::<Map<String, Value>>()
+        .into();
+    let shown = view(&context, 60_000);
+    let unlisted = shown.unlisted.unwrap();
+    assert_eq!(shown.omissions.len(), 1_000);
+    let smallest = shown.omissions.iter().map(|omission| omission.original_bytes).min().unwrap();
+    let largest_missing = (0..3_000).filter(|number| 22 + number % 1_500 >= smallest).count();
+    assert!(largest_missing <= 1_001, "{largest_missing}");
+    let paths: Vec<&str> = shown.omissions.iter().map(|omission| omission.path.as_str()).collect();
+    assert!(paths.is_sorted() && paths.iter().all(|path| path.ends_with(".log")));
+    let kept =
+        shown_in(&shown).as_object().unwrap().values().filter(|value| value.get("log").is_some()).count();
+    assert_eq!(kept + 1_000 + unlisted.count, 3_000);
+}
+
+#[test]
 fn too_many_critical_tokens_are_shown_and_reported() {
     let context = json!({ "goal": "one two three four ".repeat(200), "plan": "y" });
     let shown = view_in_tokens(&context, 100);
-    assert_eq!(shown.context["goal"], context["goal"]);
+    assert_eq!(shown_in(&shown)["goal"], context["goal"]);
     assert!(shown.overflow.is_some());
     assert!(shown.omissions.is_empty() && shown.unlisted.is_some_and(|unlisted| unlisted.count == 1));
 }
@@ -157,9 +185,10 @@ fn too_many_critical_tokens_are_shown_and_reported() {
 fn a_conversation_keeps_its_latest_messages() {
     let messages: Vec<Value> = (0..200).map(|number| json!(format!("message number {number}"))).collect();
     for key in ["messages", "log", "steps"] {
-        let list = json!(messages);
-        let short = condense(&list, 600, Emphasis::of(key, &list));
-        let short = short.as_array().unwrap();
+        let list = json!(messages).to_string();
+        let list = JsonText::new(&list);
+        let short: Vec<Value> =
+            serde_json::from_str(&condense(list, 600, || Emphasis::of(key, list))).unwrap();
         let late = short.iter().filter(|item| messages[150..].contains(item)).count();
         assert_eq!(short.last(), messages.last());
         assert!(late * 2 > short.len(), "{short:?}");
@@ -173,46 +202,18 @@ fn a_long_list_of_prompts_fits_a_small_budget() {
     let context = json!({ "goal": "Ship it", "userPrompts": prompts });
     let shown = view(&context, 1000);
     assert!(shown.overflow.is_none() && shown.size_bytes <= 1000);
-    let kept = shown.context["userPrompts"].as_array().unwrap();
+    let shown = shown_in(&shown);
+    let kept = shown["userPrompts"].as_array().unwrap();
     assert_eq!(kept.last().unwrap(), prompts.last().unwrap());
 }
 
-/// The keys of a context that are classified one by one and that a view of it still has.
-fn kept_keys(members: &[Member<'_>], shown: &Map<String, Value>, keys: &mut BTreeSet<String>) {
-    for member in members {
-        let Some(value) = shown.get(member.key()) else { continue };
-        keys.insert(member.explanation().path.clone());
-        if let Some(inner) = value.as_object() {
-            kept_keys(member.members(), inner, keys);
-        }
-    }
-}
-
-fn at<'a>(context: &'a Map<String, Value>, member: &Member<'_>, parents: &[&str]) -> Option<&'a Value> {
-    let inside = parents.iter().try_fold(context, |object, key| object.get(*key)?.as_object())?;
-    inside.get(member.key())
-}
-
-fn assert_critical_is_unchanged<'a>(
-    members: &'a [Member<'_>],
-    shown: &Map<String, Value>,
-    parents: &mut Vec<&'a str>,
-) -> Result<(), TestCaseError> {
-    for member in members {
-        if !member.members().is_empty() {
-            parents.push(member.key());
-            assert_critical_is_unchanged(member.members(), shown, parents)?;
-            parents.pop();
-        } else if member.explanation().layer == Layer::Critical {
-            prop_assert_eq!(
-                at(shown, member, parents),
-                Some(member.value()),
-                "{}",
-                &member.explanation().path
-            );
-        }
-    }
-    Ok(())
+/// Returns the value of a key of a classification in a view.
+fn at<'s>(classification: &Classification<'_>, index: usize, shown: &'s Value) -> Option<&'s Value> {
+    let object = match classification.parent(index) {
+        Some(parent) => at(classification, parent, shown)?,
+        None => shown,
+    };
+    object.get(classification.key(index).decode().as_ref())
 }
 
 fn any_level() -> impl Strategy<Value = Level> {
@@ -224,15 +225,21 @@ proptest! {
 
     #[test]
     fn a_view_keeps_its_promises(context in any_context(), budget in 0..3000_usize, level in any_level()) {
-        let classifier = Classifier::builtin();
-        let classification = classifier.classify(&context, &[]);
+        let (classifier, text) = (Classifier::builtin(), canonicalize(&Value::Object(context)).unwrap());
+        let classification = classifier.classify(JsonText::new(&text), &[]);
         let shown = View::of(&classification, options(budget, level));
-        let size = Value::Object(shown.context.clone()).to_string().len();
+        let (size, tree) = (shown.context.len(), shown_in(&shown));
+        prop_assert_eq!(&canonicalize(&tree).unwrap(), &shown.context, "a view is canonical like its context");
         prop_assert_eq!(shown.size_bytes, size);
         prop_assert!(size <= budget || shown.overflow.is_some_and(|over| over.critical_bytes == size));
         prop_assert_eq!(&View::of(&classification, options(budget, level)), &shown);
-        assert_critical_is_unchanged(classification.members(), &shown.context, &mut Vec::new())?;
-        prop_assert_eq!(shown.omissions.is_empty(), shown.context == context);
+        for index in 0..classification.len() {
+            if classification.is_leaf(index) && classification.layer(index) == Layer::Critical {
+                let value: Value = serde_json::from_str(classification.value(index).as_str()).unwrap();
+                prop_assert_eq!(at(&classification, index, &tree), Some(&value), "{}", classification.path(index));
+            }
+        }
+        prop_assert_eq!(shown.omissions.is_empty(), shown.context == text);
     }
 
     #[test]
@@ -242,7 +249,10 @@ proptest! {
         prop_assert!(tokens_with_omissions(&shown) <= budget + 20 || shown.overflow.is_some() || shown.tokens <= budget);
         let critical_fits = shown.overflow.is_none_or(|_| shown.tokens > budget);
         prop_assert!(critical_fits);
-        prop_assert_eq!(shown.omissions.is_empty() && shown.unlisted.is_none(), Value::Object(shown.context) == value);
+        prop_assert_eq!(
+            shown.omissions.is_empty() && shown.unlisted.is_none(),
+            shown.context == canonicalize(&value).unwrap()
+        );
     }
 
     #[test]
@@ -251,13 +261,13 @@ proptest! {
         budgets in (0..3000_usize, 0..600_usize),
         level in any_level(),
     ) {
-        let classifier = Classifier::builtin();
-        let classification = classifier.classify(&context, &[]);
+        let (classifier, text) = (Classifier::builtin(), canonicalize(&Value::Object(context)).unwrap());
+        let classification = classifier.classify(JsonText::new(&text), &[]);
         let (small, large) = (budgets.0, budgets.0 + budgets.1);
-        let keys = |budget| {
-            let mut keys = BTreeSet::new();
-            kept_keys(classification.members(), &View::of(&classification, options(budget, level)).context, &mut keys);
-            keys
+        let keys = |budget| -> BTreeSet<String> {
+            let shown = shown_in(&View::of(&classification, options(budget, level)));
+            let kept = (0..classification.len()).filter(|index| at(&classification, *index, &shown).is_some());
+            kept.map(|index| classification.path(index)).collect()
         };
         let (few, many) = (keys(small), keys(large));
         prop_assert!(few.is_subset(&many), "{small} {:?} {large} {:?}", few, many);

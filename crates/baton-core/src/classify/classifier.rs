@@ -4,14 +4,13 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use super::content::{Sample, Trust};
-use super::key_rules::{Strength, read_key};
+use super::content::{Evidence, Heuristic, Sample, Trust};
+use super::key_rules::{KeySign, Strength, read_key};
 use super::layer::{Layer, LayerBytes, Shares};
 use super::path::{find_key, push_key};
 use super::rules_file::{MAX_PRIORITY, RulesFile};
-use super::size::{json_size, list_size, member_size};
+use crate::json::{JsonKind, JsonText};
 
 /// Maximum depth at which keys are classified separately. Deeper values belong to their parent.
 const MAX_KEY_DEPTH: usize = 4;
@@ -63,20 +62,36 @@ pub struct Explanation {
 }
 
 /// A context with a layer for each key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// A context may have hundreds of thousands of keys, so a key is kept as positions in the text, and its path and the
+/// reason for its layer are computed when they are needed.
+#[derive(Debug, Clone)]
 pub struct Classification<'a> {
-    context: &'a Map<String, Value>,
-    members: Vec<Member<'a>>,
+    classifier: &'a Classifier,
+    context: JsonText<'a>,
+    /// Paths marked as critical.
+    marked: Vec<String>,
+    /// Keys, parents before children, in the order of the text.
+    keys: Vec<Key>,
 }
 
-/// One key of a context and the keys below it that are classified separately.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member<'a> {
-    key: &'a str,
-    value: &'a Value,
-    explanation: Explanation,
-    members: Vec<Member<'a>>,
+/// A key that is classified separately.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    /// Position of the quoted key in the text. A context has less than 4 GiB.
+    start: u32,
+    value_start: u32,
+    value_end: u32,
+    /// Index of the key that contains this one, or [`NO_PARENT`].
+    parent: u32,
+    /// Index of the first key after this one that is not below it.
+    next: u32,
+    priority: u16,
+    layer: Layer,
 }
+
+/// Parent of a key at the top of a context.
+const NO_PARENT: u32 = u32::MAX;
 
 impl Classifier {
     /// Creates a classifier with only the built-in rules.
@@ -105,140 +120,145 @@ impl Classifier {
     ///
     /// `overrides` are keys or paths that were marked as critical; they win over every rule, for themselves and for
     /// everything below them. One that the context does not have is passed over. The same input gives the same answer.
-    pub fn classify<'a>(&self, context: &'a Map<String, Value>, overrides: &[String]) -> Classification<'a> {
-        let marked: Vec<String> = overrides.iter().filter_map(|text| find_key(context, text)).collect();
-        let walk = Walk { classifier: self, marked: &marked };
-        Classification { context, members: walk.members(context, None, &mut String::new(), 1) }
+    pub fn classify<'a>(&'a self, context: JsonText<'a>, overrides: &[String]) -> Classification<'a> {
+        let marked = overrides.iter().filter_map(|text| find_key(context, text)).collect();
+        let mut classification = Classification { classifier: self, context, marked, keys: Vec::new() };
+        classification.add_members((0, context), None, &mut String::new(), 1);
+        classification.keys.shrink_to_fit();
+        classification
     }
 }
 
 impl<'a> Classification<'a> {
     /// Returns the classified context.
-    pub const fn context(&self) -> &'a Map<String, Value> {
+    pub const fn context(&self) -> JsonText<'a> {
         self.context
     }
 
-    /// Lists the layer and reason of each key, parents before children, in the order of the keys.
-    pub fn explanations(&self) -> Vec<&Explanation> {
-        let mut found = Vec::new();
-        list(&self.members, &mut found);
-        found
+    /// Lists the layer and reason of each key, or of the key with this path and the keys below it: parents before
+    /// children, in the order of the keys. Each is computed when the iterator reaches it.
+    pub fn explanations(&self, path: Option<&str>) -> impl ExactSizeIterator<Item = Explanation> {
+        let keys = match path {
+            None => 0..self.len(),
+            Some(path) => {
+                let found = (0..self.len()).find(|index| self.path(*index) == path);
+                found.map_or(0..0, |index| index..self.next(index))
+            }
+        };
+        keys.map(|index| self.explanation(index))
     }
 
     /// Returns the layer and reason of one key.
-    pub fn explain(&self, path: &str) -> Option<&Explanation> {
-        self.explanations().into_iter().find(|explanation| explanation.path == path)
+    pub fn explain(&self, path: &str) -> Option<Explanation> {
+        self.explanations(Some(path)).next()
     }
 
     /// Sums the bytes of the values in each layer. Keys that only contain other keys do not count.
     pub fn bytes(&self) -> LayerBytes {
         let mut bytes = LayerBytes::default();
-        add_up(&self.members, &mut bytes);
+        for index in (0..self.len()).filter(|index| self.is_leaf(*index)) {
+            bytes.add(self.layer(index), self.value(index).size());
+        }
         bytes
     }
 
-    pub(crate) fn members(&self) -> &[Member<'a>] {
-        &self.members
-    }
-}
-
-impl<'a> Member<'a> {
-    pub(crate) const fn key(&self) -> &'a str {
-        self.key
+    /// Returns the number of keys that are classified separately. The methods below take an index of one.
+    pub(crate) const fn len(&self) -> usize {
+        self.keys.len()
     }
 
-    pub(crate) const fn value(&self) -> &'a Value {
-        self.value
+    pub(crate) fn layer(&self, index: usize) -> Layer {
+        self.keys[index].layer
     }
 
-    pub(crate) const fn explanation(&self) -> &Explanation {
-        &self.explanation
+    /// Returns a key with its quotes and escapes.
+    pub(crate) fn key(&self, index: usize) -> JsonText<'a> {
+        let Key { start, value_start, .. } = self.keys[index];
+        self.part(start, value_start - 1)
     }
 
-    /// Returns the keys below this one; empty if the value is classified as a whole.
-    pub(crate) fn members(&self) -> &[Self] {
-        &self.members
+    pub(crate) fn value(&self, index: usize) -> JsonText<'a> {
+        let Key { value_start, value_end, .. } = self.keys[index];
+        self.part(value_start, value_end)
     }
-}
 
-fn list<'a>(members: &'a [Member<'_>], found: &mut Vec<&'a Explanation>) {
-    for member in members {
-        found.push(&member.explanation);
-        list(&member.members, found);
+    /// Returns true if the value is classified as a whole.
+    pub(crate) fn is_leaf(&self, index: usize) -> bool {
+        self.next(index) == index + 1
     }
-}
 
-fn add_up(members: &[Member<'_>], bytes: &mut LayerBytes) {
-    for member in members {
-        if member.members.is_empty() {
-            bytes.add(member.explanation.layer, member.explanation.size_bytes);
-        } else {
-            add_up(&member.members, bytes);
-        }
+    /// Returns the key that contains this one; none at the top.
+    pub(crate) fn parent(&self, index: usize) -> Option<usize> {
+        let parent = self.keys[index].parent;
+        (parent != NO_PARENT).then_some(parent as usize)
     }
-}
 
-/// Result of one rule for a key.
-struct Vote {
-    layer: Layer,
-    priority: u16,
-    rule: Cow<'static, str>,
-    why: String,
-}
+    /// Returns the first key after this one that is not below it.
+    pub(crate) fn next(&self, index: usize) -> usize {
+        self.keys[index].next as usize
+    }
 
-struct Walk<'a> {
-    classifier: &'a Classifier,
-    marked: &'a [String],
-}
+    pub(crate) fn path(&self, index: usize) -> String {
+        let mut path = self.parent(index).map(|parent| self.path(parent)).unwrap_or_default();
+        push_key(&mut path, &self.key(index).decode());
+        path
+    }
 
-impl Walk<'_> {
-    fn members<'a>(
-        &self,
-        object: &'a Map<String, Value>,
-        parent: Option<&Explanation>,
+    fn part(&self, start: u32, end: u32) -> JsonText<'a> {
+        JsonText::new(self.context.as_str().get(start as usize..end as usize).unwrap_or_default())
+    }
+
+    fn explanation(&self, index: usize) -> Explanation {
+        let path = self.path(index);
+        let parent = self.parent(index).map(|parent| Parent::of(&self.keys[parent], self.path(parent).len()));
+        let vote = self.decide(&self.key(index).decode(), self.value(index), parent, &path);
+        let (rule, why) = vote.basis.explain(parent.map_or("", |parent| parent.path(&path)));
+        let (layer, priority, size_bytes) = (vote.layer, vote.priority, self.value(index).size());
+        Explanation { path, layer, rule, priority, why, size_bytes }
+    }
+
+    /// Classifies the members of an object, whose text starts at a position in the context.
+    fn add_members(
+        &mut self,
+        (start, object): (usize, JsonText<'a>),
+        parent: Option<(usize, Parent)>,
         path: &mut String,
         depth: usize,
-    ) -> Vec<Member<'a>> {
+    ) {
         let length = path.len();
-        let mut members = Vec::with_capacity(object.len());
-        for (key, value) in object {
-            push_key(path, key);
-            members.push(self.member((key, value), parent, path, depth));
+        for member in object.members() {
+            let key = member.key.decode();
+            push_key(path, &key);
+            let Vote { layer, priority, .. } =
+                self.decide(&key, member.value, parent.map(|(_, parent)| parent), path);
+            let index = self.len();
+            let value_start = start + member.value_start();
+            self.keys.push(Key {
+                start: position(start + member.start),
+                value_start: position(value_start),
+                value_end: position(start + member.end()),
+                parent: parent.map_or(NO_PARENT, |(parent, _)| position(parent)),
+                next: 0,
+                priority,
+                layer,
+            });
+            let is_split = member.value.kind() == JsonKind::Object
+                && (depth < MAX_KEY_DEPTH || self.is_marked_below(path));
+            if is_split {
+                let parent = Parent::of(&self.keys[index], path.len());
+                self.add_members((value_start, member.value), Some((index, parent)), path, depth + 1);
+            }
+            self.keys[index].next = position(self.len());
             path.truncate(length);
         }
-        members
     }
 
-    fn member<'a>(
-        &self,
-        (key, value): (&'a str, &'a Value),
-        parent: Option<&Explanation>,
-        path: &mut String,
-        depth: usize,
-    ) -> Member<'a> {
-        let Vote { layer, priority, rule, why } = self.decide(key, value, parent, path);
-        let mut explanation = Explanation { path: path.clone(), layer, rule, priority, why, size_bytes: 0 };
-        let members = match value {
-            Value::Object(object) if depth < MAX_KEY_DEPTH || self.is_marked_below(path) => {
-                self.members(object, Some(&explanation), path, depth + 1)
-            }
-            _ => Vec::new(),
-        };
-        explanation.size_bytes = if members.is_empty() {
-            json_size(value)
-        } else {
-            list_size(members.iter().map(|member| member_size(member.key, member.explanation.size_bytes)))
-        };
-        Member { key, value, explanation, members }
-    }
-
-    fn decide(&self, key: &str, value: &Value, parent: Option<&Explanation>, path: &str) -> Vote {
+    fn decide(&self, key: &str, value: JsonText<'a>, parent: Option<Parent>, path: &str) -> Vote<'a> {
         if let Some(vote) = self.marked(parent, path) {
             return vote;
         }
-        let mut joined = String::new();
-        let sample = Sample::of(value, &mut joined);
-        let mut votes: Vec<Vote> = self.user_votes(key, path, &sample).collect();
+        let sample = Sample::of(value);
+        let mut votes: Vec<Vote<'a>> = self.user_votes(key, path, &sample).collect();
         votes.extend(parent.and_then(inherited));
         votes.extend(key_vote(key));
         // Reading a value is the costly part, so it is left out where its answer could not prevail.
@@ -248,17 +268,17 @@ impl Walk<'_> {
         }
         // Between equals, what matters more wins: keeping too much is the smaller mistake.
         let best = votes.into_iter().min_by_key(|vote| (std::cmp::Reverse(vote.priority), vote.layer));
-        best.unwrap_or_else(default_vote)
+        best.unwrap_or(Vote { layer: Layer::Useful, priority: priority::DEFAULT, basis: Basis::Default })
     }
 
-    fn marked(&self, parent: Option<&Explanation>, path: &str) -> Option<Vote> {
-        let why = if self.marked.iter().any(|marked| marked == path) {
-            "it was marked as critical".to_owned()
+    fn marked(&self, parent: Option<Parent>, path: &str) -> Option<Vote<'a>> {
+        let basis = if self.marked.iter().any(|marked| marked == path) {
+            Basis::Marked
         } else {
-            let parent = parent.filter(|parent| parent.priority == priority::OVERRIDE)?;
-            format!("`{}` was marked as critical", parent.path)
+            parent.filter(|parent| parent.priority == priority::OVERRIDE)?;
+            Basis::MarkedParent
         };
-        Some(Vote { layer: Layer::Critical, priority: priority::OVERRIDE, rule: "override".into(), why })
+        Some(Vote { layer: Layer::Critical, priority: priority::OVERRIDE, basis })
     }
 
     /// Returns true if a key inside this value was marked as critical, so that its keys are classified separately.
@@ -268,55 +288,108 @@ impl Walk<'_> {
         self.marked.iter().any(is_below)
     }
 
-    fn user_votes(&self, key: &str, path: &str, sample: &Sample<'_>) -> impl Iterator<Item = Vote> {
+    fn user_votes(&self, key: &str, path: &str, sample: &Sample<'_>) -> impl Iterator<Item = Vote<'a>> {
         self.classifier.file.rules.iter().filter_map(move |rule| {
-            let why = rule.applies(key, path, sample)?;
-            Some(Vote { layer: rule.layer, priority: rule.priority, rule: rule.id.clone().into(), why })
+            let basis = Basis::User { id: &rule.id, why: rule.applies(key, path, sample)? };
+            Some(Vote { layer: rule.layer, priority: rule.priority, basis })
         })
     }
 }
 
+/// A position in a context. Contexts are far below the limit, which is checked before they are stored.
+fn position(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// What a key takes over from the key that contains it.
+#[derive(Clone, Copy)]
+struct Parent {
+    layer: Layer,
+    priority: u16,
+    /// Length of its path, with which the paths of its children begin.
+    path_length: usize,
+}
+
+impl Parent {
+    const fn of(key: &Key, path_length: usize) -> Self {
+        Self { layer: key.layer, priority: key.priority, path_length }
+    }
+
+    fn path<'p>(&self, child: &'p str) -> &'p str {
+        child.get(..self.path_length).unwrap_or_default()
+    }
+}
+
+/// Result of one rule for a key.
+struct Vote<'a> {
+    layer: Layer,
+    priority: u16,
+    basis: Basis<'a>,
+}
+
+/// The rule behind a vote and what it found.
+enum Basis<'a> {
+    Marked,
+    MarkedParent,
+    User { id: &'a str, why: String },
+    Inherited,
+    Key(KeySign),
+    Content(Heuristic, Evidence),
+    Default,
+}
+
+impl Basis<'_> {
+    /// Returns the name of the rule and the reason as a sentence.
+    fn explain(self, parent: &str) -> (Cow<'static, str>, String) {
+        match self {
+            Self::Marked => ("override".into(), "it was marked as critical".into()),
+            Self::MarkedParent => ("override".into(), format!("`{parent}` was marked as critical")),
+            Self::User { id, why } => (id.to_owned().into(), why),
+            Self::Inherited => ("inherited".into(), format!("it is a part of `{parent}`")),
+            Self::Key(KeySign { topic, words, strength }) => {
+                let (rule, what) = topic.rule();
+                let verb = match strength {
+                    Strength::About => "says that this is",
+                    Strength::Mentions => "mentions",
+                };
+                (rule.into(), format!("the key {verb} {what} (`{words}`)"))
+            }
+            Self::Content(heuristic, evidence) => {
+                (format!("content:{}", heuristic.name()).into(), evidence.why)
+            }
+            Self::Default => ("default".into(), "no rule knows this key or its value".into()),
+        }
+    }
+}
+
 /// A default layer is not inherited, because it would override the rules for prose.
-fn inherited(parent: &Explanation) -> Option<Vote> {
+fn inherited(parent: Parent) -> Option<Vote<'static>> {
     let priority = match parent.layer {
         _ if parent.priority == priority::DEFAULT => return None,
         Layer::Critical => priority::INHERITED_CRITICAL,
         Layer::Important | Layer::Useful | Layer::Ephemeral => priority::INHERITED,
     };
-    let why = format!("it is a part of `{}`", parent.path);
-    Some(Vote { layer: parent.layer, priority, rule: "inherited".into(), why })
+    Some(Vote { layer: parent.layer, priority, basis: Basis::Inherited })
 }
 
-fn key_vote(key: &str) -> Option<Vote> {
+fn key_vote(key: &str) -> Option<Vote<'static>> {
     let sign = read_key(key)?;
-    let (rule, what) = sign.topic.rule();
-    let (priority, verb) = match sign.strength {
-        Strength::About if sign.topic.is_detail() => (priority::KEY_OF_DETAIL, "says that this is"),
-        Strength::About => (priority::KEY, "says that this is"),
-        Strength::Mentions => (priority::KEY_MENTIONS, "mentions"),
+    let priority = match sign.strength {
+        Strength::About if sign.topic.is_detail() => priority::KEY_OF_DETAIL,
+        Strength::About => priority::KEY,
+        Strength::Mentions => priority::KEY_MENTIONS,
     };
-    let why = format!("the key {verb} {what} (`{}`)", sign.words);
-    Some(Vote { layer: sign.topic.layer(), priority, rule: rule.into(), why })
+    Some(Vote { layer: sign.topic.layer(), priority, basis: Basis::Key(sign) })
 }
 
-fn content_vote(sample: &Sample<'_>) -> Option<Vote> {
+fn content_vote(sample: &Sample<'_>) -> Option<Vote<'static>> {
     let (heuristic, evidence) = sample.recognise()?;
     let priority = match heuristic.trust() {
         Trust::Bulk => priority::BULK_CONTENT,
         Trust::Scalar => priority::SCALAR_CONTENT,
         Trust::Prose => priority::PROSE,
     };
-    let rule = format!("content:{}", heuristic.name()).into();
-    Some(Vote { layer: evidence.layer, priority, rule, why: evidence.why })
-}
-
-fn default_vote() -> Vote {
-    Vote {
-        layer: Layer::Useful,
-        priority: priority::DEFAULT,
-        rule: "default".into(),
-        why: "no rule knows this key or its value".to_owned(),
-    }
+    Some(Vote { layer: evidence.layer, priority, basis: Basis::Content(heuristic, evidence) })
 }
 
 #[cfg(test)]

@@ -1,17 +1,32 @@
 use super::*;
+use crate::canonicalize;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-fn classify(context: &Value) -> Classification<'_> {
-    Classifier::builtin().classify(context.as_object().unwrap(), &[])
+/// The layer and reason of each key of a context.
+struct Found(Vec<Explanation>);
+
+impl Found {
+    fn with(classifier: &Classifier, context: &Value, overrides: &[String]) -> Self {
+        let text = canonicalize(context).unwrap();
+        Self(classifier.classify(JsonText::new(&text), overrides).explanations(None).collect())
+    }
+
+    fn explain(&self, path: &str) -> Option<&Explanation> {
+        self.0.iter().find(|found| found.path == path)
+    }
 }
 
-fn classify_with<'a>(rules: &Value, context: &'a Value) -> Classification<'a> {
-    Classifier::with_rules(RulesFile::read(rules).unwrap()).classify(context.as_object().unwrap(), &[])
+fn classify(context: &Value) -> Found {
+    Found::with(&Classifier::builtin(), context, &[])
 }
 
-fn layer(classification: &Classification<'_>, path: &str) -> Layer {
-    classification.explain(path).unwrap().layer
+fn classify_with(rules: &Value, context: &Value) -> Found {
+    Found::with(&Classifier::with_rules(RulesFile::read(rules).unwrap()), context, &[])
+}
+
+fn layer(found: &Found, path: &str) -> Layer {
+    found.explain(path).unwrap().layer
 }
 
 #[test]
@@ -47,12 +62,12 @@ fn an_override_wins_over_everything_and_reaches_down() {
         json!({ "patterns": { "EPHEMERAL": [{ "type": "key_regex", "pattern": ".", "priority": 1000 }] } });
     let classifier = Classifier::with_rules(RulesFile::read(&rules).unwrap());
     let overrides = ["debug.timestamps.a.b.c".to_owned(), "a.b".to_owned(), "gone".to_owned()];
-    let found = classifier.classify(context.as_object().unwrap(), &overrides);
+    let found = Found::with(&classifier, &context, &overrides);
     assert_eq!(layer(&found, "debug.log"), Layer::Ephemeral);
     assert_eq!(layer(&found, "debug.timestamps.a.b"), Layer::Ephemeral);
     assert_eq!(layer(&found, "debug.timestamps.a.b.c"), Layer::Critical);
     assert_eq!(layer(&found, r#"["a.b"]"#), Layer::Critical);
-    let all = classifier.classify(context.as_object().unwrap(), &["debug".to_owned()]);
+    let all = Found::with(&classifier, &context, &["debug".to_owned()]);
     assert_eq!(layer(&all, "debug.timestamps.a.b"), Layer::Critical);
     assert_eq!(all.explain("debug.log").unwrap().why, "`debug` was marked as critical");
 }
@@ -94,7 +109,7 @@ fn user_rules_see_keys_paths_and_values() {
 fn values_are_not_read_without_heuristics() {
     let context = json!({ "x": "2024-01-01T00:00:00Z", "goal": "y" });
     let classifier = Classifier::builtin().without_heuristics();
-    let found = classifier.classify(context.as_object().unwrap(), &[]);
+    let found = Found::with(&classifier, &context, &[]);
     assert_eq!(found.explain("x").unwrap().rule, "default");
     assert_eq!(layer(&found, "goal"), Layer::Critical);
 }
@@ -106,16 +121,15 @@ fn sizes_and_totals_add_up() {
     for (key, value) in context.as_object().unwrap() {
         assert_eq!(found.explain(key).unwrap().size_bytes, value.to_string().len(), "{key}");
     }
-    let bytes = found.bytes();
+    let (classifier, text) = (Classifier::builtin(), context.to_string());
+    let bytes = classifier.classify(JsonText::new(&text), &[]).bytes();
     assert_eq!((bytes.critical, bytes.important, bytes.ephemeral), (3, 5 + 2, 1 + 6));
 }
 
 #[test]
 fn an_explanation_is_wire_ready() {
-    let context = json!({ "userGoal": "x" });
-    let found = classify(&context);
     assert_eq!(
-        serde_json::to_value(found.explanations()).unwrap(),
+        serde_json::to_value(classify(&json!({ "userGoal": "x" })).0).unwrap(),
         json!([{
             "path": "userGoal", "layer": "CRITICAL", "rule": "key:goal", "priority": 300,
             "why": "the key says that this is a goal (`goal`)", "sizeBytes": 3,
@@ -167,28 +181,32 @@ proptest! {
 
     #[test]
     fn any_context_is_classified_the_same_twice(context in any_context()) {
-        let once = Classifier::builtin().classify(&context, &[]);
-        prop_assert_eq!(&once, &Classifier::builtin().classify(&context, &[]));
-        prop_assert_eq!(once.members().len(), context.len());
-        let paths: std::collections::BTreeSet<_> =
-            once.explanations().iter().map(|found| found.path.clone()).collect();
-        prop_assert_eq!(paths.len(), once.explanations().len(), "two keys have one path");
-        for found in once.explanations() {
-            prop_assert_eq!(find_key(&context, &found.path), Some(found.path.clone()));
+        let keys = context.len();
+        let text = canonicalize(&Value::Object(context)).unwrap();
+        let (context, classifier) = (JsonText::new(&text), Classifier::builtin());
+        let once = classifier.classify(context, &[]);
+        let explanations: Vec<Explanation> = once.explanations(None).collect();
+        prop_assert_eq!(&explanations, &classifier.classify(context, &[]).explanations(None).collect::<Vec<_>>());
+        prop_assert_eq!((0..once.len()).filter(|index| once.parent(*index).is_none()).count(), keys);
+        let paths: std::collections::BTreeSet<_> = explanations.iter().map(|found| &found.path).collect();
+        prop_assert_eq!(paths.len(), explanations.len(), "two keys have one path");
+        for (index, found) in explanations.iter().enumerate() {
+            prop_assert_eq!(find_key(context, &found.path), Some(found.path.clone()));
+            prop_assert_eq!((found.layer, found.size_bytes), (once.layer(index), once.value(index).size()));
+            let below = once.explanations(Some(&found.path));
+            prop_assert_eq!(below.len(), once.next(index) - index);
         }
     }
 
     #[test]
     fn whatever_is_marked_is_critical(context in any_context(), pick in any::<prop::sample::Index>()) {
-        let found = Classifier::builtin().classify(&context, &[]);
-        let paths = found.explanations();
-        if paths.is_empty() {
+        let context = Value::Object(context);
+        let found = classify(&context);
+        if found.0.is_empty() {
             return Ok(());
         }
-        let path = pick.get(&paths).path.clone();
-        let marked = Classifier::builtin().classify(&context, std::slice::from_ref(&path));
-        for found in marked.explanations().iter().filter(|found| found.path == path) {
-            prop_assert_eq!(found.layer, Layer::Critical);
-        }
+        let path = pick.get(&found.0).path.clone();
+        let marked = Found::with(&Classifier::builtin(), &context, std::slice::from_ref(&path));
+        prop_assert_eq!(layer(&marked, &path), Layer::Critical);
     }
 }

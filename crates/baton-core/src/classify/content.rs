@@ -3,14 +3,14 @@
 //! Owns the closed list of heuristics, their layers and how far each can be trusted. How a shape is recognised is in
 //! `shapes`, how prose is read in `cues`.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
-
-use serde_json::Value;
 
 use super::cues::{Cue, Prose, has_steps, heading};
 use super::key_rules::{Strength, read_key};
 use super::layer::Layer;
 use super::shapes;
+use crate::json::{JsonKind, JsonText};
 
 /// How many bytes of an array's strings are looked at.
 const MAX_ARRAY_SAMPLE_BYTES: usize = 4096;
@@ -141,9 +141,11 @@ impl Heuristic {
     pub(super) fn find_in(self, sample: &Sample<'_>) -> Option<Evidence> {
         match self.trust() {
             // Somebody chose the items of an array, so an array of paths is no mere listing.
-            Trust::Bulk if self == Self::Listing && sample.value.is_array() => None,
-            Trust::Bulk => sample.lines.filter(|text| self.has_bulk_shape(text)).map(|_| self.evidence(None)),
-            Trust::Scalar => self.has_scalar_shape(sample.value).then(|| self.evidence(None)),
+            Trust::Bulk if self == Self::Listing && sample.value.kind() == JsonKind::Array => None,
+            Trust::Bulk => {
+                sample.text().filter(|text| self.has_bulk_shape(text)).map(|_| self.evidence(None))
+            }
+            Trust::Scalar => self.has_scalar_shape(sample).then(|| self.evidence(None)),
             Trust::Prose => self.read_prose(sample),
         }
     }
@@ -160,22 +162,24 @@ impl Heuristic {
         }
     }
 
-    fn has_scalar_shape(self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Timestamp, Value::Number(number)) => shapes::is_epoch(number),
-            (Self::Timestamp, Value::String(text)) => shapes::is_timestamp(text),
-            (Self::Duration, Value::String(text)) => shapes::is_duration(text),
-            (Self::Identifier, Value::String(text)) => shapes::is_identifier(text),
-            (Self::Address, Value::String(text)) => shapes::is_address(text),
-            (Self::Url, Value::String(text)) => shapes::is_url(text),
-            _ => false,
-        }
+    fn has_scalar_shape(self, sample: &Sample<'_>) -> bool {
+        let is_shaped = match (self, sample.value.kind()) {
+            (Self::Timestamp, JsonKind::Number) => return shapes::is_epoch(sample.value.as_str()),
+            (_, kind) if kind != JsonKind::String => return false,
+            (Self::Timestamp, _) => shapes::is_timestamp,
+            (Self::Duration, _) => shapes::is_duration,
+            (Self::Identifier, _) => shapes::is_identifier,
+            (Self::Address, _) => shapes::is_address,
+            (Self::Url, _) => shapes::is_url,
+            _ => return false,
+        };
+        sample.text().is_some_and(is_shaped)
     }
 
     fn read_prose(self, sample: &Sample<'_>) -> Option<Evidence> {
         let cue = match self {
-            Self::Heading => return heading_evidence(sample.lines?),
-            Self::Steps => return has_steps(sample.lines?).then(|| self.evidence(None)),
+            Self::Heading => return heading_evidence(sample.text()?),
+            Self::Steps => return has_steps(sample.text()?).then(|| self.evidence(None)),
             Self::Decision => Cue::Decision,
             Self::Constraint => Cue::Constraint,
             Self::Example => Cue::Example,
@@ -219,35 +223,32 @@ fn heading_evidence(text: &str) -> Option<Evidence> {
     })
 }
 
-/// A value made ready for the heuristics: its text in lines, and its prose.
+/// A value prepared for the heuristics: its text in lines, and its prose. Both are read when they are first needed.
 pub(super) struct Sample<'a> {
-    value: &'a Value,
-    lines: Option<&'a str>,
+    value: JsonText<'a>,
+    text: OnceCell<Option<Cow<'a, str>>>,
     prose: OnceCell<Option<Prose>>,
 }
 
 impl<'a> Sample<'a> {
-    /// Takes the text of a string, or of an array with the items as lines; `joined` is where the latter is kept.
-    pub(super) fn of(value: &'a Value, joined: &'a mut String) -> Self {
-        let lines = match value {
-            Value::String(text) => Some(text.as_str()),
-            Value::Array(items) => {
-                join_strings(items, joined);
-                (!joined.is_empty()).then_some(joined.as_str())
+    pub(super) const fn of(value: JsonText<'a>) -> Self {
+        Self { value, text: OnceCell::new(), prose: OnceCell::new() }
+    }
+
+    /// Returns the text of a string, or of an array with its strings as lines.
+    pub(super) fn text(&self) -> Option<&str> {
+        let text = self.text.get_or_init(|| match self.value.kind() {
+            JsonKind::String => Some(self.value.decode()),
+            JsonKind::Array => {
+                Some(join_strings(self.value).into()).filter(|text: &Cow<'_, str>| !text.is_empty())
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-        };
-        Self { value, lines, prose: OnceCell::new() }
+            JsonKind::Null | JsonKind::Bool | JsonKind::Number | JsonKind::Object => None,
+        });
+        text.as_deref()
     }
 
-    /// Gives the text that a user's regular expression is matched against.
-    pub(super) const fn text(&self) -> Option<&'a str> {
-        self.lines
-    }
-
-    /// Reads the prose when it is first asked for; most values are recognised before.
     fn prose(&self) -> Option<&Prose> {
-        self.prose.get_or_init(|| self.lines.and_then(Prose::of)).as_ref()
+        self.prose.get_or_init(|| self.text().and_then(Prose::of)).as_ref()
     }
 
     /// Finds the first heuristic that recognises the value.
@@ -256,14 +257,17 @@ impl<'a> Sample<'a> {
     }
 }
 
-fn join_strings(items: &[Value], joined: &mut String) {
-    for text in items.iter().filter_map(Value::as_str) {
+fn join_strings(array: JsonText<'_>) -> String {
+    let mut joined = String::new();
+    for item in array.items().filter(|item| item.kind() == JsonKind::String) {
+        let text = item.decode();
         if joined.len() + text.len() > MAX_ARRAY_SAMPLE_BYTES {
             break;
         }
-        joined.push_str(text);
+        joined.push_str(&text);
         joined.push('\n');
     }
+    joined
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn recognised(value: &Value) -> Option<Heuristic> {
-    let mut joined = String::new();
-    Sample::of(value, &mut joined).recognise().map(|(heuristic, _)| heuristic)
+    Sample::of(JsonText::new(&value.to_string())).recognise().map(|(heuristic, _)| heuristic)
 }
 
 #[test]

@@ -3,11 +3,10 @@
 //! The last word of a key is its head, as in `planLog` and `decision_plan`, and decides unless it says nothing
 //! (`goalText`). Known phrases come before it, since a decision log is not a log. Any other word is a weaker sign.
 
-use serde_json::Value;
-
 use super::topic::Topic;
 use super::vocabulary::{is_filler, is_modifier, topic_of_phrase, topic_of_word, topic_within};
 use super::words::{is_unspaced, singulars, split};
+use crate::json::JsonText;
 
 /// What a key says about its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +55,7 @@ const CHRONOLOGICAL: &[&str] = &[
 ];
 
 /// Tells whether the end of a list or text is its latest part, by its key or because its items are chat messages.
-pub(crate) fn is_chronological(key: &str, value: &Value) -> bool {
+pub(crate) fn is_chronological(key: &str, value: JsonText<'_>) -> bool {
     let is_listed = |word: &str| CHRONOLOGICAL.contains(&word);
     let words = split(key);
     let named = words
@@ -64,8 +63,8 @@ pub(crate) fn is_chronological(key: &str, value: &Value) -> bool {
         .rev()
         .find(|word| !is_filler(word))
         .is_some_and(|word| is_listed(word) || singulars(word).any(|singular| is_listed(&singular)));
-    let items = value.as_array().map_or(&[][..], Vec::as_slice);
-    named || (!items.is_empty() && items.iter().all(|item| item.get("role").is_some()))
+    let mut items = value.items().peekable();
+    named || (items.peek().is_some() && items.all(|item| item.member("role").is_some()))
 }
 
 /// Endings of file names. `plan.steps` is a dotted key, `plan.md` a file.
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn logs_messages_and_steps_are_chronological() {
-        let none = Value::Null;
+        let none = JsonText::new("null");
         for key in [
             "messages",
             "log",
@@ -191,13 +190,14 @@ mod tests {
             "userPrompts",
             "turnList",
         ] {
-            assert!(is_chronological(key, &none), "{key}");
+            assert!(is_chronological(key, none), "{key}");
         }
         for key in ["goals", "files", "plan", "examples", ""] {
-            assert!(!is_chronological(key, &none), "{key}");
+            assert!(!is_chronological(key, none), "{key}");
         }
-        assert!(is_chronological("x", &serde_json::json!([{ "role": "user" }, { "role": "assistant" }])));
-        assert!(!is_chronological("x", &serde_json::json!([{ "role": "user" }, 1])));
+        let chat = JsonText::new(r#"[{"role":"user"},{"role":"assistant"}]"#);
+        assert!(is_chronological("x", chat));
+        assert!(!is_chronological("x", JsonText::new(r#"[{"role":"user"},1]"#)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Classifier, Layer};
+use crate::json::JsonText;
 
 #[derive(Deserialize)]
 struct Labelled {
@@ -29,7 +30,8 @@ fn score(part: &str) -> Score {
     files.sort();
     for file in files {
         let labelled: Labelled = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-        let classification = Classifier::builtin().classify(&labelled.context, &[]);
+        let (classifier, text) = (Classifier::builtin(), Value::Object(labelled.context).to_string());
+        let classification = classifier.classify(JsonText::new(&text), &[]);
         for (path, layer) in labelled.labels {
             let found =
                 classification.explain(&path).unwrap_or_else(|| panic!("{}: no {path}", file.display()));

@@ -20,7 +20,6 @@ mod topic;
 mod vocabulary;
 mod words;
 
-pub(crate) use classifier::Member;
 pub use classifier::{Classification, Classifier, Explanation};
 pub use content::Heuristic;
 pub(crate) use key_rules::is_chronological;
@@ -28,7 +27,7 @@ pub use layer::{Layer, LayerBytes, Shares};
 pub use path::find_key;
 pub(crate) use path::{push_index, push_key};
 pub use rules_file::{RulesError, RulesFile};
-pub(crate) use size::{byte_size, json_size, list_size, member_size, object_size, text_size};
+pub(crate) use size::{byte_size, list_size, member_size, text_size};
 
 #[cfg(test)]
 pub(crate) use classifier::tests::any_context;

@@ -2,7 +2,9 @@
 //!
 //! Unlike the paths of error messages these are never shortened: two keys never have the same path.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::json::{JsonKind, JsonText};
 
 /// Appends an object member to a path. A key that is not a plain word is quoted as JSON: `["a b"]`.
 pub(crate) fn push_key(path: &mut String, key: &str) {
@@ -25,13 +27,13 @@ pub(crate) fn push_index(path: &mut String, index: usize) {
 ///
 /// The text may be a path, as explanations and views write them, or a top-level key as it is, dots and all, or a path in
 /// which keys are not quoted. Arrays are classified as a whole, so a path into an array means the array.
-pub fn find_key(context: &Map<String, Value>, text: &str) -> Option<String> {
+pub fn find_key(context: JsonText<'_>, text: &str) -> Option<String> {
     let mut path = String::new();
     if find_in(context, text, &mut path, Spelling::Quoted) {
         return Some(path);
     }
     path.clear();
-    if context.contains_key(text) {
+    if context.member(text).is_some() {
         push_key(&mut path, text);
         return Some(path);
     }
@@ -47,25 +49,26 @@ enum Spelling {
     Bare,
 }
 
-fn find_in(members: &Map<String, Value>, rest: &str, path: &mut String, spelling: Spelling) -> bool {
+fn find_in(object: JsonText<'_>, rest: &str, path: &mut String, spelling: Spelling) -> bool {
     let length = path.len();
-    members.iter().any(|(key, value)| {
+    object.members().any(|member| {
+        let (key, value) = (member.key.decode(), member.value);
         let after = match spelling {
-            Spelling::Quoted if !is_plain(key) => rest.strip_prefix(quoted(key).as_str()),
-            Spelling::Quoted | Spelling::Bare => rest.strip_prefix(key.as_str()),
+            Spelling::Quoted if !is_plain(&key) => rest.strip_prefix(quoted(&key).as_str()),
+            Spelling::Quoted | Spelling::Bare => rest.strip_prefix(key.as_ref()),
         };
+        let Some(after) = after else { return false };
         path.truncate(length);
-        push_key(path, key);
-        match (after, value) {
-            (None, _) => false,
-            (Some(""), _) => true,
-            (Some(after), Value::Object(members)) => {
+        push_key(path, &key);
+        match value.kind() {
+            _ if after.is_empty() => true,
+            JsonKind::Object => {
                 let inner =
                     after.strip_prefix('.').or_else(|| Some(after).filter(|after| after.starts_with("[\"")));
-                inner.is_some_and(|inner| find_in(members, inner, path, spelling))
+                inner.is_some_and(|inner| find_in(value, inner, path, spelling))
             }
-            (Some(after), Value::Array(items)) => index_of(after).is_some_and(|index| index < items.len()),
-            (Some(_), Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => false,
+            JsonKind::Array => index_of(after).is_some_and(|index| value.items().nth(index).is_some()),
+            JsonKind::Null | JsonKind::Bool | JsonKind::Number | JsonKind::String => false,
         }
     })
 }
@@ -90,7 +93,7 @@ mod tests {
     use serde_json::json;
 
     fn find(context: &Value, text: &str) -> Option<String> {
-        find_key(context.as_object().unwrap(), text)
+        find_key(JsonText::new(&context.to_string()), text)
     }
 
     #[test]

@@ -36,9 +36,9 @@ pub(super) fn is_timestamp(text: &str) -> bool {
 }
 
 /// Tells whether a number is a moment of this half century, in seconds or milliseconds since 1970.
-pub(super) fn is_epoch(number: &serde_json::Number) -> bool {
+pub(super) fn is_epoch(number: &str) -> bool {
     const SECONDS: std::ops::Range<u64> = 1_000_000_000..2_200_000_000;
-    number.as_u64().is_some_and(|number| SECONDS.contains(&number) || SECONDS.contains(&(number / 1000)))
+    number.parse::<u64>().is_ok_and(|number| SECONDS.contains(&number) || SECONDS.contains(&(number / 1000)))
 }
 
 /// Tells whether a text is a span of time such as `12 ms`, `1h30m` or `PT5M`.

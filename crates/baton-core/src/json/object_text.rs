@@ -1,29 +1,11 @@
 //! Reading and changing the text of an object without building a tree of it.
 
-use std::ops::Range;
-
-use serde::de::IgnoredAny;
-
-/// A member of the outermost object of a text.
-struct Member<'t> {
-    /// The key with its quotes.
-    key: &'t str,
-    /// The place of its value.
-    value: Range<usize>,
-    /// The place of the member, from its key to the end of its value.
-    place: Range<usize>,
-}
-
-/// Returns the value of a member of a compact object, as text.
-pub(crate) fn find_member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
-    object.get(member(object, name)?.value)
-}
+use super::compact::JsonText;
 
 /// Removes a member of a compact object. Returns false if the object does not have it.
 pub(crate) fn remove_member(object: &mut String, name: &str) -> bool {
-    let Some(Range { mut start, mut end }) = member(object, name).map(|member| member.place) else {
-        return false;
-    };
+    let Some(member) = JsonText::new(object).member(name) else { return false };
+    let (mut start, mut end) = (member.start, member.end());
     // One of the two commas around it goes with it.
     if object[end..].starts_with(',') {
         end += 1;
@@ -39,34 +21,6 @@ pub(crate) fn add_member(object: &str, name: &str, value: &str) -> String {
     let rest = object.strip_prefix('{').unwrap_or(object);
     let comma = if rest == "}" { "" } else { "," };
     format!("{{\"{name}\":{value}{comma}{rest}")
-}
-
-fn member<'t>(object: &'t str, name: &str) -> Option<Member<'t>> {
-    let is_named = |key: &str| match key.get(1..key.len().saturating_sub(1)) {
-        Some(plain) if !plain.contains('\\') => plain == name,
-        _ => serde_json::from_str::<String>(key).is_ok_and(|key| key == name),
-    };
-    members(object).find(|member| is_named(member.key))
-}
-
-/// Lists the members of the outermost object of a compact text.
-fn members(object: &str) -> impl Iterator<Item = Member<'_>> {
-    // After the opening brace, and then after each comma.
-    let mut start = 1;
-    std::iter::from_fn(move || {
-        let key_end = start + value_length(object.get(start..)?)?;
-        let value = key_end + 1..key_end + 1 + value_length(object.get(key_end + 1..)?)?;
-        let member = Member { key: object.get(start..key_end)?, place: start..value.end, value };
-        start = member.place.end + 1;
-        Some(member)
-    })
-}
-
-/// Counts the bytes of the JSON value that a text starts with.
-fn value_length(text: &str) -> Option<usize> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    values.next()?.ok()?;
-    Some(values.byte_offset())
 }
 
 /// Returns compact JSON as lines that are indented by two spaces.
@@ -128,17 +82,13 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn finds_and_removes_members_of_the_outermost_object() {
+    fn removes_members_of_the_outermost_object() {
         let mut object = json!({ "a": { "b": 1 }, "b": "x,}", "c\n": [] }).to_string();
-        assert_eq!(find_member(&object, "b"), Some(r#""x,}""#));
-        assert_eq!(find_member(&object, "c\n"), Some("[]"));
-        assert_eq!(find_member(&object, "d"), None);
         assert!(!remove_member(&mut object, "d"));
         for (name, rest) in [("c\n", r#"{"a":{"b":1},"b":"x,}"}"#), ("a", r#"{"b":"x,}"}"#), ("b", "{}")] {
             assert!(remove_member(&mut object, name));
             assert_eq!(object, rest);
         }
-        assert_eq!(find_member(&object, "a"), None);
     }
 
     #[test]
