@@ -1,7 +1,7 @@
 //! A call as it enters, and the reply as it leaves.
 
 use baton_core::checkpoint::SavedContext;
-use baton_core::{Actor, CorrelationId, ErrorCode, Fault, IdempotencyKey};
+use baton_core::{Actor, CheckpointId, CorrelationId, ErrorCode, Fault, IdempotencyKey, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,6 +49,37 @@ pub enum Attachment {
     Output(LargeOutput),
     /// The context of a checkpoint.
     Context(Arc<SavedContext>),
+    /// The context of a checkpoint that is replayed from the outbox.
+    Spooled(Arc<SpooledContext>),
+}
+
+/// A context that was saved to the outbox, with the id and time of its checkpoint.
+#[derive(Debug, Clone)]
+pub struct SpooledContext {
+    /// Id that the save returned.
+    pub checkpoint_id: CheckpointId,
+    /// Time of the save.
+    pub saved_at: Timestamp,
+    /// The context.
+    pub context: Arc<SavedContext>,
+}
+
+impl Attachment {
+    /// Returns the context of a checkpoint.
+    pub fn context(&self) -> Option<&Arc<SavedContext>> {
+        match self {
+            Self::Output(_) => None,
+            Self::Context(context) => Some(context),
+            Self::Spooled(spooled) => Some(&spooled.context),
+        }
+    }
+}
+
+impl Call {
+    /// Returns true if the call is replayed from the outbox.
+    pub(crate) const fn is_replay(&self) -> bool {
+        matches!(self.attachment, Some(Attachment::Spooled(_)))
+    }
 }
 
 /// How a call was answered. Every face sends the same body.
@@ -74,6 +105,12 @@ impl Reply {
     pub fn must_not_retry(&self) -> bool {
         let body = || serde_json::from_str::<Value>(&self.body).ok();
         self.error.is_some() && body().is_some_and(|body| body["details"]["retryable"] == false)
+    }
+
+    /// Returns true if the call failed because the disk is full.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        let body = || serde_json::from_str::<Value>(&self.body).ok();
+        self.error.is_some() && body().is_some_and(|body| body["details"]["reason"] == "disk_full")
     }
 
     /// Makes the reply of a fault. Its cause stays inside.

@@ -3,37 +3,19 @@
 //! Owns which fields of a call are logged. Writing records is the part of `request_log`.
 
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
 
 use baton_core::observation::without_private;
-use baton_core::{ActorKeyId, CorrelationId, RequestRecord, SessionId, Timestamp, Venture, secrets};
+use baton_core::{ActorKeyId, CorrelationId, RequestRecord, Timestamp, secrets};
 use serde_json::Value;
 
+use crate::any_operation::AnyOperation;
 use crate::call::{Call, Face};
-use crate::operation::AnyOperation;
-use crate::prepare::clip;
+use crate::effects::CallEffects;
+use crate::operation::RequestLogging;
+use crate::request_log::clip;
 
 /// Parameters that name a session. `sessionId` of a checkpoint is the id of a workflow.
 const SESSION_PARAMS: [&str; 2] = ["session_id", "agentSessionId"];
-
-/// The session that a call concerns, as its operation found it. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CallSession(Arc<OnceLock<(SessionId, Venture)>>);
-
-impl CallSession {
-    /// Sets the session. An operation that is run again finds the same one.
-    pub(crate) fn set(&self, id: SessionId, venture: &Venture) {
-        self.0.get_or_init(|| (id, venture.clone()));
-    }
-
-    /// Adds the session to the record of the call.
-    pub(crate) fn add_to(&self, record: &mut RequestRecord) {
-        if let Some((id, venture)) = self.0.get() {
-            record.session_id = Some(*id);
-            record.venture.get_or_insert_with(|| venture.to_string());
-        }
-    }
-}
 
 /// A request for a page about the server itself, such as `/healthz`, that was answered.
 #[derive(Debug, Clone)]
@@ -62,7 +44,7 @@ pub(crate) fn record_of_call(
     let text = |name: &str| params.get(name).and_then(Value::as_str).map(without_secrets);
     let number = |name: &str| params.get(name).and_then(Value::as_i64);
     // A filter of the request log names a session too, but reading the log is not a request of that session.
-    let names_session = !operation.counts_in_request_log();
+    let names_session = operation.request_logging() != RequestLogging::Counted;
     let session_id = |name: &str| params.get(name).and_then(Value::as_str)?.parse().ok();
     RequestRecord {
         actor_key_id: Some(call.actor.key_id.clone()),
@@ -76,6 +58,14 @@ pub(crate) fn record_of_call(
         error_message: Some("the client went away before the answer".into()),
         idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
         ..blank_record(started_at, call.correlation_id.clone(), &call.face, operation.name())
+    }
+}
+
+/// Adds the session that the call concerns to its record.
+pub(crate) fn add_session(record: &mut RequestRecord, effects: &CallEffects) {
+    if let Some((id, venture)) = effects.session() {
+        record.session_id = Some(id);
+        record.venture.get_or_insert_with(|| venture.to_string());
     }
 }
 

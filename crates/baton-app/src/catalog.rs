@@ -1,5 +1,6 @@
 //! Everything that Baton can do, in one list.
 
+use crate::any_operation::{AnyOperation, operation};
 use crate::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
@@ -10,7 +11,6 @@ use crate::observation::{
     Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
     SummarizeSession, WorkerHealth,
 };
-use crate::operation::{AnyOperation, operation};
 use crate::request::ListRequests;
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use crate::task::{ListTasks, RecordTask};

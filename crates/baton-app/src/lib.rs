@@ -4,14 +4,16 @@
 //! MCP, CLI, hooks, worker) enters through [`App::call`], which does once what each call needs. Nothing here knows
 //! of HTTP, MCP, a command line, SQL or git.
 
-mod after_transaction;
-mod afterthought;
+mod any_operation;
 mod app;
 mod call;
 mod call_record;
 mod catalog;
 pub mod checkpoint;
 mod clock;
+mod context;
+mod effects;
+mod execution;
 pub mod handoff;
 pub mod maintenance;
 pub mod observation;
@@ -23,18 +25,22 @@ pub mod request;
 mod request_log;
 pub mod session;
 mod settings;
+mod shared;
 mod store_counts;
 mod store_errors;
 pub mod task;
+mod threads;
 pub mod token;
 mod transact;
 
+pub use any_operation::{AnyOperation, operation};
 pub use app::{App, RefusedCall};
-pub use call::{Attachment, Call, Face, Reply};
+pub use call::{Attachment, Call, Face, Reply, SpooledContext};
 pub use call_record::PageRequest;
 pub use catalog::{find, operations};
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
-pub use operation::{AnyOperation, Context, Effect, KeyUse, Operation, Privacy, operation};
+pub use context::Context;
+pub use operation::{Effect, KeyUse, Operation, Privacy, RequestFormat, RequestLogging};
 pub use page::Pagination;
 pub use request_log::RequestLog;
 pub use settings::{CheckpointSettings, ObservationSettings, Settings};

@@ -1,6 +1,7 @@
 //! Pages of lists: limits, cursors, where a list goes on.
 
 use baton_core::{Cursor, Fault, Ulid};
+use baton_store::Page;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +28,56 @@ pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
     }
 }
 
-/// Reads a `cursor`.
-pub(crate) fn cursor_of(cursor: Option<&str>, list: &str) -> Result<Option<Cursor>, Fault> {
-    cursor.map(|text| Cursor::decode(list, text).map_err(|error| Fault::invalid("cursor", error))).transpose()
+/// A part of a list that is counted from its beginning.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    pub(crate) limit: u32,
+    pub(crate) offset: u32,
+}
+
+impl Window {
+    const DEFAULT_LIMIT: u32 = 20;
+    const MAX_LIMIT: u32 = 100;
+
+    /// Reads `limit` and `offset`.
+    pub(crate) fn of(limit: Option<i64>, offset: Option<i64>) -> Result<Self, Fault> {
+        let limit = match limit {
+            None => Self::DEFAULT_LIMIT,
+            Some(limit) => u32::try_from(limit)
+                .ok()
+                .filter(|limit| (1..=Self::MAX_LIMIT).contains(limit))
+                .ok_or_else(|| Fault::invalid("limit", format!("must be from 1 to {}", Self::MAX_LIMIT)))?,
+        };
+        let offset = u32::try_from(offset.unwrap_or(0))
+            .map_err(|_| Fault::invalid("offset", "must be a whole number from 0"))?;
+        Ok(Self { limit, offset })
+    }
+}
+
+/// Reads the `limit` and `cursor` of a list.
+pub(crate) fn page_of(
+    limit: Option<i64>,
+    cursor: Option<&str>,
+    default: u32,
+    list: &str,
+) -> Result<RequestedPage, Fault> {
+    let decode = |text: &str| Cursor::decode(list, text).map_err(|error| Fault::invalid("cursor", error));
+    let (limit, before) = Fault::both(limit_of(limit, default), cursor.map(decode).transpose())?;
+    Ok(RequestedPage { limit, before })
+}
+
+/// The page of a list that a caller requests.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestedPage {
+    pub(crate) limit: u32,
+    before: Option<Cursor>,
+}
+
+impl RequestedPage {
+    /// Returns the rows to read: one more than requested, to see whether there is a next page.
+    pub(crate) const fn rows(self) -> Page {
+        Page { before: self.before, limit: self.limit + 1 }
+    }
 }
 
 /// How many rows of a page fit into its bytes: `limit` at the most, and one at least. The next page goes on from there.

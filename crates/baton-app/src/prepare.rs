@@ -10,40 +10,39 @@ use baton_core::{
 use serde_json::{Value, json};
 
 use crate::call::{Attachment, Call};
-use crate::operation::{Context, Effect, KeyUse, Operation, Privacy};
+use crate::context::Context;
+use crate::operation::{KeyUse, Operation, Privacy};
+use crate::request_log::clip;
 
 /// The versions of the wire shapes that this version reads.
 const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
 
-/// How many characters of an error the request log keeps.
-pub(crate) const MAX_MESSAGE: usize = 1_000;
-
 /// How many places with a credential a message names; the details have them all.
 const NAMED_FINDINGS: usize = 3;
 
-/// Parameters that passed every check, and the key they came with.
-pub(crate) struct Prepared<P> {
-    pub(crate) params: P,
+/// The checked input of an operation, and the idempotency key of the call.
+pub(crate) struct Prepared<I> {
+    pub(crate) input: I,
     pub(crate) key: Option<(KeyScope, Sha256Hash)>,
 }
 
-/// Everything that is checked before the store is asked.
+/// Checks a call before it is handed to the store.
 pub(crate) fn prepare<O: Operation>(
     call: &Call,
     context: &Context<'_>,
     mut params: Value,
-) -> Result<Prepared<O::Params>, Fault> {
-    call.actor.require_access(match O::EFFECT {
-        Effect::Read => Access::Read,
-        Effect::Write => Access::Write,
-    })?;
-    O::mend(&mut params);
-    require_schema_version(&params)?;
-    if let (Value::Object(members), Privacy::Refuse) = (&params, O::PRIVACY) {
-        require_no_nul(members, O::CONTEXT_PARAM)?;
+) -> Result<Prepared<O::Input>, Fault> {
+    let is_write = O::EFFECT.is_write();
+    call.actor.require_access(if is_write { Access::Write } else { Access::Read })?;
+    if let Some(repair) = O::REQUEST.repair {
+        repair(&mut params);
     }
-    if O::EFFECT == Effect::Write {
-        match O::PRIVACY {
+    require_schema_version(&params)?;
+    if let (Value::Object(members), Privacy::Refuse) = (&params, O::REQUEST.privacy) {
+        require_no_nul(members, O::REQUEST.context_param)?;
+    }
+    if is_write {
+        match O::REQUEST.privacy {
             Privacy::Refuse => refuse_secrets::<O>(&params, context)?,
             Privacy::Redact(redact) => redact(&mut params),
         }
@@ -56,7 +55,7 @@ pub(crate) fn prepare<O: Operation>(
         }
     }
     let key = match &call.idempotency_key {
-        Some(key) if O::EFFECT == Effect::Write => {
+        Some(key) if is_write => {
             let scope =
                 KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
             Some((scope, whole_hash(request_hash::<O>(&params)?, context)?))
@@ -66,10 +65,8 @@ pub(crate) fn prepare<O: Operation>(
     if let Some(venture) = call.actor.only_venture() {
         add_venture::<O>(&mut params, venture);
     }
-    let mut params: O::Params = read_params(params)?;
-    O::validate(&params)?;
-    O::ready(context, &mut params)?;
-    Ok(Prepared { params, key })
+    let input = O::prepare(context, read_params(params)?)?;
+    Ok(Prepared { input, key })
 }
 
 /// Adds the venture of a token that reaches only one, where the operation takes a venture and the call names none.
@@ -95,6 +92,7 @@ fn whole_hash(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, F
         None => return Ok(params),
         Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
         Some(Attachment::Context(context)) => context.hash(),
+        Some(Attachment::Spooled(spooled)) => spooled.context.hash(),
     };
     Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), attached.as_bytes()].concat()))
 }
@@ -105,7 +103,7 @@ fn request_hash<O: Operation>(params: &Value) -> Result<Sha256Hash, Fault> {
         Ok(canonical) => Ok(canonical.hash()),
         // Hook reports come from third-party agents, so integers out of range are kept instead of being rejected. Sent again,
         // a report is the same to the byte.
-        Err(_) if matches!(O::PRIVACY, Privacy::Redact(_)) => {
+        Err(_) if matches!(O::REQUEST.privacy, Privacy::Redact(_)) => {
             Ok(Sha256Hash::of(params.to_string().as_bytes()))
         }
         Err(rounded) => Err(Fault::invalid(&rounded.path, &rounded)),
@@ -128,7 +126,9 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
 
 fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result<(), Fault> {
     let mut findings = secrets::scan_json(params);
-    if let (Some(Attachment::Context(attached)), Some(name)) = (context.attachment, O::CONTEXT_PARAM) {
+    if let (Some(attached), Some(name)) =
+        (context.attachment.and_then(Attachment::context), O::REQUEST.context_param)
+    {
         let found = secrets::scan_json_text(name, attached.text()).map_err(|error| {
             Fault::new(ErrorCode::Internal, "cannot read the context that was sent").caused_by(error)
         })?;
@@ -155,9 +155,4 @@ fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result
          cannot be turned off here: only the task tools have force_secrets (--force-secrets), for text that is not a secret",
     )
     .details(json!({ "findings": findings })))
-}
-
-/// Makes text from outside fit for the log: bounded, and without control characters, which not every database takes.
-pub(crate) fn clip(text: &str, chars: usize) -> String {
-    text.chars().take(chars).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 use baton_core::{ActorKeyId, RequestRecord};
 use baton_store::{Durability, Store, StoreError, Tx};
 
+/// Maximum length of an error message in the log, in characters.
+pub(crate) const MAX_MESSAGE: usize = 1_000;
+
 /// How long records are collected before they are written together.
 const BATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// The largest number of records that are written together.
@@ -93,8 +96,8 @@ impl RequestLog {
         }
     }
 
-    /// Whether a record is best written in the transaction of its call.
-    pub(crate) const fn goes_with_effects(&self) -> bool {
+    /// Returns true if records are best written in the transactions of their calls.
+    pub(crate) const fn is_written_with_calls(&self) -> bool {
         matches!(self.kind, Kind::AtEnd(_))
     }
 
@@ -279,6 +282,11 @@ impl CountedCalls {
         })
         .collect()
     }
+}
+
+/// Truncates text for the log and replaces control characters, which not every database accepts.
+pub(crate) fn clip(text: &str, chars: usize) -> String {
+    text.chars().take(chars).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 #[cfg(test)]

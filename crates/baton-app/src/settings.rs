@@ -8,6 +8,7 @@ use baton_core::classify::Classifier;
 use baton_core::observation::Price;
 use baton_core::{Fault, HeartbeatPolicy, Liveness, Timestamp, Venture};
 use baton_llm::Compressor;
+use baton_store::Outbox;
 
 use crate::checkpoint::Vault;
 use crate::observation::{ModelTroubles, WorkerActivity};
@@ -95,4 +96,6 @@ pub struct CheckpointSettings {
     pub classifier: Arc<Classifier>,
     /// Where and how contexts are kept.
     pub vault: Vault,
+    /// Where saves are kept while the database cannot be written.
+    pub outbox: Option<Outbox>,
 }

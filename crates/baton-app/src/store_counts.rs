@@ -6,10 +6,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use baton_core::Fault;
 use baton_core::observation::QueueStats;
 use baton_store::{BlobFolder, BlobUsage, SessionCounts, Store, StoreError, Tx};
-
-use crate::transact::Failed;
 
 /// The shortest time between two counts.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -73,13 +72,13 @@ impl CountCache {
         &self,
         store: &Store,
         blobs: Option<BlobFolder>,
-    ) -> Result<Option<CachedCounts>, Failed> {
+    ) -> Result<Option<CachedCounts>, Fault> {
         if let Some(counting) = self.begin(Instant::now()) {
             let count = move |tx: &mut dyn Tx| {
                 let started = Instant::now();
                 let counts = StoreCounts::read(tx, blobs.as_ref())?;
                 counting.finish(counts, started);
-                Ok::<(), Failed>(())
+                Ok::<(), Fault>(())
             };
             store.read(count).await?;
         }

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use baton_core::Fault;
 use baton_store::StoreError;
 
-use crate::open_call::store_error;
-
 /// The kinds of failures.
 const KINDS: [&str; 9] = [
     "unavailable",
@@ -56,18 +54,22 @@ const fn kind_of(error: &StoreError) -> &'static str {
     }
 }
 
+/// Returns the failure of the store behind a fault.
+pub(crate) fn store_error(fault: &Fault) -> Option<&StoreError> {
+    fault.source.as_ref()?.downcast_ref()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::store_fault;
     use baton_core::ErrorCode;
 
     #[test]
     fn failures_of_the_store_are_counted_by_kind() {
         let errors = StoreErrors::default();
-        errors.count(&store_fault(StoreError::Busy));
-        errors.count(&store_fault(StoreError::Busy));
-        errors.count(&store_fault(StoreError::Broken));
+        errors.count(&Fault::from(StoreError::Busy));
+        errors.count(&Fault::from(StoreError::Busy));
+        errors.count(&Fault::from(StoreError::Broken));
         errors.count(&Fault::new(ErrorCode::InvalidRequest, "not a failure of the store"));
         let counted: Vec<_> = errors.by_kind().into_iter().filter(|(_, number)| *number > 0).collect();
         assert_eq!(counted, [("busy", 2), ("internal", 1)]);

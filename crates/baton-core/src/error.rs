@@ -263,6 +263,20 @@ impl Fault {
         Err(first)
     }
 
+    /// Returns both values, or the errors of both checks as one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`all`](Self::all).
+    pub fn both<A, B>(first: Result<A, Self>, second: Result<B, Self>) -> Result<(A, B), Self> {
+        match (first, second) {
+            (Ok(first), Ok(second)) => Ok((first, second)),
+            (first, second) => Err(Self::all([first.map(drop), second.map(drop)])
+                .err()
+                .unwrap_or_else(|| Self::new(ErrorCode::Internal, "a check failed without an error"))),
+        }
+    }
+
     /// Checks a field.
     ///
     /// # Errors

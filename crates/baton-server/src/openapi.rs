@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, generated from the routes and the schemas of the operations.
 
-use baton_app::{AnyOperation, Effect, KeyUse};
+use baton_app::{AnyOperation, KeyUse};
 use baton_core::ErrorCode;
 use serde_json::{Map, Value, json};
 
@@ -101,7 +101,7 @@ fn parameters(route: &Route, schema: &Value) -> Vec<Value> {
         "description": "Correlation id of your choice. It is returned in the response and written to the log.",
         "schema": { "type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$" },
     })];
-    if route.operation.effect() == Effect::Write {
+    if route.operation.effect().is_write() {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": route.operation.key() == KeyUse::Required,
             "description": "Key of your choice. Requests with the same key are executed at most once.",
@@ -146,7 +146,7 @@ fn responses(operation: &dyn AnyOperation) -> Value {
         statuses.push(ErrorCode::CheckpointCorrupt.status());
     }
     let mut headers = json!({ "X-Correlation-ID": correlation_header() });
-    if operation.effect() == Effect::Write {
+    if operation.effect().is_write() {
         statuses.extend([409, 422]);
         headers["X-Idempotency-Hit"] = json!({
             "description": "`true` if this is the stored response to an earlier request with the same key.",

@@ -205,17 +205,17 @@ mod tests {
             file.set_modified(SystemTime::now() - STALE_AFTER - Duration::from_secs(60)).unwrap();
         };
         for folder in [home.path(), &below] {
-            for name in ["old.7.tmp", "young.7.tmp", "old.spilled"] {
+            for name in ["old.7.tmp", "young.7.tmp", "old.spooled"] {
                 std::fs::write(folder.join(name), "x").unwrap();
             }
             age(&folder.join("old.7.tmp"));
-            age(&folder.join("old.spilled"));
+            age(&folder.join("old.spooled"));
         }
         assert_eq!(remove_stale_temporaries(home.path()).unwrap(), 2);
         assert_eq!(remove_stale_temporaries(home.path()).unwrap(), 0);
         for folder in [home.path(), &below] {
             assert!(!folder.join("old.7.tmp").exists());
-            assert!(folder.join("young.7.tmp").exists() && folder.join("old.spilled").exists());
+            assert!(folder.join("young.7.tmp").exists() && folder.join("old.spooled").exists());
         }
         assert_eq!(remove_stale_temporaries(&home.path().join("missing")).unwrap(), 0);
     }

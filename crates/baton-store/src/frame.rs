@@ -31,7 +31,8 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    pub(crate) const fn as_str(self) -> &'static str {
+    /// Returns the stored name.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Zstd => "zstd",
@@ -39,7 +40,8 @@ impl Encoding {
         }
     }
 
-    pub(crate) fn from_wire(text: &str) -> Option<Self> {
+    /// Reads a stored name.
+    pub fn from_wire(text: &str) -> Option<Self> {
         [Self::Plain, Self::Zstd, Self::Delta].into_iter().find(|encoding| encoding.as_str() == text)
     }
 }

@@ -11,16 +11,18 @@
 mod archive;
 mod blobs;
 mod error;
+mod fallback_folder;
+mod fault;
 mod files;
 mod frame;
 mod migration;
+mod outbox;
 mod page;
 mod postgres;
 mod raw;
 mod reopening;
 mod rows;
 mod seal;
-mod spill;
 mod sql;
 mod sqlite;
 mod store;
@@ -35,9 +37,11 @@ pub use archive::{
 };
 pub use blobs::{BlobFolder, BlobUsage};
 pub use error::StoreError;
+pub use fallback_folder::FallbackFolder;
 pub use files::{DurableFile, make_folder, sync_folder, write_durably};
 pub use frame::{Effort, Encoding, FrameError, MAX_FRAME_BYTES, Packed, Packing};
 pub use migration::{LATEST_VERSION, Migration};
+pub use outbox::{Outbox, OutboxEntry, Replay, ReplayLimits, ReplayResult, SpooledTo, SpooledWrite};
 pub use page::Page;
 pub use raw::{MAX_RAW_BYTES, RawPacker, RawReader, pack_raw, place_raw, unpack_raw, unpacked_size};
 pub use rows::{
@@ -51,7 +55,6 @@ pub use seal::{
     KeyId, KeyIdError, KeyRing, NONCE_BYTES, NoRandomness, SEAL_OVERHEAD_BYTES, SealError, SecretKey,
     is_sealed, random_nonce, sealed_with,
 };
-pub use spill::{SpillFolder, Spilled};
 pub use sqlite::ReleasedReserve;
 pub use store::{
     Durability, Health, Inspection, LockTimeout, Pending, PostgresTimeouts, Store, StoreConfig, Threads,

@@ -240,7 +240,7 @@ impl Backend {
                 call_local::<O>(app, params, key, attachment)?
             }
             Self::Remote(remote) => {
-                let body = context.map(|context| with_context(&params, O::CONTEXT_PARAM, &context));
+                let body = context.map(|context| with_context(&params, O::REQUEST.context_param, &context));
                 remote.send::<O>(params, key, body)?
             }
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baton_app::CheckpointSettings;
 use baton_app::checkpoint::Vault;
 use baton_core::classify::{Classifier, RulesFile};
-use baton_store::{BlobFolder, Packing, SpillFolder, Threads};
+use baton_store::{BlobFolder, Outbox, Packing, Threads};
 use serde_json::Value;
 
 use crate::backend::store_config;
@@ -24,7 +24,13 @@ pub(crate) fn settings(config: &Config) -> Result<CheckpointSettings, Failure> {
         retention: Duration::from_secs(config.checkpoint_retention_days * 86_400),
         classifier: Arc::new(classifier(config)?),
         vault: vault(config),
+        outbox: Some(outbox(config)),
     })
+}
+
+/// Returns the outbox of checkpoints.
+pub(crate) fn outbox(config: &Config) -> Outbox {
+    Outbox::at(DataDir::at(&config.data_dir).spill(), Some(store_config(config, Threads::Caller).target()))
 }
 
 fn vault(config: &Config) -> Vault {
@@ -36,10 +42,7 @@ fn vault(config: &Config) -> Vault {
     let is_local = config.database_url.is_none();
     let folder = DataDir::at(&config.data_dir);
     let blobs = is_local.then(|| BlobFolder::at(folder.blobs()));
-    Vault::new(packing)
-        .with_blobs(blobs)
-        .with_spill(SpillFolder::at(folder.spill(), store_config(config, Threads::Caller).target()))
-        .with_keys(ConfiguredKeys::of(config))
+    Vault::new(packing).with_blobs(blobs).with_keys(ConfiguredKeys::of(config))
 }
 
 fn classifier(config: &Config) -> Result<Classifier, Failure> {

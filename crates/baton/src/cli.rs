@@ -127,7 +127,7 @@ pub(crate) fn run() -> Exit {
                 let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 return run_hook(salvaged, Some(first.to_owned()));
             }
-            verbs::hook::leave_word(&Sources::from_process(Vec::new()), "hook", message.trim());
+            verbs::hook::record_error(&Sources::from_process(Vec::new()), "hook", message.trim());
             return Exit::Ok;
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return usage(&short_help(error)),

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{checkpoint, checkpoint_not_found, workflow_not_found};
 use super::room::drop_all;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Deletes a checkpoint.
 #[derive(Debug)]
@@ -36,30 +37,32 @@ impl Operation for DeleteCheckpoint {
     const NAME: &'static str = "checkpoint.delete";
     const SUMMARY: &'static str = "Delete one checkpoint, even a named one. Deleting the last checkpoint of \
         a workflow also deletes the workflow.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
-    const DESTRUCTIVE: bool = true;
-    const MEETS_WAITING: bool = true;
+    const EFFECT: Effect = Effect::Delete;
+    const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
     type Params = DeleteCheckpointParams;
+    type Input = DeleteCheckpointParams;
     type Output = DeleteCheckpointOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let missing = || checkpoint_not_found(&params.checkpoint_id);
         let found = checkpoint(context, tx, &params.checkpoint_id)?.ok_or_else(missing)?;
-        let workflow = tx.lock_workflow(&found.venture, &found.workflow_id).map_err(store_fault)?;
+        let workflow = tx.lock_workflow(&found.venture, &found.workflow_id)?;
         let mut workflow = workflow.ok_or_else(|| workflow_not_found(&found.workflow_id))?;
         // Until the workflow was locked somebody else could drop it.
         let checkpoint = checkpoint(context, tx, &params.checkpoint_id)?
             .filter(|found| found.status != CheckpointStatus::Archived)
             .ok_or_else(missing)?;
         let id = checkpoint.id;
-        let freed_bytes =
-            drop_all(context, tx, &mut workflow, &[checkpoint], None).map_err(store_fault)?.bytes;
+        let freed_bytes = drop_all(context, tx, &mut workflow, &[checkpoint], None)?.bytes;
         if workflow.checkpoint_count == 0 {
-            tx.delete_workflow(&workflow.venture, &workflow.id).map_err(store_fault)?;
+            tx.delete_workflow(&workflow.venture, &workflow.id)?;
         } else {
-            tx.update_workflow(&workflow).map_err(store_fault)?;
+            tx.update_workflow(&workflow)?;
         }
         Ok(DeleteCheckpointOutput { checkpoint_id: id, freed_bytes })
     }

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, venture_of, workflow};
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// How many checkpoints are looked at for the last two that can be read.
 const RECENT: u32 = 50;
@@ -55,14 +56,16 @@ pub struct DiffCheckpointsOutput {
     pub unlisted: u64,
 }
 
-enum Pair<'a> {
-    Named(&'a CheckpointRef, &'a CheckpointRef),
-    Last(&'a WorkflowId),
+/// Which two checkpoints to compare.
+#[derive(Debug)]
+pub enum Pair {
+    Named(CheckpointRef, CheckpointRef),
+    Last(WorkflowId),
 }
 
 impl DiffCheckpointsParams {
-    fn pair(&self) -> Result<Pair<'_>, Fault> {
-        match (&self.from, &self.to, &self.session_id) {
+    fn pair(self) -> Result<Pair, Fault> {
+        match (self.from, self.to, self.session_id) {
             (Some(from), Some(to), None) => Ok(Pair::Named(from, to)),
             (None, None, Some(id)) => Ok(Pair::Last(id)),
             _ => Err(Fault::invalid("from", "and `to` are needed, or sessionId alone")
@@ -76,21 +79,27 @@ impl Operation for DiffCheckpoints {
     const SUMMARY: &'static str = "Compare two checkpoints, or the last two checkpoints of a workflow. Lists \
         the added, removed and changed values.";
     const EFFECT: Effect = Effect::Read;
-    const MEETS_WAITING: bool = true;
+    const AFTER_OUTBOX: bool = true;
     type Params = DiffCheckpointsParams;
+    type Input = (Pair, Option<Venture>);
     type Output = DiffCheckpointsOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        params.pair().map(|_| ())
+    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        let venture = params.venture.take();
+        Ok((params.pair()?, venture))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let pair = match params.pair()? {
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (pair, venture): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let pair = match pair {
             Pair::Named(from, to) => [
-                find(context, tx, None, Wanted::Checkpoint(from))?,
-                find(context, tx, None, Wanted::Checkpoint(to))?,
+                find(context, tx, None, &Wanted::Checkpoint(from.clone()))?,
+                find(context, tx, None, &Wanted::Checkpoint(to.clone()))?,
             ],
-            Pair::Last(id) => last_two(context, tx, params.venture.as_ref(), id)?,
+            Pair::Last(id) => last_two(context, tx, venture.as_ref(), id)?,
         };
         let [from, to] = &pair;
         let (old, new) = (read(context, tx, from)?, read(context, tx, to)?);
@@ -116,7 +125,7 @@ fn last_two(
 ) -> Result<[Checkpoint; 2], Fault> {
     let venture = venture_of(context, venture)?;
     workflow(tx, &venture, id)?;
-    let mut found = tx.checkpoints(&venture, id, 0, RECENT).map_err(store_fault)?;
+    let mut found = tx.checkpoints(&venture, id, 0, RECENT)?;
     found.retain(|checkpoint| checkpoint.status == CheckpointStatus::Active);
     match found.as_slice() {
         [later, earlier, ..] => Ok([earlier.clone(), later.clone()]),

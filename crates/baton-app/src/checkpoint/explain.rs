@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, workflow};
-use crate::operation::{Context, Effect, Operation};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// How many keys an answer explains.
 const MAX_KEYS: usize = 1_000;
@@ -58,16 +59,21 @@ impl Operation for ExplainContext {
     const SUMMARY: &'static str = "Explain how a saved context is classified: the layer of each key \
         (CRITICAL, IMPORTANT, USEFUL, EPHEMERAL), the rule and the reason.";
     const EFFECT: Effect = Effect::Read;
-    const MEETS_WAITING: bool = true;
+    const AFTER_OUTBOX: bool = true;
     type Params = ExplainContextParams;
+    type Input = (ExplainContextParams, Wanted);
     type Output = ExplainContextOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref()).map(|_| ())
+    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        let wanted = Wanted::of(params.checkpoint_id.take(), params.session_id.take())?;
+        Ok((params, wanted))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, wanted): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
         let stored = read(context, tx, &checkpoint)?;
         let critical_keys = workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys;

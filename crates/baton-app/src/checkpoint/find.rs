@@ -10,8 +10,8 @@ use baton_store::{StoreError, Tx};
 use serde_json::json;
 
 use super::series::{Broken, read_context};
-use crate::afterthought::Afterthought;
-use crate::operation::{Attempt, Context, store_fault};
+use crate::context::{Attempt, Context};
+use crate::effects::DeferredUpdate;
 
 /// How often at the most it is noted that a workflow was used.
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
@@ -19,18 +19,15 @@ const TOUCH_EVERY: Duration = Duration::from_secs(60);
 const MAX_TRIED: u32 = 70;
 
 /// Which checkpoint is meant: one of its own id, or the latest of a workflow.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted<'a> {
-    Checkpoint(&'a CheckpointRef),
-    Latest(&'a WorkflowId),
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    Checkpoint(CheckpointRef),
+    Latest(WorkflowId),
 }
 
-impl<'a> Wanted<'a> {
+impl Wanted {
     /// Reads the two arguments that exclude each other.
-    pub(super) fn of(
-        checkpoint: Option<&'a CheckpointRef>,
-        workflow: Option<&'a WorkflowId>,
-    ) -> Result<Self, Fault> {
+    pub(super) fn of(checkpoint: Option<CheckpointRef>, workflow: Option<WorkflowId>) -> Result<Self, Fault> {
         match (checkpoint, workflow) {
             (Some(id), None) => Ok(Self::Checkpoint(id)),
             (None, Some(id)) => Ok(Self::Latest(id)),
@@ -58,7 +55,7 @@ pub(super) fn venture_of(context: &Context<'_>, named: Option<&Venture>) -> Resu
 
 /// Finds a workflow.
 pub(super) fn workflow(tx: &mut dyn Tx, venture: &Venture, id: &WorkflowId) -> Result<Workflow, Fault> {
-    let found = tx.workflow(venture, id).map_err(store_fault)?;
+    let found = tx.workflow(venture, id)?;
     found.ok_or_else(|| workflow_not_found(id))
 }
 
@@ -73,7 +70,7 @@ pub(super) fn find(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     venture: Option<&Venture>,
-    wanted: Wanted<'_>,
+    wanted: &Wanted,
 ) -> Result<Checkpoint, Fault> {
     match wanted {
         Wanted::Checkpoint(name) => {
@@ -86,7 +83,7 @@ pub(super) fn find(
         Wanted::Latest(id) => {
             let venture = venture_of(context, venture)?;
             workflow(tx, &venture, id)?;
-            let latest = tx.latest_checkpoint(&venture, id).map_err(store_fault)?;
+            let latest = tx.latest_checkpoint(&venture, id)?;
             latest.ok_or_else(|| {
                 Fault::new(ErrorCode::CheckpointNotFound, format!("workflow `{id}` has no checkpoint that can be loaded"))
                     .hint("workflow_checkpoint_list (baton checkpoint list) shows what became of them; save a new one")
@@ -99,7 +96,7 @@ pub(super) fn find(
 /// Lists the damaged checkpoints of the workflow that are newer than this one, newest first.
 pub(super) fn newer_damaged(tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<Vec<CheckpointId>, Fault> {
     let mut listed =
-        |limit| tx.checkpoints(&checkpoint.venture, &checkpoint.workflow_id, 0, limit).map_err(store_fault);
+        |limit| tx.checkpoints(&checkpoint.venture, &checkpoint.workflow_id, 0, limit).map_err(Fault::from);
     // Usually the newest checkpoint is the one that was loaded.
     if listed(1)?.first().is_none_or(|newest| newest.place <= checkpoint.place) {
         return Ok(Vec::new());
@@ -115,7 +112,7 @@ pub(super) fn checkpoint(
     name: &CheckpointRef,
 ) -> Result<Option<Checkpoint>, Fault> {
     let Some(id) = name.id() else { return Ok(None) };
-    let found = tx.checkpoint(id).map_err(store_fault)?;
+    let found = tx.checkpoint(id)?;
     Ok(found.filter(|found| context.actor.reaches(&found.venture)))
 }
 
@@ -136,16 +133,16 @@ pub(super) fn read(
     let read =
         ContextText::read(text).map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
     if checkpoint.status == CheckpointStatus::Corrupt {
-        context.afterwards(Afterthought::Sound(checkpoint.id));
+        context.effects.defer(DeferredUpdate::Sound(checkpoint.id));
     }
     note_use(context, tx, checkpoint)?;
     Ok(read)
 }
 
 fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<(), Fault> {
-    let workflow = tx.workflow(&checkpoint.venture, &checkpoint.workflow_id).map_err(store_fault)?;
+    let workflow = tx.workflow(&checkpoint.venture, &checkpoint.workflow_id)?;
     if workflow.is_some_and(|workflow| workflow.last_accessed_at < context.now.minus(TOUCH_EVERY)) {
-        context.afterwards(Afterthought::Used {
+        context.effects.defer(DeferredUpdate::Used {
             venture: checkpoint.venture.clone(),
             workflow: checkpoint.workflow_id.clone(),
             at: context.now,
@@ -156,12 +153,12 @@ fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> 
 
 fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, broken: Broken) -> Fault {
     match broken {
-        Broken::Store(error) => store_fault(error),
+        Broken::Store(error) => Fault::from(error),
         Broken::Sealed { key_id } => sealed_fault(&key_id),
         Broken::Incomplete => corrupt(context, tx, checkpoint, "a part that it leans on is missing"),
         // The row may have been deleted since this read began. The second run sees whether it is still there.
         Broken::Missing { name, .. } if context.attempt == Attempt::First => {
-            store_fault(StoreError::BlobMissing { name })
+            Fault::from(StoreError::BlobMissing { name })
         }
         Broken::Missing { at, name } => {
             let problem = format!("blob {name} is missing");
@@ -169,7 +166,7 @@ fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint,
         }
         Broken::Damaged { at, problem } => {
             if at != checkpoint.id {
-                context.afterwards(Afterthought::Damaged(at));
+                context.effects.defer(DeferredUpdate::Damaged(at));
             }
             corrupt(context, tx, checkpoint, &problem)
         }
@@ -197,7 +194,7 @@ pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> F
 
 /// Says that a checkpoint is damaged, has it marked, and names the newest one of its workflow that can be read.
 fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, problem: &str) -> Fault {
-    context.afterwards(Afterthought::Damaged(checkpoint.id));
+    context.effects.defer(DeferredUpdate::Damaged(checkpoint.id));
     tracing::error!(checkpoint = %checkpoint.id, problem, "a checkpoint is damaged");
     let newest = newest_readable(context, tx, checkpoint);
     let hint = match newest {

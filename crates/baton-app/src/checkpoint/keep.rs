@@ -8,7 +8,7 @@ use super::find::sealed_fault;
 use super::room;
 use super::series::{Broken, Next, pack_next, read_context};
 use super::vault::{Owner, Stowed, Unkept};
-use crate::operation::{Context, store_fault};
+use crate::context::Context;
 
 /// A context to be kept, and what is known of it.
 #[derive(Debug)]
@@ -90,15 +90,15 @@ pub(super) fn keep(
     unchanged: Unchanged,
 ) -> Result<Kept, Fault> {
     let (venture, id) = (&new.venture, &new.workflow_id);
-    let existing = tx.lock_workflow(venture, id).map_err(store_fault)?;
+    let existing = tx.lock_workflow(venture, id)?;
     if unchanged == Unchanged::Skip
-        && let Some(latest) = tx.latest_checkpoint(venture, id).map_err(store_fault)?
+        && let Some(latest) = tx.latest_checkpoint(venture, id)?
         && latest.context_hash == new.context_hash
         && latest.labels == new.labels
         // What cannot be read any more is saved once more.
         && read_context(&context.settings.checkpoints.vault, tx, &latest).is_ok()
     {
-        let warning = context.settings.checkpoints.vault.fallback_warning(tx).map_err(store_fault)?;
+        let warning = context.settings.checkpoints.vault.fallback_warning(tx)?;
         return Ok(Kept { checkpoint: latest, is_new: false, warning });
     }
     let is_new = existing.is_none();
@@ -108,7 +108,7 @@ pub(super) fn keep(
     let Next { place, packed, damaged } =
         pack_next(vault, tx, (venture, id), new.context).map_err(unpackable)?;
     if let Some(damaged) = damaged {
-        tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt).map_err(store_fault)?;
+        tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt)?;
     }
     let mut checkpoint = Checkpoint { place, ..new.checkpoint() };
     if context.must_free_space() {
@@ -116,24 +116,23 @@ pub(super) fn keep(
     }
     let Stowed { frame, warning } = vault.stow(tx, Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
     if let FrameBody::Blob(name) = &frame.body {
-        context.after.wrote_blob(name);
+        context.effects.wrote_blob(name);
     }
     checkpoint.stored_bytes = frame.size_bytes;
     room::keep_size(context, tx, &mut workflow, &checkpoint)?;
-    tx.insert_checkpoint(&checkpoint, &frame).map_err(store_fault)?;
+    tx.insert_checkpoint(&checkpoint, &frame)?;
     workflow.last_saved_at = workflow.last_saved_at.max(new.created_at);
     workflow.last_accessed_at = workflow.last_accessed_at.max(new.created_at);
     workflow.checkpoint_count += 1;
     workflow.unnamed_count += u64::from(checkpoint.labels.name.is_none());
     workflow.stored_bytes += checkpoint.stored_bytes;
-    if is_new { tx.insert_workflow(&workflow) } else { tx.update_workflow(&workflow) }
-        .map_err(store_fault)?;
+    if is_new { tx.insert_workflow(&workflow) } else { tx.update_workflow(&workflow) }?;
     Ok(Kept { checkpoint, is_new: true, warning })
 }
 
 fn unpackable(broken: Broken) -> Fault {
     match broken {
-        Broken::Store(error) => store_fault(error),
+        Broken::Store(error) => Fault::from(error),
         Broken::Sealed { key_id } => sealed_fault(&key_id),
         // A series that is not sound is not gone on with, so this does not come up.
         Broken::Incomplete | Broken::Damaged { .. } | Broken::Missing { .. } => {
@@ -145,7 +144,7 @@ fn unpackable(broken: Broken) -> Fault {
 /// Says why a context could not be kept.
 pub(super) fn unkept_fault(unkept: Unkept) -> Fault {
     match unkept {
-        Unkept::Store(error) => store_fault(error),
+        Unkept::Store(error) => Fault::from(error),
         Unkept::Refused { reason, hint } => Fault::new(
             ErrorCode::StoreUnavailable,
             format!("nothing was stored: encryption is required, and {reason}"),

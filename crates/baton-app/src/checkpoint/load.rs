@@ -5,15 +5,16 @@ use baton_core::checkpoint::{
     WorkflowId,
 };
 use baton_core::{CheckpointId, Fault, Venture};
-use baton_store::{SpillFolder, Tx};
+use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::find::{Wanted, corrupt_without_store, find, newer_damaged, read, venture_of, workflow};
+use super::spooled::find_spooled;
 use super::view::CheckpointMetadata;
-use super::waiting::{Waiting, read_waiting};
-use crate::operation::{Context, Effect, Operation};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Loads a checkpoint.
 #[derive(Debug)]
@@ -95,6 +96,15 @@ pub struct ViewReport {
     pub more: Option<String>,
 }
 
+/// A load after its parameters were checked.
+#[derive(Debug)]
+pub struct Load {
+    wanted: Wanted,
+    venture: Venture,
+    budget: Option<Budget>,
+    level: Level,
+}
+
 impl LoadCheckpointParams {
     fn budget(&self) -> Result<Option<Budget>, Fault> {
         let positive = |field: &str, number: i64| {
@@ -120,39 +130,39 @@ impl Operation for LoadCheckpoint {
         checkpoint ID or the latest of a workflow (sessionId). Returns the full context, or the most \
         important part of it if maxBytes or maxTokens is given. Call it to resume a workflow.";
     const EFFECT: Effect = Effect::Read;
-    const MEETS_WAITING: bool = true;
+    const AFTER_OUTBOX: bool = true;
     type Params = LoadCheckpointParams;
+    type Input = Load;
     type Output = LoadCheckpointOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        Fault::all([
-            Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref()).map(|_| ()),
-            params.budget().map(|_| ()),
-        ])
+    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        let wanted = Wanted::of(params.checkpoint_id.take(), params.session_id.take());
+        let (wanted, budget) = Fault::both(wanted, params.budget())?;
+        let venture = venture_of(context, params.venture.as_ref())?;
+        Ok(Load { wanted, venture, budget, level: params.level.unwrap_or_default() })
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        if let Some(found) = load_waiting(context, params)? {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, load: &Self::Input) -> Result<Self::Output, Fault> {
+        if let Some(found) = load_spooled(context, load)? {
             return Ok(found);
         }
-        let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
-        let checkpoint = find(context, tx, params.venture.as_ref(), wanted)?;
+        let checkpoint = find(context, tx, Some(&load.venture), &load.wanted)?;
         let stored = read(context, tx, &checkpoint)?;
-        let marked = match params.budget()? {
+        let marked = match load.budget {
             None => Vec::new(),
             Some(_) => workflow(tx, &checkpoint.venture, &checkpoint.workflow_id)?.critical_keys,
         };
-        let newer_damaged = match wanted {
+        let newer_damaged = match load.wanted {
             Wanted::Latest(_) => newer_damaged(tx, &checkpoint)?,
             Wanted::Checkpoint(_) => Vec::new(),
         };
         let warning = older_warning(&checkpoint, &newer_damaged);
-        let found = shown(context, params, checkpoint, stored, &marked)?;
+        let found = shown(context, load, checkpoint, stored, &marked)?;
         Ok(LoadCheckpointOutput { newer_damaged, warning, ..found })
     }
 
-    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
-        load_waiting(context, params).transpose()
+    fn without_store(context: &Context<'_>, load: &Self::Input) -> Option<Result<Self::Output, Fault>> {
+        load_spooled(context, load).transpose()
     }
 
     fn compact(output: &Self::Output) -> Value {
@@ -174,42 +184,31 @@ fn older_warning(loaded: &Checkpoint, newer_damaged: &[CheckpointId]) -> Option<
     ))
 }
 
-/// A spooled checkpoint is newer than every checkpoint in the database.
-fn load_waiting(
-    context: &Context<'_>,
-    params: &LoadCheckpointParams,
-) -> Result<Option<LoadCheckpointOutput>, Fault> {
-    let vault = &context.settings.checkpoints.vault;
-    if vault.spill().is_none_or(SpillFolder::is_empty) {
-        return Ok(None);
-    }
-    let wanted = Wanted::of(params.checkpoint_id.as_ref(), params.session_id.as_ref())?;
-    let venture = venture_of(context, params.venture.as_ref())?;
-    let waiting = Waiting::read(context)?;
-    let Some(entry) = waiting.find(context, &venture, wanted) else { return Ok(None) };
-    let text = read_waiting(vault, entry)?;
-    let stored = ContextText::read(text)
-        .map_err(|error| corrupt_without_store(&entry.checkpoint, &error.to_string()))?;
-    let found = shown(context, params, entry.checkpoint.clone(), stored, &[])?;
+/// Loads a checkpoint from the outbox. It is newer than every checkpoint in the database.
+fn load_spooled(context: &Context<'_>, load: &Load) -> Result<Option<LoadCheckpointOutput>, Fault> {
+    let Some(spooled) = find_spooled(context, &load.venture, &load.wanted) else { return Ok(None) };
+    let checkpoint = spooled.checkpoint();
+    let stored = ContextText::read(spooled.context(&context.settings.checkpoints.vault)?)
+        .map_err(|error| corrupt_without_store(&checkpoint, &error.to_string()))?;
+    let found = shown(context, load, checkpoint, stored, &[])?;
     Ok(Some(LoadCheckpointOutput { degraded: true, ..found }))
 }
 
 /// Returns a context in full or within the budget.
 fn shown(
     context: &Context<'_>,
-    params: &LoadCheckpointParams,
+    load: &Load,
     checkpoint: Checkpoint,
     stored: ContextText,
     marked: &[String],
 ) -> Result<LoadCheckpointOutput, Fault> {
     let unreadable = |error: serde_json::Error| corrupt_without_store(&checkpoint, &error.to_string());
-    let (shown, view) = match params.budget()? {
+    let (shown, view) = match load.budget {
         None if checkpoint.restores_size => (stored.restore_size().map_err(unreadable)?, None),
         None => (stored, None),
         Some(budget) => {
             let classifier = &context.settings.checkpoints.classifier;
-            let options =
-                ViewOptions { budget, level: params.level.unwrap_or_default(), shares: classifier.shares() };
+            let options = ViewOptions { budget, level: load.level, shares: classifier.shares() };
             let view = View::of(&classifier.classify(stored.json(), marked), options);
             drop(stored);
             let report = ViewReport {

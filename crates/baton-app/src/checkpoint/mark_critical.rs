@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{Wanted, find, read, venture_of, workflow_not_found};
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// How many keys of a workflow may be marked.
 const MAX_MARKED: usize = 200;
@@ -64,23 +65,24 @@ impl Operation for MarkCritical {
         dropped when a checkpoint of this workflow is loaded. Use it for essential information like user \
         goals or final answers.";
     const EFFECT: Effect = Effect::Write;
-    const MEETS_WAITING: bool = true;
+    const AFTER_OUTBOX: bool = true;
     type Params = MarkCriticalParams;
+    type Input = MarkCriticalParams;
     type Output = MarkCriticalOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         if params.context_key.is_empty() || params.context_key.len() > MAX_KEY_BYTES {
             return Err(Fault::invalid("contextKey", format!("must be 1 to {MAX_KEY_BYTES} bytes")));
         }
-        Ok(())
+        Ok(params)
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let venture = venture_of(context, params.venture.as_ref())?;
         let id = &params.session_id;
-        let found = tx.lock_workflow(&venture, id).map_err(store_fault)?;
+        let found = tx.lock_workflow(&venture, id)?;
         let mut workflow = found.ok_or_else(|| workflow_not_found(id))?;
-        let latest = find(context, tx, Some(&venture), Wanted::Latest(id))?;
+        let latest = find(context, tx, Some(&venture), &Wanted::Latest(id.clone()))?;
         let stored = read(context, tx, &latest)?;
         let Some(path) = find_key(stored.json(), &params.context_key) else {
             let keys: Vec<Cow<'_, str>> = stored.json().keys().take(NAMED_KEYS).collect();
@@ -97,7 +99,7 @@ impl Operation for MarkCritical {
                 return Err(Fault::invalid("contextKey", format!("{MAX_MARKED} keys are marked already")));
             }
             workflow.critical_keys.push(path);
-            tx.update_workflow(&workflow).map_err(store_fault)?;
+            tx.update_workflow(&workflow)?;
         }
         Ok(MarkCriticalOutput { status: MarkStatus::Success, message })
     }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::find::sealed_fault;
 use super::vault::{Owner, Unreadable};
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Maximum number of checkpoints encrypted in one run.
 const BATCH: u32 = 100;
@@ -42,15 +43,20 @@ impl Operation for ResealCheckpoints {
     const SUMMARY: &'static str = "Encrypt stored checkpoints with the current key.";
     const EFFECT: Effect = Effect::Write;
     type Params = ResealCheckpointsParams;
+    type Input = ResealCheckpointsParams;
     type Output = ResealCheckpointsOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let vault = &context.settings.checkpoints.vault;
-        let key_id = vault.current_key(tx).map_err(store_fault)?.ok_or_else(|| {
+        let key_id = vault.current_key(tx)?.ok_or_else(|| {
             Fault::new(ErrorCode::StoreUnavailable, "there is no key to encrypt with")
                 .hint("set BATON_ENCRYPTION=required and see what baton key status says")
         })?;
-        let found = tx.frames_of_other_keys(&key_id, params.after, BATCH).map_err(store_fault)?;
+        let found = tx.frames_of_other_keys(&key_id, params.after, BATCH)?;
         let more = found.len() == BATCH as usize;
         let next = found.last().filter(|_| more).map(|(checkpoint, _)| checkpoint.id);
         let mut output =
@@ -58,7 +64,7 @@ impl Operation for ResealCheckpoints {
         for (checkpoint, stored) in found {
             match vault.reseal(tx, Owner::of(&checkpoint), &stored.frame) {
                 Ok(frame) => {
-                    tx.replace_frame(checkpoint.id, &frame).map_err(store_fault)?;
+                    tx.replace_frame(checkpoint.id, &frame)?;
                     output.resealed += 1;
                     if let FrameBody::Blob(name) = stored.frame.body {
                         output.leftover_blobs.push(name);
@@ -68,7 +74,7 @@ impl Operation for ResealCheckpoints {
                     output.damaged.push(checkpoint.id)
                 }
                 Err(Unreadable::Sealed { key_id }) => return Err(sealed_fault(&key_id)),
-                Err(Unreadable::Store(error)) => return Err(store_fault(error)),
+                Err(Unreadable::Store(error)) => return Err(Fault::from(error)),
             }
         }
         Ok(output)

@@ -12,7 +12,7 @@ use baton_store::{StoreError, Tx};
 use serde_json::json;
 
 use super::vault::MAX_ROW_BYTES;
-use crate::operation::{Context, store_fault};
+use crate::context::Context;
 
 /// How many checkpoints are dropped in one go.
 const BATCH: u32 = 200;
@@ -38,17 +38,17 @@ pub(super) fn keep_count(
             .hint("delete some (baton checkpoint delete ID), or raise checkpoint.max_per_workflow")
             .details(json!({ "currentCount": workflow.checkpoint_count, "maxCount": max })));
         }
-        drop_all(context, tx, workflow, &oldest, None).map_err(store_fault)?;
+        drop_all(context, tx, workflow, &oldest, None)?;
     }
     Ok(())
 }
 
 fn oldest_unnamed(tx: &mut dyn Tx, workflow: &Workflow, limit: u32) -> Result<Vec<Checkpoint>, Fault> {
-    let found = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
+    let found = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit)?;
     if !found.is_empty() {
         return Ok(found);
     }
-    let latest = tx.latest_checkpoint(&workflow.venture, &workflow.id).map_err(store_fault)?;
+    let latest = tx.latest_checkpoint(&workflow.venture, &workflow.id)?;
     Ok(latest.filter(|latest| latest.labels.name.is_none()).into_iter().collect())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn keep_size(
     let mut total = match usage.recent() {
         // Far from the quota a number of a moment ago is as good as a new one, which takes longer the more there is.
         Some(total) if total + needed <= max / 10 * 9 => total,
-        _ => tx.stored_bytes().map_err(store_fault)?,
+        _ => tx.stored_bytes()?,
     };
     while total + needed > max {
         let freed = free_some(context, tx, workflow, next, BATCH)?.bytes;
@@ -99,7 +99,7 @@ pub(super) fn free_disk(
         // One at a time: no more is dropped than is needed.
         let freed = free_some(context, tx, workflow, next, 1)?;
         if freed.bytes == 0 {
-            return Err(store_fault(StoreError::Full));
+            return Err(Fault::from(StoreError::Full));
         }
         freed_bytes += if is_blob { freed.blob_bytes } else { freed.bytes };
     }
@@ -115,7 +115,7 @@ fn free_some(
     limit: u32,
 ) -> Result<Freed, Fault> {
     loop {
-        let unused = tx.unused_workflows(next.created_at, WORKFLOWS).map_err(store_fault)?;
+        let unused = tx.unused_workflows(next.created_at, WORKFLOWS)?;
         let is_current = |found: &Workflow| (&found.venture, &found.id) == (&current.venture, &current.id);
         let mut dropped = 0;
         for found in unused.iter().filter(|found| !is_current(found)) {
@@ -131,8 +131,8 @@ fn free_some(
         }
     }
     loop {
-        let oldest = tx.droppable_checkpoints(&current.venture, &current.id, limit).map_err(store_fault)?;
-        let freed = drop_all(context, tx, current, &oldest, next.place.base()).map_err(store_fault)?;
+        let oldest = tx.droppable_checkpoints(&current.venture, &current.id, limit)?;
+        let freed = drop_all(context, tx, current, &oldest, next.place.base())?;
         if freed.bytes > 0 || oldest.is_empty() {
             return Ok(freed);
         }
@@ -157,12 +157,12 @@ struct Shrunk {
 
 /// Leaves a workflow its latest checkpoint and those with a name.
 fn shrink(context: &Context<'_>, tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<Shrunk, Fault> {
-    let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id).map_err(store_fault)? else {
+    let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id)? else {
         return Ok(Shrunk::default());
     };
-    let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit).map_err(store_fault)?;
-    let freed = drop_all(context, tx, &mut workflow, &oldest, None).map_err(store_fault)?;
-    tx.update_workflow(&workflow).map_err(store_fault)?;
+    let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit)?;
+    let freed = drop_all(context, tx, &mut workflow, &oldest, None)?;
+    tx.update_workflow(&workflow)?;
     Ok(Shrunk { dropped: oldest.len() as u64, freed })
 }
 
@@ -170,7 +170,7 @@ fn shrink(context: &Context<'_>, tx: &mut dyn Tx, found: &Workflow, limit: u32) 
 pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
     let since = context.now.minus(context.settings.checkpoints.retention);
     let mut dropped = 0;
-    for found in tx.unused_workflows(since, WORKFLOWS).map_err(store_fault)? {
+    for found in tx.unused_workflows(since, WORKFLOWS)? {
         dropped += shrink(context, tx, &found, BATCH)?.dropped;
     }
     Ok(dropped)
@@ -187,7 +187,7 @@ pub(super) fn drop_all(
 ) -> Result<Freed, StoreError> {
     let mut series: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for checkpoint in dropped {
-        context.after.deleted_checkpoint(checkpoint.id, workflow.id.clone());
+        context.effects.deleted_checkpoint(checkpoint.id, workflow.id.clone());
         tx.set_checkpoint_status(checkpoint.id, CheckpointStatus::Archived)?;
         series.entry(checkpoint.place.series).or_default().insert(checkpoint.place.position);
     }
@@ -202,7 +202,7 @@ pub(super) fn drop_all(
             freed.bytes += member.stored_bytes;
             if let Some(blob) = &member.blob {
                 freed.blob_bytes += member.stored_bytes;
-                context.after.unreferenced_blob(blob.clone());
+                context.effects.unreferenced_blob(blob.clone());
             }
         }
         let positions: Vec<u32> = gone.iter().map(|member| member.position).collect();

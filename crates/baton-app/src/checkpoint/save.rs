@@ -1,10 +1,10 @@
-//! `checkpoint.save`: keep the context of a workflow.
+//! `checkpoint.save`: saves the context of a workflow.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::checkpoint::{Labels, SavedContext, WorkflowId};
-use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Venture};
+use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, SessionStatus, Timestamp, Venture};
 use baton_store::{MAX_FRAME_BYTES, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 
 use super::find::venture_of;
 use super::keep::{Kept, NewCheckpoint, Unchanged, keep};
-use super::waiting::Waiting;
+use super::spooled::{recent_spooled_workflow, spool};
 use crate::call::Attachment;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation, RequestFormat};
 
-/// How long a workflow that is not named by its id is gone on with after its last checkpoint.
+/// How long after its last checkpoint a workflow is continued by a save that does not give its id.
 const CONTINUED_WITHIN: Duration = Duration::from_secs(24 * 3600);
-/// What a request has beside the context.
+/// Room in a request besides the context.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
 
 /// Saves a checkpoint.
@@ -53,11 +54,6 @@ pub struct SaveCheckpointParams {
     /// Id of your session (`sess_…`). It is stored with the checkpoint, and saving counts as a heartbeat.
     #[serde(default)]
     pub agent_session_id: Option<SessionId>,
-    /// Id of the new checkpoint, chosen before the transaction: when the outcome of a commit is unknown and the context
-    /// is also written to the spill folder, replaying that file finds the stored checkpoint instead of adding another.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub(crate) checkpoint_id: Option<CheckpointId>,
 }
 
 /// Reads a context that was passed as a tree.
@@ -65,13 +61,56 @@ fn read_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc
     SavedContext::deserialize(deserializer).map(|context| Some(Arc::new(context)))
 }
 
-impl SaveCheckpointParams {
-    fn new_id(&self, context: &Context<'_>) -> Result<CheckpointId, Fault> {
-        self.checkpoint_id.map_or_else(|| context.checkpoint_id(), Ok)
+/// A save after its parameters were checked.
+#[derive(Debug)]
+pub struct Save {
+    params: SaveCheckpointParams,
+    venture: Venture,
+    context: Arc<SavedContext>,
+    /// Id of the new checkpoint, chosen before the transaction: if the outcome of a commit is unknown and the save is also
+    /// written to the outbox, its replay finds the stored checkpoint instead of adding another.
+    checkpoint_id: CheckpointId,
+    saved_at: Timestamp,
+    is_replay: bool,
+}
+
+impl Save {
+    /// Returns the name of the workflow: of the context itself, else of the checkpoint.
+    fn workflow_name(&self) -> Option<&str> {
+        let label = self.params.metadata.as_ref().and_then(|labels| labels.name.as_ref());
+        self.context.workflow_name().or_else(|| label.map(|name| name.as_str()))
     }
 
-    fn context(&self) -> Result<&SavedContext, Fault> {
-        self.context.as_deref().ok_or_else(|| Fault::invalid("context", "is missing"))
+    /// Returns the id of the workflow: the given one, else that of the same name that was saved to within a day, else a new
+    /// one that is derived from name and context.
+    fn workflow_id(
+        &self,
+        recent: impl FnOnce(&str, Timestamp) -> Result<Option<WorkflowId>, Fault>,
+    ) -> Result<WorkflowId, Fault> {
+        if let Some(id) = &self.params.session_id {
+            return Ok(id.clone());
+        }
+        let name = self.workflow_name();
+        let since = self.saved_at.minus(CONTINUED_WITHIN);
+        let recent = name.map(|name| recent(name, since)).transpose()?.flatten();
+        Ok(recent.unwrap_or_else(|| WorkflowId::derive(name.unwrap_or_default(), self.context.hash())))
+    }
+
+    fn checkpoint(&self, workflow_id: WorkflowId, agent: Option<Agent>) -> NewCheckpoint<'_> {
+        NewCheckpoint {
+            id: self.checkpoint_id,
+            venture: self.venture.clone(),
+            workflow_id,
+            workflow_name: self.workflow_name().map(str::to_owned),
+            repo: self.params.repo.clone(),
+            labels: self.params.metadata.clone().unwrap_or_default(),
+            session_id: self.params.agent_session_id,
+            agent,
+            created_at: self.saved_at,
+            context: self.context.text().as_bytes(),
+            context_hash: self.context.hash(),
+            restores_size: self.context.had_size(),
+        }
     }
 }
 
@@ -115,22 +154,22 @@ impl Operation for SaveCheckpoint {
         Returns a unique checkpoint ID for future resumption. Atomic; skipped if the context is identical to \
         the most recent checkpoint. Call it after important steps and before your context is compacted.";
     const EFFECT: Effect = Effect::Write;
-    const MAX_REQUEST_BYTES: usize = MAX_FRAME_BYTES + ENVELOPE_BYTES;
-    const MEETS_WAITING: bool = true;
+    const REQUEST: RequestFormat = RequestFormat {
+        max_bytes: MAX_FRAME_BYTES + ENVELOPE_BYTES,
+        context_param: Some("context"),
+        ..RequestFormat::STRICT
+    };
+    const AFTER_OUTBOX: bool = true;
     const FREES_SPACE: bool = true;
-    const CONTEXT_PARAM: Option<&'static str> = Some("context");
     type Params = SaveCheckpointParams;
+    type Input = Save;
     type Output = SaveCheckpointOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        params.metadata.as_ref().map_or(Ok(()), Labels::require_few)
-    }
-
-    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
-        if let Some(Attachment::Context(attached)) = context.attachment {
-            params.context = Some(attached.clone());
-        }
-        let bytes = params.context()?.text().len();
+    fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        params.metadata.as_ref().map_or(Ok(()), Labels::require_few)?;
+        let sent = context.attachment.and_then(Attachment::context).cloned().or(params.context.take());
+        let saved = sent.ok_or_else(|| Fault::invalid("context", "is missing"))?;
+        let bytes = saved.text().len();
         if bytes > MAX_FRAME_BYTES {
             return Err(Fault::new(
                 ErrorCode::PayloadTooLarge,
@@ -139,40 +178,39 @@ impl Operation for SaveCheckpoint {
             .hint("leave out what can be made again (logs, file contents) and keep where to find it")
             .details(json!({ "actual_bytes": bytes, "allowed_bytes": MAX_FRAME_BYTES })));
         }
-        params.checkpoint_id = Some(context.checkpoint_id()?);
-        Ok(())
-    }
-
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let venture = venture_of(context, params.venture.as_ref())?;
-        let saved = params.context()?;
-        let agent = sign_of_life(context, tx, params.agent_session_id)?;
-        let workflow_id = workflow_id(context, tx, &venture, params)?;
-        let new = NewCheckpoint {
-            id: params.new_id(context)?,
-            venture,
-            workflow_id,
-            workflow_name: workflow_name(saved, params).map(str::to_owned),
-            repo: params.repo.clone(),
-            labels: params.metadata.clone().unwrap_or_default(),
-            session_id: params.agent_session_id,
-            agent,
-            created_at: context.now,
-            context: saved.text().as_bytes(),
-            context_hash: saved.hash(),
-            restores_size: saved.had_size(),
+        let (checkpoint_id, saved_at, is_replay) = match context.attachment {
+            Some(Attachment::Spooled(spooled)) => (spooled.checkpoint_id, spooled.saved_at, true),
+            _ => (context.checkpoint_id()?, context.now, false),
         };
-        let kept = keep(
-            context,
-            tx,
-            &new,
-            if params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip },
-        )?;
-        Ok(output(kept))
+        let venture = venture_of(context, params.venture.as_ref())?;
+        Ok(Save { params, venture, context: saved, checkpoint_id, saved_at, is_replay })
     }
 
-    fn rescue(context: &Context<'_>, params: &Self::Params) -> Option<Result<Self::Output, Fault>> {
-        Some(spill(context, params).map(|kept| SaveCheckpointOutput { degraded: true, ..output(kept) }))
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, save: &Self::Input) -> Result<Self::Output, Fault> {
+        // A process that was killed between the commit of a replay and the removal of its file leaves both.
+        if save.is_replay
+            && let Some(stored) = tx.checkpoint(save.checkpoint_id)?
+        {
+            return Ok(output(Kept { checkpoint: stored, is_new: true, warning: None }));
+        }
+        let agent = beat_session(context, tx, save)?;
+        let workflow_id = save.workflow_id(|name, since| {
+            let recent = tx.recent_workflow(&save.venture, name, save.params.repo.as_ref(), since)?;
+            Ok(recent.map(|workflow| workflow.id))
+        })?;
+        let unchanged = if save.params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip };
+        keep(context, tx, &save.checkpoint(workflow_id, agent), unchanged).map(output)
+    }
+
+    fn without_store(context: &Context<'_>, save: &Self::Input) -> Option<Result<Self::Output, Fault>> {
+        if save.is_replay {
+            return None;
+        }
+        let place = (&save.venture, save.params.repo.as_ref());
+        let settings = &context.settings.checkpoints;
+        let recent = |name: &str, since| Ok(recent_spooled_workflow(settings, place, name, since));
+        let spooled = save.workflow_id(recent).and_then(|id| spool(context, save.checkpoint(id, None)));
+        Some(spooled.map(|kept| SaveCheckpointOutput { degraded: true, ..output(kept) }))
     }
 
     fn compact(output: &Self::Output) -> Value {
@@ -193,75 +231,16 @@ fn output(kept: Kept) -> SaveCheckpointOutput {
     }
 }
 
-/// Saving is a sign of life for the session that saves. One that is over may still save: nothing is thrown away.
-fn sign_of_life(
-    context: &Context<'_>,
-    tx: &mut dyn Tx,
-    id: Option<SessionId>,
-) -> Result<Option<Agent>, Fault> {
-    let Some(id) = id else { return Ok(None) };
+/// Counts the save as a heartbeat of the session that saves, and returns its agent. A session that has ended may still
+/// save. A replayed save is stored even if its session does not exist, because its caller was told that it is saved.
+fn beat_session(context: &Context<'_>, tx: &mut dyn Tx, save: &Save) -> Result<Option<Agent>, Fault> {
+    let Some(id) = save.params.agent_session_id else { return Ok(None) };
+    if save.is_replay {
+        return Ok(tx.session(id)?.map(|session| session.tuple.agent));
+    }
     let session = context.lock_session(tx, id)?;
     if session.status == SessionStatus::Active {
-        tx.beat_session(id, context.now).map_err(store_fault)?;
+        tx.beat_session(id, context.now)?;
     }
     Ok(Some(session.tuple.agent))
-}
-
-/// The workflow that is meant: the named one, else the one of the same name that was saved to within a day, else a new
-/// one whose id says where it began.
-fn workflow_id(
-    context: &Context<'_>,
-    tx: &mut dyn Tx,
-    venture: &Venture,
-    params: &SaveCheckpointParams,
-) -> Result<WorkflowId, Fault> {
-    if let Some(id) = &params.session_id {
-        return Ok(id.clone());
-    }
-    let saved = params.context()?;
-    let name = workflow_name(saved, params);
-    if let Some(name) = name {
-        let since = context.now.minus(CONTINUED_WITHIN);
-        let recent = tx.recent_workflow(venture, name, params.repo.as_ref(), since).map_err(store_fault)?;
-        if let Some(recent) = recent {
-            return Ok(recent.id);
-        }
-    }
-    Ok(WorkflowId::derive(name.unwrap_or_default(), saved.hash()))
-}
-
-fn workflow_name<'a>(saved: &'a SavedContext, params: &'a SaveCheckpointParams) -> Option<&'a str> {
-    let label = params.metadata.as_ref().and_then(|labels| labels.name.as_ref());
-    saved.workflow_name().or_else(|| label.map(|name| name.as_str()))
-}
-
-/// Keeps a context beside the database, which cannot be written.
-fn spill(context: &Context<'_>, params: &SaveCheckpointParams) -> Result<Kept, Fault> {
-    let venture = venture_of(context, params.venture.as_ref())?;
-    let saved = params.context()?;
-    let name = workflow_name(saved, params);
-    let waiting = Waiting::read(context)?;
-    let continued = || {
-        let since = context.now.minus(CONTINUED_WITHIN);
-        waiting.recent_workflow(&venture, name?, params.repo.as_ref(), since)
-    };
-    let derived = || WorkflowId::derive(name.unwrap_or_default(), saved.hash());
-    let workflow_id = params.session_id.clone().or_else(continued).unwrap_or_else(derived);
-    waiting.add(
-        context,
-        NewCheckpoint {
-            id: params.new_id(context)?,
-            venture,
-            workflow_id,
-            workflow_name: name.map(str::to_owned),
-            repo: params.repo.clone(),
-            labels: params.metadata.clone().unwrap_or_default(),
-            session_id: params.agent_session_id,
-            agent: None,
-            created_at: context.now,
-            context: saved.text().as_bytes(),
-            context_hash: saved.hash(),
-            restores_size: saved.had_size(),
-        },
-    )
 }

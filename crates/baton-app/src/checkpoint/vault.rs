@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use baton_core::checkpoint::{Checkpoint, WorkflowId};
 use baton_core::{CheckpointId, Sha256Hash, Venture};
 use baton_store::{
-    BlobFolder, Frame, FrameBody, FrameError, KeyRing, Packed, Packing, SealError, SpillFolder, StoreError,
-    StoredFrame, Tx, random_nonce,
+    BlobFolder, Frame, FrameBody, FrameError, KeyRing, Packed, Packing, SealError, StoreError, StoredFrame,
+    Tx, random_nonce,
 };
 
 use super::usage::Usage;
@@ -27,7 +27,6 @@ const WORTHWHILE: usize = 8;
 pub struct Vault {
     packing: Packing,
     blobs: Option<BlobFolder>,
-    spill: Option<SpillFolder>,
     keys: Arc<dyn Keys>,
     obtained: Arc<Mutex<Option<Obtained>>>,
     usage: Usage,
@@ -165,7 +164,6 @@ impl Vault {
         Self {
             packing,
             blobs: None,
-            spill: None,
             keys: Arc::new(NoKeys),
             obtained: Arc::default(),
             usage: Usage::default(),
@@ -176,13 +174,6 @@ impl Vault {
     #[must_use]
     pub fn with_blobs(mut self, blobs: Option<BlobFolder>) -> Self {
         self.blobs = blobs;
-        self
-    }
-
-    /// Keeps contexts in a folder while the database cannot be written.
-    #[must_use]
-    pub fn with_spill(mut self, spill: SpillFolder) -> Self {
-        self.spill = Some(spill);
         self
     }
 
@@ -201,11 +192,6 @@ impl Vault {
     /// The folder of large frames.
     pub(crate) const fn blobs(&self) -> Option<&BlobFolder> {
         self.blobs.as_ref()
-    }
-
-    /// The folder of what could not be written to the database.
-    pub(crate) const fn spill(&self) -> Option<&SpillFolder> {
-        self.spill.as_ref()
     }
 
     /// What to do about sealing, as it was found out a moment ago or is now. A refusal is not remembered, since a person

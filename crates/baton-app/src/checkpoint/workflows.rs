@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::venture_of;
-use super::list::window;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::Window;
 
 /// Lists workflows.
 #[derive(Debug)]
@@ -92,24 +93,29 @@ impl Operation for ListWorkflows {
     const SUMMARY: &'static str = "List workflows that have checkpoints, most recently saved first. Call it \
         to find a workflow id at the start of a chat.";
     const EFFECT: Effect = Effect::Read;
-    const MEETS_WAITING: bool = true;
+    const AFTER_OUTBOX: bool = true;
     type Params = ListWorkflowsParams;
+    type Input = (ListWorkflowsParams, Window);
     type Output = ListWorkflowsOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        window(params.limit, params.offset).map(|_| ())
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let window = Window::of(params.limit, params.offset)?;
+        Ok((params, window))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let (limit, offset) = window(params.limit, params.offset)?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, window): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let filter = WorkflowFilter {
             venture: venture_of(context, params.venture.as_ref())?,
             repo: params.repo.clone(),
             name: params.name.clone(),
-            offset,
-            limit,
+            offset: window.offset,
+            limit: window.limit,
         };
-        let found = tx.workflows(&filter).map_err(store_fault)?;
+        let found = tx.workflows(&filter)?;
         Ok(ListWorkflowsOutput { workflows: found.into_iter().map(Into::into).collect() })
     }
 }

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Acknowledges a handoff.
 #[derive(Debug)]
@@ -41,11 +42,16 @@ impl Operation for AckHandoff {
         "Acknowledge a handoff before you continue its work. Fails if another agent acknowledged it first.";
     const EFFECT: Effect = Effect::Write;
     type Params = AckHandoffParams;
+    type Input = AckHandoffParams;
     type Output = AckHandoffOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.handoff(tx, params.handoff_id)?;
-        tx.acknowledge_handoff(params.handoff_id, &params.agent, context.now).map_err(store_fault)?;
+        tx.acknowledge_handoff(params.handoff_id, &params.agent, context.now)?;
         let handoff = context.handoff(tx, params.handoff_id)?;
         match (handoff.acknowledged_by, handoff.acknowledged_at) {
             (Some(by), Some(at)) if by == params.agent => {

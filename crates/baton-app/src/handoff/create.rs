@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::context::Context;
 use crate::handoff::handoff_schema;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::operation::{Effect, Operation};
 use crate::session::new_handoff;
 
 /// Leaves a handoff and goes on.
@@ -41,22 +42,26 @@ pub struct CreateHandoffOutput {
 impl Operation for CreateHandoff {
     const NAME: &'static str = "handoff.create";
     const SUMMARY: &'static str = "Store a handoff for another agent without ending your session.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = CreateHandoffParams;
+    type Input = (CreateHandoffParams, HandoffDraft);
     type Output = CreateHandoffOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        HandoffDraft::read(params.handoff.clone(), "handoff").map(|_| ())
+    fn prepare(_: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
+        let draft = HandoffDraft::read(std::mem::take(&mut params.handoff), "handoff")?;
+        Ok((params, draft))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let draft = HandoffDraft::read(params.handoff.clone(), "handoff")?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, draft): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
         session.beat(context.now)?;
-        tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
-        let handoff = new_handoff(context, tx, &session, draft, params.schema_version.as_deref())?;
-        tx.insert_handoff(&handoff).map_err(store_fault)?;
+        tx.beat_session(session.id, session.last_heartbeat_at)?;
+        let handoff = new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?;
+        tx.insert_handoff(&handoff)?;
         Ok(CreateHandoffOutput {
             session_id: session.id,
             handoff_id: handoff.id,

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Context, Effect, Operation, store_fault};
-use crate::page::{Pagination, cursor_of, fitting, limit_of, paginate};
+use crate::operation::{Effect, Operation};
+use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
 
 const LIST: &str = "handoffs";
 const DEFAULT_LIMIT: u32 = 50;
@@ -93,16 +94,19 @@ impl Operation for ListHandoffs {
     const SUMMARY: &'static str = "List the handoffs of a venture, newest first.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListHandoffsParams;
+    type Input = (ListHandoffsParams, RequestedPage);
     type Output = ListHandoffsOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        Fault::all([
-            limit_of(params.limit, DEFAULT_LIMIT).map(|_| ()),
-            cursor_of(params.cursor.as_deref(), LIST).map(|_| ()),
-        ])
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
+        Ok((params, page))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, requested): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         context.actor.require_venture(&params.venture)?;
         let filter = HandoffFilter {
             venture: params.venture.clone(),
@@ -112,10 +116,8 @@ impl Operation for ListHandoffs {
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
         };
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
-        let page = Page { before: cursor_of(params.cursor.as_deref(), LIST)?, limit: limit + 1 };
-        let mut found = tx.handoffs(&filter, page).map_err(store_fault)?;
-        let limit = fitting(&found, limit, |handoff| handoff.payload_json.len());
+        let mut found = tx.handoffs(&filter, requested.rows())?;
+        let limit = fitting(&found, requested.limit, |handoff| handoff.payload_json.len());
         let pagination = paginate(&mut found, limit, LIST, |handoff| HandoffId::ulid(handoff.id));
         let handoffs = found.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
         Ok(ListHandoffsOutput { handoffs, pagination })
@@ -128,9 +130,14 @@ impl Operation for LatestHandoff {
         see what the previous agent left.";
     const EFFECT: Effect = Effect::Read;
     type Params = LatestHandoffParams;
+    type Input = LatestHandoffParams;
     type Output = LatestHandoffOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.actor.require_venture(&params.venture)?;
         let filter = HandoffFilter {
             venture: params.venture.clone(),
@@ -140,7 +147,7 @@ impl Operation for LatestHandoff {
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
         };
-        let found = tx.handoffs(&filter, Page::first(1)).map_err(store_fault)?;
+        let found = tx.handoffs(&filter, Page::first(1))?;
         Ok(LatestHandoffOutput { handoff: found.into_iter().next().map(TryInto::try_into).transpose()? })
     }
 

@@ -5,8 +5,9 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::handoff::HandoffView;
-use crate::operation::{Context, Effect, Operation};
+use crate::operation::{Effect, Operation};
 
 /// Shows a handoff.
 #[derive(Debug)]
@@ -31,9 +32,14 @@ impl Operation for ShowHandoff {
     const SUMMARY: &'static str = "Show one handoff with its full payload.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowHandoffParams;
+    type Input = ShowHandoffParams;
     type Output = ShowHandoffOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         Ok(ShowHandoffOutput { handoff: context.handoff(tx, params.handoff_id)?.try_into()? })
     }
 }

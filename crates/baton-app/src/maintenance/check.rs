@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::checkpoint::{Checked, check};
-use crate::operation::store_fault;
 
 /// Number of ids read per batch.
 const PORTION: u32 = 500;
@@ -69,7 +68,7 @@ fn read<T: Send + 'static>(
     app: &App,
     work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Fault> {
-    app.store().read(work).wait().map_err(store_fault)
+    app.store().read(work).wait().map_err(Fault::from)
 }
 
 fn check_checkpoints(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::shrink_unused;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Maximum number of rows of each kind per run, which keeps transactions short.
 const BATCH: u32 = 1_000;
@@ -56,38 +57,41 @@ impl Operation for Cleanup {
     const EFFECT: Effect = Effect::Write;
     const FREES_SPACE: bool = true;
     type Params = CleanupParams;
+    type Input = CleanupParams;
     type Output = CleanupOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let now = context.now;
-        tx.allow_long_statements().map_err(store_fault)?;
+        tx.allow_long_statements()?;
         if let Some(seconds) = params.unless_within_seconds {
             let since = now.minus(Duration::from_secs(u64::from(seconds)));
-            if !tx.take_turn(TURN, now, since).map_err(store_fault)? {
+            if !tx.take_turn(TURN, now, since)? {
                 return Ok(CleanupOutput::default());
             }
         }
-        let silent = tx
-            .lock_silent_sessions(context.settings.liveness.abandon_before(now), BATCH)
-            .map_err(store_fault)?;
+        let silent = tx.lock_silent_sessions(context.settings.liveness.abandon_before(now), BATCH)?;
         let sessions_abandoned = silent.len() as u64;
         for mut session in silent {
             session.abandon();
-            tx.update_session(&session).map_err(store_fault)?;
+            tx.update_session(&session)?;
         }
         let oldest = now.minus(context.settings.request_retention);
-        let old_requests = tx.delete_requests(oldest, BATCH).map_err(store_fault)?;
+        let old_requests = tx.delete_requests(oldest, BATCH)?;
         let keep = context.settings.request_log_max_records;
-        let surplus_requests = tx.trim_requests(keep, BATCH).map_err(store_fault)?;
-        let keys_deleted = tx.delete_expired_keys(now, BATCH).map_err(store_fault)?;
+        let surplus_requests = tx.trim_requests(keep, BATCH)?;
+        let keys_deleted = tx.delete_expired_keys(now, BATCH)?;
         let settled_before = now.minus(context.settings.observations.raw_retention);
-        let purged = tx.purge_queue(QueueStatus::Done, settled_before, BATCH).map_err(store_fault)?;
+        let purged = tx.purge_queue(QueueStatus::Done, settled_before, BATCH)?;
         let raw_outputs_dropped = purged.count;
-        purged.blobs.into_iter().for_each(|blob| context.after.unreferenced_blob(blob));
+        purged.blobs.into_iter().for_each(|blob| context.effects.unreferenced_blob(blob));
         let checkpoints_dropped = shrink_unused(context, tx)?;
         let blobs_removed = remove_orphans(context, tx)?;
-        if let Some(spill) = context.settings.checkpoints.vault.spill() {
-            spill.remove_stale_temporaries().map_err(store_fault)?;
+        if let Some(outbox) = &context.settings.checkpoints.outbox {
+            outbox.remove_stale_temporaries()?;
         }
         let full = u64::from(BATCH);
         Ok(CleanupOutput {
@@ -112,10 +116,10 @@ impl Operation for Cleanup {
 /// the transaction is over, and as often as it is run.
 fn remove_orphans(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
     let Some(blobs) = context.settings.checkpoints.vault.blobs() else { return Ok(0) };
-    let old = blobs.old_names().map_err(store_fault)?;
-    let orphans = tx.orphans_among(&old).map_err(store_fault)?;
+    let old = blobs.old_names()?;
+    let orphans = tx.orphans_among(&old)?;
     for orphan in &orphans {
-        blobs.remove(orphan).map_err(store_fault)?;
+        blobs.remove(orphan)?;
     }
     Ok(orphans.len() as u64)
 }

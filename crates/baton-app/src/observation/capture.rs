@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::hook::HookParams;
-use crate::operation::{Context, store_fault};
+use crate::context::Context;
 
 /// The longest name of a tool and of its use.
 const MAX_NAME_CHARS: usize = 200;
 
 /// Tool output, ready to be stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Packed {
+pub struct Packed {
     pub(crate) raw: RawOutput,
     pub(crate) raw_bytes: u64,
     pub(crate) files: Vec<String>,
@@ -45,10 +45,10 @@ pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed,
         _ => text.len() - before,
     };
     text.push(b'}');
-    let packed = pack_raw(&text).map_err(store_fault)?;
+    let packed = pack_raw(&text)?;
     let blobs = context.settings.checkpoints.vault.blobs();
     let name = blob_name(&format!("{:032x}", context.random_bits()?));
-    let raw = place_raw(packed, blobs, &name).map_err(store_fault)?;
+    let raw = place_raw(packed, blobs, &name)?;
     Ok(Packed { raw, raw_bytes: (said + error.len()) as u64, files: files_of(input, folder) })
 }
 
@@ -69,10 +69,8 @@ pub(super) fn enqueue(
     tx: &mut dyn Tx,
     session: &Session,
     params: &HookParams,
+    packed: &Packed,
 ) -> Result<(), Fault> {
-    let Some(packed) = &params.packed else {
-        return Err(Fault::new(ErrorCode::Internal, "the tool's output was not made ready"));
-    };
     let item = NewQueueItem {
         session_id: session.id,
         venture: session.tuple.venture.clone(),
@@ -85,7 +83,7 @@ pub(super) fn enqueue(
         run_at: context.now,
         created_at: params.at(context, session),
     };
-    if tx.enqueue(&item).map_err(store_fault)?.is_none() {
+    if tx.enqueue(&item)?.is_none() {
         tracing::debug!(session = %session.id, "a tool use was reported again");
     }
     Ok(())

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::hook::HookParams;
 use super::material::gather;
 use crate::checkpoint::{SaveCheckpoint, SaveCheckpointParams};
-use crate::operation::{Context, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::Operation;
 
 /// How many observations a checkpoint holds, the newest.
 const MAX_OBSERVATIONS: u32 = 50;
@@ -24,7 +25,7 @@ pub(super) fn checkpoint(
 ) -> Result<(), Fault> {
     let gathered = gather(tx, session.id)?;
     let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
-    let newest = tx.observations(&filter, Page::first(MAX_OBSERVATIONS)).map_err(store_fault)?;
+    let newest = tx.observations(&filter, Page::first(MAX_OBSERVATIONS))?;
     let observations: Vec<Value> = newest
         .iter()
         .rev()
@@ -63,10 +64,9 @@ pub(super) fn checkpoint(
         venture: Some(session.tuple.venture.clone()),
         repo: Some(session.tuple.repo.clone()),
         agent_session_id: Some(session.id),
-        checkpoint_id: None,
     };
-    SaveCheckpoint::validate(&save)?;
-    SaveCheckpoint::run(context, tx, &save).map(|_| ())
+    let save = SaveCheckpoint::prepare(context, save)?;
+    SaveCheckpoint::run(context, tx, &save).map(drop)
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -6,7 +6,8 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Gives the context of a new session.
 #[derive(Debug)]
@@ -31,9 +32,14 @@ impl Operation for ReadContext {
     const SUMMARY: &'static str = "Return the context for a new session. Currently always empty.";
     const EFFECT: Effect = Effect::Read;
     type Params = ReadContextParams;
+    type Input = ReadContextParams;
     type Output = ReadContextOutput;
 
-    fn run(_: &Context<'_>, _: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(_: &Context<'_>, _: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
         Ok(ReadContextOutput { context: String::new(), tokens: 0 })
     }
 }

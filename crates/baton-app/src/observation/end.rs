@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::hook::HookParams;
 use super::material::{Gathered, digest_of_waiting, gather};
-use crate::operation::{Context, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::Operation;
 use crate::session::{EndSession, EndSessionParams};
 
 /// How many of the last things that were done a handoff lists.
@@ -23,7 +24,7 @@ pub(super) fn end(
     let gathered = gather(tx, session.id)?;
     if gathered.is_empty() && gathered.waiting.is_empty() {
         session.end(context.now, EndReason::Manual)?;
-        return tx.update_session(&session).map_err(store_fault);
+        return tx.update_session(&session).map_err(Fault::from);
     }
     let summary = summary_now(context, &gathered)?;
     let done = titles(tx, &session)?;
@@ -39,9 +40,9 @@ pub(super) fn end(
         end_reason: Some(EndReason::Manual),
         keep_session_open: None,
     };
-    EndSession::run(context, tx, &ending)?;
+    EndSession::run(context, tx, &EndSession::prepare(context, ending)?)?;
     // What still waits is summed up when it is understood; the handoff stands as it is.
-    tx.request_summary(session.id, context.now, context.now).map_err(store_fault)
+    tx.request_summary(session.id, context.now, context.now).map_err(Fault::from)
 }
 
 /// The summary as far as it can be made at once, without a model: the stored one, and what came after it.
@@ -63,7 +64,7 @@ fn summary_now(context: &Context<'_>, gathered: &Gathered) -> Result<SessionSumm
 /// What was done last, also what a summary covers already.
 fn titles(tx: &mut dyn Tx, session: &Session) -> Result<Vec<String>, Fault> {
     let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
-    let known = tx.observations(&filter, Page::first(MAX_DONE)).map_err(store_fault)?;
+    let known = tx.observations(&filter, Page::first(MAX_DONE))?;
     Ok(known.into_iter().rev().map(|observation| observation.compressed.title).collect())
 }
 

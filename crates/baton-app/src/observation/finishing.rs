@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_core::observation::Observation;
 use baton_core::{Fault, Timestamp};
-use baton_store::{DailyUsage, Durability, Store, StoreError, Tx};
-
-use crate::transact::Failed;
+use baton_store::{DailyUsage, Durability, Store, Tx};
 
 /// An observation that was made, and the claim by which it may be stored.
 #[derive(Debug, Clone)]
@@ -49,11 +47,9 @@ fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
             let still_ours = observations.iter().filter(|observation| is_ours(observation.queue_id));
             tx.insert_observations(&still_ours.cloned().collect::<Vec<_>>())?;
         }
-        Ok::<_, StoreError>(claims.iter().map(|(queue_id, _)| is_ours(*queue_id)).collect())
+        Ok::<_, Fault>(claims.iter().map(|(queue_id, _)| is_ours(*queue_id)).collect())
     };
-    store
-        .write_blocking(Durability::Full, move |tx| work(tx).map_err(Failed::from))
-        .map_err(|Failed(fault)| fault)
+    store.write_blocking(Durability::Full, work)
 }
 
 /// Adds up what models counted, a row for each day and model, always in the same order.

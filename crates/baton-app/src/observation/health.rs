@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::trouble::ModelTrouble;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -58,14 +59,19 @@ impl Operation for WorkerHealth {
     const SUMMARY: &'static str = "Show uptime, queue depth, model usage and model problems.";
     const EFFECT: Effect = Effect::Read;
     type Params = WorkerHealthParams;
+    type Input = WorkerHealthParams;
     type Output = WorkerHealthOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
         let now = context.now.as_millis();
         let midnight = Timestamp::from_millis(now - now % DAY_MILLIS);
-        let spent = tx.spent_on(&context.now.day()).map_err(store_fault)?;
-        let stats = tx.queue_stats().map_err(store_fault)?;
+        let spent = tx.spent_on(&context.now.day())?;
+        let stats = tx.queue_stats()?;
         let settings = &context.settings.observations;
         let now_by = settings.compressor_within_budget(|| Ok(spent.tokens))?;
         let model_trouble = settings.troubles.current();
@@ -75,7 +81,7 @@ impl Operation for WorkerHealth {
             model_trouble,
             uptime_s: u64::try_from(now - context.settings.started_at.as_millis()).unwrap_or(0) / 1_000,
             queue_depth: stats.raw + stats.processing,
-            observations_today: tx.count_observations_since(midnight).map_err(store_fault)?,
+            observations_today: tx.count_observations_since(midnight)?,
             errors: stats.error,
             compressor: settings.compressor.name().to_owned(),
             model: settings.compressor.model().map(str::to_owned),

@@ -17,10 +17,11 @@ use serde_json::Value;
 
 use super::capture::Packed;
 use super::intake::MAX_REPORT_BYTES;
-use super::mend::mend;
+use super::repair::repair;
 use super::{capture, compact, end};
 use crate::call::Attachment;
-use crate::operation::{Context, Effect, Operation, Privacy, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
 use crate::session::{StartSessionParams, begin_briefing, find_or_make};
 
 /// Maximum length of a stored prompt in characters.
@@ -101,9 +102,6 @@ pub struct HookParams {
     /// Time of the event. Defaults to the current time. Set it for reports that are sent late.
     #[serde(default)]
     pub reported_at: Option<Timestamp>,
-    /// Prepared output of the tool.
-    #[serde(skip)]
-    pub(crate) packed: Option<Arc<Packed>>,
 }
 
 /// Response in the agent's hook protocol: empty, or context to add.
@@ -129,42 +127,43 @@ impl Operation for Hook {
     const NAME: &'static str = "hook.report";
     const SUMMARY: &'static str =
         "Report a hook event of a coding agent: session start or end, prompt, tool use, compaction.";
-    const EFFECT: Effect = Effect::Write;
-    const PRIVACY: Privacy = Privacy::Redact(make_private);
-    const MAX_REQUEST_BYTES: usize = MAX_REPORT_BYTES;
-    const IDEMPOTENT: bool = false;
-    const LENIENT: bool = true;
-    const TELLS_OF_ITSELF: bool = true;
+    const EFFECT: Effect = Effect::Create;
+    // Reports come from third-party agents: their fields are repaired, and secrets in them are removed.
+    const REQUEST: RequestFormat = RequestFormat {
+        max_bytes: MAX_REPORT_BYTES,
+        privacy: Privacy::Redact(make_private),
+        repair: Some(repair),
+        ..RequestFormat::STRICT
+    };
+    const REQUEST_LOGGING: RequestLogging = RequestLogging::OnFailure;
     type Params = HookParams;
+    type Input = (HookParams, Option<Arc<Packed>>);
     type Output = HookOutput;
 
-    fn mend(params: &mut Value) {
-        mend(params);
-    }
-
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         match params.event {
             HookEvent::PostToolUse if params.tool_name.as_ref().is_none_or(String::is_empty) => {
-                Err(Fault::invalid("tool_name", "is needed: which tool was used?"))
+                return Err(Fault::invalid("tool_name", "is needed: which tool was used?"));
             }
             HookEvent::UserPromptSubmit if params.prompt.is_none() => {
-                Err(Fault::invalid("prompt", "is needed: what did the user ask for?"))
+                return Err(Fault::invalid("prompt", "is needed: what did the user ask for?"));
             }
-            _ => Ok(()),
+            _ => {}
         }
+        let is_captured = params.event == HookEvent::PostToolUse && !params.is_own_call();
+        let output = match context.attachment {
+            _ if !is_captured => None,
+            Some(Attachment::Output(output)) => Some(output.packed.clone()),
+            _ => Some(Arc::new(capture::pack(context, &params)?)),
+        };
+        Ok((params, output))
     }
 
-    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
-        if params.event == HookEvent::PostToolUse && !params.is_own_call() {
-            params.packed = Some(match context.attachment {
-                Some(Attachment::Output(output)) => output.packed.clone(),
-                _ => Arc::new(capture::pack(context, params)?),
-            });
-        }
-        Ok(())
-    }
-
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, output): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let start = start_of(params)?;
         if params.event == HookEvent::SessionStart {
             return begin(context, tx, &start);
@@ -180,11 +179,14 @@ impl Operation for Hook {
         match params.event {
             HookEvent::SessionStart => {}
             HookEvent::UserPromptSubmit => keep_prompt(context, tx, &session, params)?,
-            HookEvent::PostToolUse if params.is_own_call() => {}
-            HookEvent::PostToolUse => capture::enqueue(context, tx, &session, params)?,
+            HookEvent::PostToolUse => {
+                if let Some(output) = output {
+                    capture::enqueue(context, tx, &session, params, output)?;
+                }
+            }
             HookEvent::PreCompact => compact::checkpoint(context, tx, &session, params)?,
             HookEvent::Stop => {
-                tx.request_summary(session.id, context.now, context.now).map_err(store_fault)?;
+                tx.request_summary(session.id, context.now, context.now)?;
             }
             HookEvent::SessionEnd => end::end(context, tx, session, params)?,
         }
@@ -221,10 +223,10 @@ fn ended_session_of(
         return Ok(None);
     }
     context.actor.require_venture(&tuple.venture)?;
-    if !tx.lock_active_sessions(&tuple).map_err(store_fault)?.is_empty() {
+    if !tx.lock_active_sessions(&tuple)?.is_empty() {
         return Ok(None);
     }
-    let latest = tx.latest_session(&tuple).map_err(store_fault)?;
+    let latest = tx.latest_session(&tuple)?;
     let ended = latest.filter(|session| session.status == SessionStatus::Ended);
     ended.iter().for_each(|session| context.log_session(session));
     Ok(ended)
@@ -259,7 +261,7 @@ fn keep_prompt(
     if kept.trim().is_empty() {
         return Ok(());
     }
-    tx.insert_prompt(session.id, &kept, params.at(context, session)).map_err(store_fault)
+    tx.insert_prompt(session.id, &kept, params.at(context, session)).map_err(Fault::from)
 }
 
 /// Derives the session parameters from a report.

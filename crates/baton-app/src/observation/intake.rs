@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 
 use super::capture::{Packed, blob_name};
 use crate::clock::{Entropy, SystemEntropy};
-use crate::operation::store_fault;
 
 /// What a report has beside what the tool said.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
@@ -45,7 +44,7 @@ pub struct LargeOutput {
 impl LargeOutput {
     /// Tells it from others.
     pub(crate) fn hash(&self, blobs: Option<&BlobFolder>) -> Result<Sha256Hash, Fault> {
-        let raw = RawReader::open(self.packed.raw.clone(), blobs).map_err(store_fault)?;
+        let raw = RawReader::open(self.packed.raw.clone(), blobs)?;
         Sha256Hash::of_all(raw).map_err(damaged)
     }
 }
@@ -170,7 +169,7 @@ impl Intake {
         make_private(&mut fields);
         let fields = fields.to_string();
         let Some(output) = &report.output else { return Ok(Box::new(Cursor::new(fields))) };
-        let raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref()).map_err(store_fault)?;
+        let raw = RawReader::open(output.packed.raw.clone(), self.blobs.as_ref())?;
         if report.fields.is_empty() {
             return Ok(Box::new(raw));
         }
@@ -273,7 +272,7 @@ fn without_output(
 }
 
 fn damaged(error: io::Error) -> Fault {
-    store_fault(StoreError::corrupt("pending_queue", error))
+    Fault::from(StoreError::corrupt("pending_queue", error))
 }
 
 /// Says what it means that a report could not be read.
@@ -295,7 +294,7 @@ fn fault(error: ReadError) -> Fault {
         ReadError::Source(error) => {
             Fault::new(ErrorCode::InvalidRequest, "the report broke off before its end").caused_by(error)
         }
-        ReadError::Sink(error) if error.kind() == io::ErrorKind::StorageFull => store_fault(StoreError::Full),
+        ReadError::Sink(error) if error.kind() == io::ErrorKind::StorageFull => Fault::from(StoreError::Full),
         ReadError::Sink(error) => {
             Fault::new(ErrorCode::StoreUnavailable, "the report could not be kept").caused_by(error)
         }

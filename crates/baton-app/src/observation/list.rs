@@ -1,13 +1,14 @@
 //! `observation.list`: what tool uses taught, newest first.
 
 use baton_core::{Fault, Repo, SessionId, Venture, VentureScope};
-use baton_store::{ObservationFilter, Page, Tx};
+use baton_store::{ObservationFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::ObservationView;
-use crate::operation::{Context, Effect, Operation, store_fault};
-use crate::page::{Pagination, cursor_of, limit_of, paginate};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::{Pagination, RequestedPage, page_of, paginate};
 
 const LIST: &str = "observations";
 const DEFAULT_LIMIT: u32 = 50;
@@ -58,17 +59,19 @@ impl Operation for ListObservations {
         file or tool. Call it to learn what was already done or found.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListObservationsParams;
+    type Input = (ListObservationsParams, RequestedPage);
     type Output = ListObservationsOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        Fault::all([
-            limit_of(params.limit, DEFAULT_LIMIT).map(|_| ()),
-            cursor_of(params.cursor.as_deref(), LIST).map(|_| ()),
-        ])
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let page = page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST)?;
+        Ok((params, page))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, requested): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let filter = ObservationFilter {
             ventures: ventures_of(context, params.venture.as_ref())?,
             repo: params.repo.clone(),
@@ -76,9 +79,8 @@ impl Operation for ListObservations {
             tool_name: params.tool.clone(),
             file: params.file.as_ref().map(|file| file.trim_start_matches("./").to_owned()),
         };
-        let page = Page { before: cursor_of(params.cursor.as_deref(), LIST)?, limit: limit + 1 };
-        let mut found = tx.observations(&filter, page).map_err(store_fault)?;
-        let pagination = paginate(&mut found, limit, LIST, |observation| observation.id.ulid());
+        let mut found = tx.observations(&filter, requested.rows())?;
+        let pagination = paginate(&mut found, requested.limit, LIST, |observation| observation.id.ulid());
         Ok(ListObservationsOutput { observations: found.into_iter().map(Into::into).collect(), pagination })
     }
 }

@@ -8,8 +8,6 @@ use baton_core::observation::{
 use baton_core::{Fault, ObservationId, SessionId, Timestamp};
 use baton_store::{NewSummary, QueueItem, StoredSummary, Tx};
 
-use crate::operation::store_fault;
-
 /// How many observations one summary takes in; a longer session is summed up in steps.
 const MAX_OBSERVATIONS: u32 = 500;
 /// How many prompts it takes in, the newest.
@@ -73,15 +71,15 @@ impl Gathered {
 
 /// Gathers what a session left since its last summary.
 pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fault> {
-    let stored = tx.summary(session).map_err(store_fault)?;
-    let mut found = tx.observations_to_sum_up(session, MAX_OBSERVATIONS + 1).map_err(store_fault)?;
+    let stored = tx.summary(session)?;
+    let mut found = tx.observations_to_sum_up(session, MAX_OBSERVATIONS + 1)?;
     let more = found.len() > MAX_OBSERVATIONS as usize;
     found.truncate(MAX_OBSERVATIONS as usize);
-    let mut prompts = tx.prompts(session, MAX_PROMPTS).map_err(store_fault)?;
+    let mut prompts = tx.prompts(session, MAX_PROMPTS)?;
     prompts.reverse();
     Ok(Gathered {
         covers: found.iter().map(|observation| observation.id).collect(),
-        waiting: tx.open_queue_items(session, MAX_WAITING).map_err(store_fault)?,
+        waiting: tx.open_queue_items(session, MAX_WAITING)?,
         more,
         material: SessionMaterial {
             // One that covers nothing says nothing.

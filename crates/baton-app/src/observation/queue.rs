@@ -6,7 +6,8 @@ use baton_store::{QueueItem, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 use crate::page::limit_of;
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -149,11 +150,16 @@ impl Operation for ReadQueueStats {
     const SUMMARY: &'static str = "Count queue items by status.";
     const EFFECT: Effect = Effect::Read;
     type Params = ReadQueueStatsParams;
+    type Input = ReadQueueStatsParams;
     type Output = QueueStats;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, _: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
-        tx.queue_stats().map_err(store_fault)
+        tx.queue_stats().map_err(Fault::from)
     }
 }
 
@@ -163,16 +169,22 @@ impl Operation for ListQueue {
         "List captured tool uses of one status, newest first, with their last error.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListQueueParams;
+    type Input = (ListQueueParams, u32);
     type Output = ListQueueOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        limit_of(params.limit, DEFAULT_LIMIT).map(|_| ())
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        Ok((params, limit))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, limit): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let limit = *limit;
         let status = params.status.unwrap_or(QueueStatus::Error);
-        let mut found = tx.queue_items(status, params.before, limit + 1).map_err(store_fault)?;
+        let mut found = tx.queue_items(status, params.before, limit + 1)?;
         let more = found.len() > limit as usize;
         found.truncate(limit as usize);
         let next_before = found.last().filter(|_| more).map(|item| item.id);
@@ -186,13 +198,18 @@ impl Operation for RetryQueue {
     const SUMMARY: &'static str = "Retry failed queue items.";
     const EFFECT: Effect = Effect::Write;
     type Params = RetryQueueParams;
+    type Input = RetryQueueParams;
     type Output = RetryQueueOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
         // What comes of them belongs into the summaries that were made without them.
-        tx.renew_summaries(params.id, context.now).map_err(store_fault)?;
-        let retried = tx.retry_queue(params.id, context.now).map_err(store_fault)?;
+        tx.renew_summaries(params.id, context.now)?;
+        let retried = tx.retry_queue(params.id, context.now)?;
         match params.id {
             Some(id) if retried == 0 => {
                 Err(Fault::new(ErrorCode::NotFound, format!("there is no item {id} that was given up"))
@@ -206,31 +223,31 @@ impl Operation for RetryQueue {
 impl Operation for PurgeQueue {
     const NAME: &'static str = "queue.purge";
     const SUMMARY: &'static str = "Delete completed or failed queue items with their raw output.";
-    const EFFECT: Effect = Effect::Write;
+    const EFFECT: Effect = Effect::Delete;
     const FREES_SPACE: bool = true;
-    const DESTRUCTIVE: bool = true;
     type Params = PurgeQueueParams;
+    type Input = PurgeQueueParams;
     type Output = PurgeQueueOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         match params.status {
             Some(QueueStatus::Raw | QueueStatus::Processing) => {
                 Err(Fault::invalid("status", "must be `done` or `error`: what waits is not thrown away"))
             }
-            _ => Ok(()),
+            _ => Ok(params),
         }
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
         let status = params.status.unwrap_or(QueueStatus::Done);
         let hours = u64::from(params.older_than_hours.unwrap_or(0));
         // What was settled this very millisecond goes too.
         let before = Timestamp::from_millis(context.now.as_millis() + 1)
             .minus(std::time::Duration::from_secs(hours * 3_600));
-        let purged = tx.purge_queue(status, before, PURGE_BATCH).map_err(store_fault)?;
+        let purged = tx.purge_queue(status, before, PURGE_BATCH)?;
         let count = purged.count;
-        purged.blobs.into_iter().for_each(|blob| context.after.unreferenced_blob(blob));
+        purged.blobs.into_iter().for_each(|blob| context.effects.unreferenced_blob(blob));
         Ok(PurgeQueueOutput { purged: count, more: count == u64::from(PURGE_BATCH) })
     }
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::raw::{Extent, tool_use};
 use super::view::ObservationView;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Shows an observation.
 #[derive(Debug)]
@@ -42,11 +43,16 @@ impl Operation for ShowObservation {
     const SUMMARY: &'static str = "Show one observation, optionally with the raw tool input and output.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowObservationParams;
+    type Input = ShowObservationParams;
     type Output = ShowObservationOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id = params.observation_id;
-        let found = tx.observation(id).map_err(store_fault)?;
+        let found = tx.observation(id)?;
         let observation = found.filter(|found| context.actor.reaches(&found.venture)).ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, format!("there is no observation {id}")).hint(
                 "list observations with observation.list (GET /api/observations, baton observation list)",
@@ -60,12 +66,12 @@ impl Operation for ShowObservation {
         };
         if params.raw == Some(true) {
             let queue_id = output.observation.queue_id;
-            let item = tx.queue_item(queue_id).map_err(store_fault)?;
-            let raw = tx.queue_raw(queue_id).map_err(store_fault)?;
+            let item = tx.queue_item(queue_id)?;
+            let raw = tx.queue_raw(queue_id)?;
             output.raw_kept = Some(raw.is_some());
             if let (Some(item), Some(raw)) = (item, raw) {
                 let blobs = context.settings.checkpoints.vault.blobs();
-                let tool_use = tool_use(&item, raw, blobs, Extent::Whole).map_err(store_fault)?;
+                let tool_use = tool_use(&item, raw, blobs, Extent::Whole)?;
                 output.tool_input = Some(tool_use.tool_input);
                 output.tool_response = Some(tool_use.tool_response);
             }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::material::{Gathered, gather};
 use super::work::{provenance, usage_of};
-use crate::operation::{Context, Effect, Operation, store_fault};
-use crate::transact::Failed;
+use crate::context::Context;
+use crate::operation::{Effect, Operation, RequestFormat};
 
 /// What a session without observations came to.
 const NOTHING: &str = "No observations captured.";
@@ -27,9 +27,6 @@ pub struct SummarizeSessionParams {
     /// End the session after summarizing it. Defaults to true.
     #[serde(default)]
     pub close: Option<bool>,
-    /// What was made of it before the transaction.
-    #[serde(skip)]
-    pub(crate) made: Option<SummedUp>,
 }
 
 /// Summary of a session.
@@ -63,50 +60,52 @@ impl Operation for SummarizeSession {
     const SUMMARY: &'static str = "Summarize a session from its observations, store the summary and end the \
         session. Set close to false to keep the session active.";
     const EFFECT: Effect = Effect::Write;
-    const BLOCKS: bool = true;
+    const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Params = SummarizeSessionParams;
+    type Input = (SummarizeSessionParams, Option<SummedUp>);
     type Output = SummarizeSessionOutput;
 
-    fn ready(context: &Context<'_>, params: &mut Self::Params) -> Result<(), Fault> {
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let id = params.session_id;
         let Some(store) = context.store else {
             return Err(Fault::new(ErrorCode::Internal, "a summary needs the store"));
         };
-        let known = store.read(move |tx| Ok(tx.session(id)?)).wait().map_err(|Failed(fault)| fault)?;
-        // Whoever may not see the session learns nothing of it, and no model is asked.
+        let known = store.read::<_, Fault, _>(move |tx| Ok(tx.session(id)?)).wait()?;
+        // A caller that may not see the session learns nothing about it, and no model is asked.
         let Some(_) = known.filter(|session| context.actor.reaches(&session.tuple.venture)) else {
-            return Ok(());
+            return Ok((params, None));
         };
         let day = context.now.day();
         loop {
             let day = day.clone();
-            let read =
-                store.read(move |tx| Ok((gather(tx, id).map_err(Failed)?, tx.spent_on(&day)?.tokens))).wait();
-            let (mut gathered, tokens_today) = read.map_err(|Failed(fault)| fault)?;
+            let read = move |tx: &mut dyn Tx| Ok((gather(tx, id)?, tx.spent_on(&day)?.tokens));
+            let (mut gathered, tokens_today) = store.read::<_, Fault, _>(read).wait()?;
             let made = sum_up(context, &mut gathered, tokens_today)?;
             if !gathered.more {
-                params.made = Some(made);
-                return Ok(());
+                return Ok((params, Some(made)));
             }
-            // A long session is summed up in steps, each on top of the one before.
-            let kept = store.write_blocking(Durability::Full, move |tx| {
+            // A long session is summarized in steps, each based on the one before.
+            store.write_blocking::<_, Fault, _>(Durability::Full, move |tx| {
                 made.spent.iter().try_for_each(|usage| tx.add_usage(usage))?;
                 Ok(tx.keep_summary(id, &made.new, None)?)
-            });
-            kept.map_err(|Failed(fault)| fault)?;
+            })?;
         }
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, made): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
-        let Some(made) = &params.made else {
+        let Some(made) = made else {
             return Err(Fault::new(ErrorCode::Internal, "the summary was not made ready"));
         };
-        made.spent.iter().try_for_each(|usage| tx.add_usage(usage)).map_err(store_fault)?;
+        made.spent.iter().try_for_each(|usage| tx.add_usage(usage))?;
         let stored = keep(context, tx, session.id, made)?;
         if params.close != Some(false) && session.status == SessionStatus::Active {
             session.end(context.now, EndReason::Manual)?;
-            tx.update_session(&session).map_err(store_fault)?;
+            tx.update_session(&session)?;
         }
         let StoredSummary { summary, provenance, observations, .. } = stored;
         Ok(SummarizeSessionOutput {
@@ -125,7 +124,7 @@ impl Operation for SummarizeSession {
 
 /// A summary that was made.
 #[derive(Debug, Clone)]
-pub(crate) struct SummedUp {
+pub struct SummedUp {
     new: NewSummary,
     /// What models counted for it, or in vain.
     spent: Vec<DailyUsage>,
@@ -142,18 +141,15 @@ fn keep(
 ) -> Result<StoredSummary, Fault> {
     let mut kept = made.new.clone();
     let is_too_early = made.waiting > 0 && kept.stored.observations == 0;
-    if !is_too_early
-        && !kept.says_nothing_new()
-        && !tx.keep_summary(session, &kept, None).map_err(store_fault)?
-    {
+    if !is_too_early && !kept.says_nothing_new() && !tx.keep_summary(session, &kept, None)? {
         // Somebody else made one meanwhile: what is new beside that is added without asking a model once more.
         let gathered = gather(tx, session)?;
         kept = without_model(context, &gathered)?;
-        tx.keep_summary(session, &kept, None).map_err(store_fault)?;
+        tx.keep_summary(session, &kept, None)?;
     }
     if made.waiting > 0 {
         // What still waits is summed up when it is understood.
-        tx.request_summary(session, context.now, context.now).map_err(store_fault)?;
+        tx.request_summary(session, context.now, context.now)?;
     }
     Ok(kept.stored)
 }

@@ -15,8 +15,6 @@ use super::finishing::{self, Finished};
 use super::material::{Gathered, gather};
 use super::raw::{Extent, tool_use};
 use crate::app::App;
-use crate::operation::store_fault;
-use crate::transact::Failed;
 
 /// How long a session's summary waits for tool uses of it that are still being worked on.
 const WAIT_FOR_OPEN: Duration = Duration::from_secs(2);
@@ -98,17 +96,16 @@ impl WorkQueue {
     ) -> Result<T, Fault> {
         self.app
             .store()
-            .write_blocking(Durability::Full, move |tx| work(tx).map_err(Failed::from))
-            .map_err(|Failed(fault)| fault)
-            .inspect_err(|fault| self.app.inner.store_errors.count(fault))
+            .write_blocking(Durability::Full, move |tx| work(tx).map_err(Fault::from))
+            .inspect_err(|fault| self.app.shared.store_errors.count(fault))
     }
 
     fn read<T: Send + 'static>(
         &self,
-        mut work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
+        work: impl FnMut(&mut dyn Tx) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        let read = self.app.store().read(move |tx| work(tx).map_err(Failed)).wait();
-        read.map_err(|Failed(fault)| fault).inspect_err(|fault| self.app.inner.store_errors.count(fault))
+        let read = self.app.store().read(work).wait();
+        read.inspect_err(|fault| self.app.shared.store_errors.count(fault))
     }
 
     fn price(&self) -> Option<Price> {
@@ -154,12 +151,12 @@ impl WorkQueue {
         let blobs = self.app.settings().checkpoints.vault.blobs();
         if let Some(bytes) = &claimed.item.raw_output {
             return tool_use(&claimed.item, RawOutput::Row(bytes.clone()), blobs, Extent::Excerpt)
-                .map_err(store_fault);
+                .map_err(Fault::from);
         }
         let id = claimed.item.id;
-        let raw = self.read(move |tx| tx.queue_raw(id).map_err(store_fault))?;
-        let raw = raw.ok_or_else(|| store_fault(StoreError::corrupt("pending_queue", "the item is gone")))?;
-        tool_use(&claimed.item, raw, blobs, Extent::Excerpt).map_err(store_fault)
+        let raw = self.read(move |tx| tx.queue_raw(id).map_err(Fault::from))?;
+        let raw = raw.ok_or_else(|| Fault::from(StoreError::corrupt("pending_queue", "the item is gone")))?;
+        tool_use(&claimed.item, raw, blobs, Extent::Excerpt).map_err(Fault::from)
     }
 
     /// Makes the observation of a claimed item, to be [stored](Self::finish).
@@ -298,8 +295,8 @@ impl WorkQueue {
     /// Tells when there will be something to do: the earliest item or summary that is due, or lease that runs out.
     pub fn wakes_at(&self) -> Result<Option<Timestamp>, Fault> {
         self.read(|tx| {
-            let items = tx.queue_wakes_at().map_err(store_fault)?;
-            let summaries = tx.summaries_wake_at().map_err(store_fault)?;
+            let items = tx.queue_wakes_at()?;
+            let summaries = tx.summaries_wake_at()?;
             Ok(match (items, summaries) {
                 (Some(items), Some(summaries)) => Some(items.min(summaries)),
                 (items, summaries) => items.or(summaries),
@@ -310,7 +307,7 @@ impl WorkQueue {
     /// Tells how many tokens were used today.
     pub fn tokens_today(&self) -> Result<u64, Fault> {
         let day = self.app.now().day();
-        self.read(move |tx| Ok(tx.spent_on(&day).map_err(store_fault)?.tokens))
+        self.read(move |tx| Ok(tx.spent_on(&day)?.tokens))
     }
 }
 

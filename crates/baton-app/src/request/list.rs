@@ -5,7 +5,8 @@ use baton_store::{LoggedRequest, RequestFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation, RequestLogging};
 use crate::page::limit_of;
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -130,18 +131,24 @@ impl Operation for ListRequests {
         "List the request log, newest first: which calls were made and how they ended.";
     const EFFECT: Effect = Effect::Read;
     // A client that follows the log would otherwise mostly read its own requests.
-    const COUNT_IN_REQUEST_LOG: bool = true;
+    const REQUEST_LOGGING: RequestLogging = RequestLogging::Counted;
     type Params = ListRequestsParams;
+    type Input = (ListRequestsParams, u32);
     type Output = ListRequestsOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         if params.endpoint.as_ref().is_some_and(|endpoint| !(1..=255).contains(&endpoint.chars().count())) {
             return Err(Fault::invalid("endpoint", "must be 1 to 255 characters"));
         }
-        limit_of(params.limit, DEFAULT_LIMIT).map(|_| ())
+        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        Ok((params, limit))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, limit): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let filter = RequestFilter {
             status: params.status,
             actor_key_id: params.actor.clone(),
@@ -155,8 +162,7 @@ impl Operation for ListRequests {
             after: params.after,
             before: params.before,
         };
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
-        let page = tx.find_requests(&filter, limit).map_err(store_fault)?;
+        let page = tx.find_requests(&filter, *limit)?;
         let requests = page.requests.into_iter().map(Into::into).collect();
         Ok(ListRequestsOutput { requests, next_before: page.next_before })
     }

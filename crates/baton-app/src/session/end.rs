@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::context::Context;
 use crate::handoff::optional_handoff_schema;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::operation::{Effect, Operation};
 
 /// Ends a session with a handoff.
 #[derive(Debug)]
@@ -69,32 +70,37 @@ impl Operation for EndSession {
         blockers and next actions. Call it when you stop working.";
     const EFFECT: Effect = Effect::Write;
     type Params = EndSessionParams;
+    type Input = (EndSessionParams, HandoffDraft);
     type Output = EndSessionOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        draft_of(params).map(|_| ())
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let draft = draft_of(&params)?;
+        Ok((params, draft))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let draft = draft_of(params)?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, draft): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
-        if let Some(stored) = tx.ending_handoff(session.id).map_err(store_fault)? {
-            return answer_again(&session, &stored, &draft);
+        if let Some(stored) = tx.ending_handoff(session.id)? {
+            return answer_again(&session, &stored, draft);
         }
         let late = session.status != SessionStatus::Active;
         if !late && params.keep_session_open == Some(true) {
-            return hand_over_and_stay(context, tx, session, draft, params.schema_version.as_deref());
+            return hand_over_and_stay(context, tx, session, draft.clone(), params.schema_version.as_deref());
         }
         if !late {
             session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
-            tx.update_session(&session).map_err(store_fault)?;
+            tx.update_session(&session)?;
         }
         let handoff = Handoff {
             ends_session: true,
             late,
-            ..new_handoff(context, tx, &session, draft, params.schema_version.as_deref())?
+            ..new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?
         };
-        tx.insert_handoff(&handoff).map_err(store_fault)?;
+        tx.insert_handoff(&handoff)?;
         Ok(output(&session, &handoff))
     }
 }
@@ -113,20 +119,20 @@ fn hand_over_and_stay(
     schema_version: Option<&str>,
 ) -> Result<EndSessionOutput, Fault> {
     session.beat(context.now)?;
-    tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
+    tx.beat_session(session.id, session.last_heartbeat_at)?;
     let filter = HandoffFilter {
         repo: Some(session.tuple.repo.clone()),
         track: Some(session.tuple.track),
         from_agent: Some(session.tuple.agent.clone()),
         ..HandoffFilter::of(session.tuple.venture.clone())
     };
-    let latest = tx.handoffs(&filter, Page::first(1)).map_err(store_fault)?.into_iter().next();
+    let latest = tx.handoffs(&filter, Page::first(1))?.into_iter().next();
     let repeated = latest.filter(|latest| latest.session_id == session.id && latest.says_the_same_as(&draft));
     if let Some(stored) = repeated {
         return Ok(output(&session, &stored));
     }
     let handoff = new_handoff(context, tx, &session, draft, schema_version)?;
-    tx.insert_handoff(&handoff).map_err(store_fault)?;
+    tx.insert_handoff(&handoff)?;
     Ok(output(&session, &handoff))
 }
 

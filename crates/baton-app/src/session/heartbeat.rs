@@ -7,7 +7,8 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 /// Keeps a session alive.
 #[derive(Debug)]
@@ -42,12 +43,17 @@ impl Operation for Heartbeat {
         "Keep your session active while you work. Call it again before the returned next_heartbeat_at.";
     const EFFECT: Effect = Effect::Write;
     type Params = HeartbeatParams;
+    type Input = HeartbeatParams;
     type Output = HeartbeatOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
         session.beat(context.now)?;
-        tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
+        tx.beat_session(session.id, session.last_heartbeat_at)?;
         let interval = context.settings.heartbeat.interval(context.random()?);
         Ok(HeartbeatOutput {
             session_id: session.id,

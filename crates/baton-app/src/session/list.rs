@@ -1,12 +1,13 @@
 //! `session.list`: who is at work.
 
 use baton_core::{Agent, Fault, Repo, Session, SessionId, TrackFilter, Venture, VentureScope};
-use baton_store::{Page, SessionFilter, Tx};
+use baton_store::{SessionFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
-use crate::page::{Pagination, cursor_of, fitting, limit_of, paginate};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::{Pagination, RequestedPage, fitting, page_of, paginate};
 use crate::session::SessionView;
 
 const LIST: &str = "sessions";
@@ -55,19 +56,24 @@ impl Operation for ListSessions {
         repository. Requires venture, repo or agent.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListSessionsParams;
+    type Input = (ListSessionsParams, RequestedPage);
     type Output = ListSessionsOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();
-        Fault::all([
+        let ((), page) = Fault::both(
             Fault::require(is_named, "venture", "at least one of venture, repo and agent is needed")
                 .map_err(|fault| fault.hint("name what you want to see, for example venture=local")),
-            limit_of(params.limit, DEFAULT_LIMIT).map(|_| ()),
-            cursor_of(params.cursor.as_deref(), LIST).map(|_| ()),
-        ])
+            page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST),
+        )?;
+        Ok((params, page))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, requested): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         if let Some(venture) = &params.venture {
             context.actor.require_venture(venture)?;
         }
@@ -82,10 +88,8 @@ impl Operation for ListSessions {
             agent: params.agent.clone(),
             alive_since: Some(context.settings.liveness.stale_before(context.now)),
         };
-        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
-        let page = Page { before: cursor_of(params.cursor.as_deref(), LIST)?, limit: limit + 1 };
-        let mut found = tx.active_sessions(&filter, page).map_err(store_fault)?;
-        let limit = fitting(&found, limit, meta_size);
+        let mut found = tx.active_sessions(&filter, requested.rows())?;
+        let limit = fitting(&found, requested.limit, meta_size);
         let pagination = paginate(&mut found, limit, LIST, |session| SessionId::ulid(session.id));
         Ok(ListSessionsOutput { sessions: found.into_iter().map(Into::into).collect(), pagination })
     }

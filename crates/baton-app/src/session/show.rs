@@ -5,9 +5,10 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::handoff::HandoffSummary;
 use crate::observation::SummaryView;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::operation::{Effect, Operation};
 use crate::session::SessionView;
 
 /// Shows a session.
@@ -38,12 +39,17 @@ impl Operation for ShowSession {
         "Show a session in any status, with the handoff that ended it and its summary.";
     const EFFECT: Effect = Effect::Read;
     type Params = ShowSessionParams;
+    type Input = ShowSessionParams;
     type Output = ShowSessionOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let session = context.session(tx, params.session_id)?;
-        let handoff = tx.ending_handoff(session.id).map_err(store_fault)?;
-        let summary = tx.summary(session.id).map_err(store_fault)?;
+        let handoff = tx.ending_handoff(session.id)?;
+        let summary = tx.summary(session.id)?;
         Ok(ShowSessionOutput {
             session: session.into(),
             handoff: handoff.map(Into::into),

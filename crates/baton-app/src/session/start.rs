@@ -12,8 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::context::Context;
 use crate::handoff::HandoffSummary;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::operation::{Effect, Operation};
 use crate::session::{ActiveSession, SessionView};
 
 /// How many other sessions the answer names at the most; `session.list` has the rest.
@@ -108,13 +109,15 @@ impl Operation for StartSession {
         active sessions in the repository. Call it before you start work.";
     const EFFECT: Effect = Effect::Write;
     type Params = StartSessionParams;
+    type Input = StartSessionParams;
     type Output = StartSessionOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        params.meta.as_ref().map_or(Ok(()), require_sound_meta)
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        params.meta.as_ref().map_or(Ok(()), require_sound_meta)?;
+        Ok(params)
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let tuple = tuple_of(context, params);
         context.actor.require_venture(&tuple.venture)?;
         let (status, session) = find_or_make(context, tx, tuple, params)?;
@@ -168,7 +171,7 @@ pub(crate) fn find_or_make(
     tuple: SessionTuple,
     params: &StartSessionParams,
 ) -> Result<(StartStatus, Session), Fault> {
-    let active = tx.lock_active_sessions(&tuple).map_err(store_fault)?;
+    let active = tx.lock_active_sessions(&tuple)?;
     let decision = StartDecision::over(&active, context.now, &context.settings.liveness);
     let mut resumed = None;
     for mut session in active {
@@ -186,9 +189,9 @@ pub(crate) fn find_or_make(
         }
         // A sign of life alone touches no index.
         if (Session { last_heartbeat_at: before.last_heartbeat_at, ..session.clone() }) == before {
-            tx.beat_session(session.id, session.last_heartbeat_at).map_err(store_fault)?;
+            tx.beat_session(session.id, session.last_heartbeat_at)?;
         } else {
-            tx.update_session(&session).map_err(store_fault)?;
+            tx.update_session(&session)?;
         }
     }
     if let Some(session) = resumed {
@@ -209,7 +212,7 @@ pub(crate) fn find_or_make(
         creation_correlation_id: context.correlation_id.clone(),
         meta: params.meta.clone(),
     };
-    tx.insert_session(&session).map_err(store_fault)?;
+    tx.insert_session(&session)?;
     context.log_session(&session);
     Ok((StartStatus::Created, session))
 }
@@ -256,7 +259,7 @@ fn last_handoff(tx: &mut dyn Tx, tuple: &SessionTuple) -> Result<Option<Handoff>
         track: Some(tuple.track),
         ..HandoffFilter::of(tuple.venture.clone())
     };
-    let found = tx.handoffs(&filter, Page::first(1)).map_err(store_fault)?;
+    let found = tx.handoffs(&filter, Page::first(1))?;
     Ok(found.into_iter().next())
 }
 
@@ -267,7 +270,7 @@ fn others(context: &Context<'_>, tx: &mut dyn Tx, own: &Session) -> Result<Vec<A
         alive_since: Some(context.settings.liveness.stale_before(context.now)),
         ..SessionFilter::default()
     };
-    let found = tx.active_sessions(&filter, Page::first(OTHERS + 1)).map_err(store_fault)?;
+    let found = tx.active_sessions(&filter, Page::first(OTHERS + 1))?;
     let others = found.into_iter().filter(|session| session.id != own.id);
     Ok(others.take(OTHERS as usize).map(Into::into).collect())
 }

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::operation::{Context, Effect, KeyUse, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, KeyUse, Operation};
 
 /// Updates a session on its way.
 #[derive(Debug)]
@@ -52,13 +53,15 @@ impl Operation for UpdateSession {
     const EFFECT: Effect = Effect::Write;
     const KEY: KeyUse = KeyUse::Required;
     type Params = UpdateSessionParams;
+    type Input = UpdateSessionParams;
     type Output = UpdateSessionOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        params.meta.as_ref().map_or(Ok(()), require_sound_meta)
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        params.meta.as_ref().map_or(Ok(()), require_sound_meta)?;
+        Ok(params)
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
         session.resume(
             context.now,
@@ -74,7 +77,7 @@ impl Operation for UpdateSession {
             merge_patch(meta, patch);
             require_sound_meta(meta)?;
         }
-        tx.update_session(&session).map_err(store_fault)?;
+        tx.update_session(&session)?;
         Ok(UpdateSessionOutput { session_id: session.id, updated_at: context.now })
     }
 }

@@ -6,8 +6,9 @@ use baton_store::{TaskFilter, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::window;
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::Window;
 
 /// Lists tasks.
 #[derive(Debug)]
@@ -49,17 +50,28 @@ impl Operation for ListTasks {
         status, current role and open drifts.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTasksParams;
+    type Input = (ListTasksParams, Window);
     type Output = ListTasksOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
-        window(params.limit, params.offset).map(|_| ())
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let window = Window::of(params.limit, params.offset)?;
+        Ok((params, window))
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
-        let (limit, offset) = window(params.limit, params.offset)?;
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, window): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
         let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture).clone();
         context.actor.require_venture(&venture)?;
-        let filter = TaskFilter { venture, repo: params.repo.clone(), status: params.status, offset, limit };
-        Ok(ListTasksOutput { tasks: tx.tasks(&filter).map_err(store_fault)? })
+        let filter = TaskFilter {
+            venture,
+            repo: params.repo.clone(),
+            status: params.status,
+            offset: window.offset,
+            limit: window.limit,
+        };
+        Ok(ListTasksOutput { tasks: tx.tasks(&filter)? })
     }
 }

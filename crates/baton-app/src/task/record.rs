@@ -6,7 +6,8 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 
 const MAX_NAME_BYTES: usize = 4_096;
 
@@ -65,23 +66,25 @@ impl Operation for RecordTask {
         "Record the state of a task in the index, so that other machines can list it.";
     const EFFECT: Effect = Effect::Write;
     type Params = RecordTaskParams;
+    type Input = RecordTaskParams;
     type Output = RecordTaskOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let names =
             [("host", &params.host, 1), ("checkout", &params.checkout, 1), ("title", &params.title, 0)];
         Fault::all(names.map(|(field, text, least)| {
             let fits = (least..=MAX_NAME_BYTES).contains(&text.len());
             Fault::require(fits, field, format!("must have {least} to {MAX_NAME_BYTES} bytes"))
-        }))
+        }))?;
+        Ok(params)
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let venture = params.venture.as_ref().unwrap_or(&context.settings.default_venture).clone();
         context.actor.require_venture(&venture)?;
         let task_id = params.task_id.clone();
         let Some(status) = params.status else {
-            tx.delete_task(&venture, &params.host, &params.checkout, &task_id).map_err(store_fault)?;
+            tx.delete_task(&venture, &params.host, &params.checkout, &task_id)?;
             return Ok(RecordTaskOutput { task_id, listed: false });
         };
         let record = TaskRecord {
@@ -96,7 +99,7 @@ impl Operation for RecordTask {
             open_drifts: params.open_drifts,
             updated_at: params.updated_at.unwrap_or(context.now),
         };
-        tx.put_task(&record).map_err(store_fault)?;
+        tx.put_task(&record)?;
         Ok(RecordTaskOutput { task_id: record.task_id, listed: true })
     }
 }

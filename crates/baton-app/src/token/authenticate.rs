@@ -9,7 +9,6 @@ use baton_core::{Actor, ErrorCode, Fault, PresentedToken, Sha256Hash, Token, Tok
 use baton_store::StoreError;
 
 use crate::app::App;
-use crate::operation::store_fault;
 
 /// How long a token that was looked up is trusted before it is looked up again; a revocation takes at most this long.
 const TRUST: Duration = Duration::from_secs(2);
@@ -75,7 +74,7 @@ impl Authenticator {
         }
         let (wanted, looked_up_at) = (id.clone(), Instant::now());
         let found = self.app.store().read(move |tx| tx.token(&wanted)).await;
-        let found = found.map_err(|error: StoreError| store_fault(error))?;
+        let found = found.map_err(|error: StoreError| Fault::from(error))?;
         let mut remembered = self.remembered();
         if remembered.len() >= REMEMBERED {
             remembered.clear();

@@ -7,7 +7,8 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 use crate::token::TokenView;
 
 const MAX_DAYS: u32 = 3_650;
@@ -43,21 +44,22 @@ pub struct CreateTokenOutput {
 impl Operation for CreateToken {
     const NAME: &'static str = "token.create";
     const SUMMARY: &'static str = "Create a token for one agent.";
-    const EFFECT: Effect = Effect::Write;
-    const IDEMPOTENT: bool = false;
+    const EFFECT: Effect = Effect::Create;
     type Params = CreateTokenParams;
+    type Input = CreateTokenParams;
     type Output = CreateTokenOutput;
 
-    fn validate(params: &Self::Params) -> Result<(), Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let no_venture = params.ventures.as_ref().is_some_and(Vec::is_empty);
         let wrong_days = params.expires_in_days.is_some_and(|days| days == 0 || days > MAX_DAYS);
         Fault::all([
             Fault::require(!no_venture, "ventures", "must name at least one venture, or be left out for all"),
             Fault::require(!wrong_days, "expires_in_days", format!("must be from 1 to {MAX_DAYS}")),
-        ])
+        ])?;
+        Ok(params)
     }
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id = TokenId::new(context.random()?);
         let credential = PresentedToken::write(&id, (context.random_bits()?, context.random_bits()?));
         let presented = PresentedToken::parse(&credential)
@@ -73,7 +75,7 @@ impl Operation for CreateToken {
             expires_at: params.expires_in_days.map(days),
             revoked_at: None,
         };
-        tx.insert_token(&token).map_err(store_fault)?;
+        tx.insert_token(&token)?;
         Ok(CreateTokenOutput { token: credential, info: token.into() })
     }
 }

@@ -5,7 +5,8 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 use crate::token::TokenView;
 
 /// Lists tokens.
@@ -28,10 +29,15 @@ impl Operation for ListTokens {
     const SUMMARY: &'static str = "List tokens.";
     const EFFECT: Effect = Effect::Read;
     type Params = ListTokensParams;
+    type Input = ListTokensParams;
     type Output = ListTokensOutput;
 
-    fn run(_context: &Context<'_>, tx: &mut dyn Tx, _params: &Self::Params) -> Result<Self::Output, Fault> {
-        let tokens = tx.tokens().map_err(store_fault)?;
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(_context: &Context<'_>, tx: &mut dyn Tx, _params: &Self::Input) -> Result<Self::Output, Fault> {
+        let tokens = tx.tokens()?;
         Ok(ListTokensOutput { tokens: tokens.into_iter().map(Into::into).collect() })
     }
 }

@@ -5,7 +5,8 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Context, Effect, Operation, store_fault};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
 use crate::token::TokenView;
 
 /// Revokes a token.
@@ -31,12 +32,17 @@ impl Operation for RevokeToken {
     const SUMMARY: &'static str = "Revoke a token.";
     const EFFECT: Effect = Effect::Write;
     type Params = RevokeTokenParams;
+    type Input = RevokeTokenParams;
     type Output = RevokeTokenOutput;
 
-    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Params) -> Result<Self::Output, Fault> {
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         let id: TokenId = params.token_id.parse().map_err(|problem| Fault::invalid("token_id", problem))?;
-        tx.revoke_token(&id, context.now).map_err(store_fault)?;
-        let token = tx.token(&id).map_err(store_fault)?.ok_or_else(|| {
+        tx.revoke_token(&id, context.now)?;
+        let token = tx.token(&id)?.ok_or_else(|| {
             Fault::new(ErrorCode::NotFound, format!("there is no token {id}"))
                 .hint("list them with baton token list")
         })?;

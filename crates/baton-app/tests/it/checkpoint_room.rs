@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use baton_app::Settings;
 use baton_app::checkpoint::Vault;
 use baton_core::checkpoint::CheckpointStatus;
-use baton_store::{BlobFolder, Effort, Packing, SpillFolder, Target};
+use baton_store::{BlobFolder, Effort, Outbox, Packing, Target};
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
 
@@ -423,14 +423,12 @@ fn cleanup_removes_temporary_files_of_killed_writers() {
     let hooks = folder.path().join("hooks");
     std::fs::create_dir(&hooks).unwrap();
     let path = folder.path().to_owned();
-    let with_spill = move |settings: &mut Settings| {
-        let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
-        settings.checkpoints.vault =
-            Vault::new(packing).with_spill(SpillFolder::at(&path, Target::server("here")));
+    let with_outbox = move |settings: &mut Settings| {
+        settings.checkpoints.outbox = Some(Outbox::at(&path, Some(Target::server("here"))));
     };
-    for stage in Stage::each_with(with_spill) {
-        let files = [folder.path().join("a.spilled.7.tmp"), hooks.join("b.report.7.tmp")];
-        let young = folder.path().join("c.spilled.7.tmp");
+    for stage in Stage::each_with(with_outbox) {
+        let files = [folder.path().join("a.spooled.7.tmp"), hooks.join("b.spooled.7.tmp")];
+        let young = folder.path().join("c.spooled.7.tmp");
         std::fs::write(&young, "x").unwrap();
         for file in &files {
             std::fs::write(file, "x").unwrap();

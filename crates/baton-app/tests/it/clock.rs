@@ -1,7 +1,7 @@
 //! A clock that is set back, with a restart in between: what is stored later still counts as newer.
 
 use baton_app::{App, RequestLog};
-use baton_store::{SpillFolder, Store, StoreConfig, StoreError, Target, Threads};
+use baton_store::{Outbox, Store, StoreConfig, StoreError, Target, Threads};
 use serde_json::{Value, json};
 
 use crate::observing::{bash, report};
@@ -73,27 +73,26 @@ fn the_last_checkpoint_is_the_latest_one() {
 }
 
 #[test]
-fn spilled_checkpoints_are_replayed_in_the_order_in_which_they_were_saved() {
+fn spooled_checkpoints_are_replayed_in_the_order_in_which_they_were_saved() {
     let folder = tempfile::tempdir().unwrap();
     let stage = Stage::sqlite();
-    let with_spill = |settings: &mut baton_app::Settings| {
-        let vault = settings.checkpoints.vault.clone();
-        settings.checkpoints.vault =
-            vault.with_spill(SpillFolder::at(folder.path().join("spill"), Target::server("here")));
+    let with_outbox = |settings: &mut baton_app::Settings| {
+        settings.checkpoints.outbox =
+            Some(Outbox::at(folder.path().join("spill"), Some(Target::server("here"))));
     };
     let without_database = || {
         // A folder cannot be opened as a database.
         let config = StoreConfig::Sqlite { path: folder.path().to_owned(), threads: Threads::Caller };
         let store = Store::open_later(&config, &StoreError::Closed);
         let mut settings = stage.app.settings().clone();
-        with_spill(&mut settings);
+        with_outbox(&mut settings);
         App::new(store, settings, stage.clock.clone(), FixedEntropy::default(), RequestLog::at_end())
     };
     let save = |step: u32| json!({ "sessionId": "s", "context": { "step": step } });
     assert_eq!(call(&stage, &without_database(), "checkpoint.save", save(1))["degraded"], true);
     stage.clock.set(NOW.minus(HOUR));
     assert_eq!(call(&stage, &without_database(), "checkpoint.save", save(2))["degraded"], true);
-    let recovered = stage.beside(with_spill);
+    let recovered = stage.beside(with_outbox);
     let latest = call(&stage, &recovered, "checkpoint.load", json!({ "sessionId": "s" }));
     assert_eq!((&latest["context"]["step"], &latest["degraded"]), (&2.into(), &false.into()));
 }

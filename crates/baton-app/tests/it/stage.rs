@@ -160,6 +160,7 @@ fn settings() -> Settings {
             max_total_bytes: 1 << 30,
             retention: 30 * DAY,
             classifier: Arc::new(Classifier::builtin()),
+            outbox: None,
             vault: Vault::new(Packing { effort: Effort::Standard, min_bytes: 1_024 }),
         },
         observations: ObservationSettings {

@@ -54,6 +54,11 @@ impl SavedContext {
         Self { workflow_name: workflow_name(&text), had_size, canonical: Canonical::of_text(text) }
     }
 
+    /// Restores a context from its stored text.
+    pub fn of_stored(text: String, had_size: bool) -> Self {
+        Self { had_size, ..Self::of_canonical(text) }
+    }
+
     /// Returns the canonical text.
     pub fn text(&self) -> &str {
         self.canonical.text()

@@ -130,7 +130,7 @@ impl Endpoint {
     }
 
     async fn accept(&self, parts: &mut Parts, body: Body) -> Result<Accepted, Fault> {
-        let lenient = self.route.operation.lenient();
+        let lenient = self.route.operation.request().repair.is_some();
         let (mut attachment, mut reservation) = (None, None);
         let sent = match self.route.verb {
             Verb::Get | Verb::Delete => {
@@ -148,11 +148,12 @@ impl Endpoint {
                 })
             }
             Verb::Post => {
-                let limit = self.route.operation.max_request_bytes();
+                let limit = self.route.operation.request().max_bytes;
                 let received = read_body(&parts.headers, body, limit, &self.shared.budget).await;
                 received.and_then(|received| {
                     reservation = received.reservation;
-                    let (fields, context) = from_body(&received.bytes, self.route.operation.context_param())?;
+                    let (fields, context) =
+                        from_body(&received.bytes, self.route.operation.request().context_param)?;
                     drop(received.bytes);
                     attachment =
                         context.map(|text| Attachment::Context(Arc::new(SavedContext::of_canonical(text))));

@@ -107,8 +107,8 @@ impl ToolBinding {
         }
         let mut annotations = ToolAnnotations::default();
         annotations.read_only_hint = Some(reads);
-        annotations.destructive_hint = Some(self.operation.destructive());
-        annotations.idempotent_hint = Some(self.operation.idempotent());
+        annotations.destructive_hint = Some(self.operation.effect().is_destructive());
+        annotations.idempotent_hint = Some(self.operation.effect().is_idempotent());
         annotations.open_world_hint = Some(false);
         let mut tool = Tool::new(self.tool, self.operation.summary(), Arc::new(input));
         tool.output_schema = Some(Arc::new(object(self.operation.output_schema())));

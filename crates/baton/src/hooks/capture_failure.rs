@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use baton_app::{Clock, SystemClock};
 use baton_core::Timestamp;
+use baton_store::FallbackFolder;
 use serde::{Deserialize, Serialize};
 
-use super::fallback::FallbackFolder;
 use crate::data_dir::DataDir;
 
 const FILE_NAME: &str = "capture-failures.log";

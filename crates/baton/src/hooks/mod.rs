@@ -1,14 +1,13 @@
-//! What `baton hook` needs beside the operation: where an agent works, spooled reports, and records of what went wrong.
+//! What `baton hook` needs besides the operation: the agent's checkout, spooled reports, and records of failures.
 
 mod capture_failure;
-mod fallback;
 mod journal;
+mod outbox;
 mod place;
-mod spill;
-mod take_in;
+mod replay;
 
 pub(crate) use capture_failure::{CaptureFailures, Outcome};
 pub(crate) use journal::{Journal, Trouble};
+pub(crate) use outbox::{ReportId, ReportOutbox, result_of};
 pub(crate) use place::describe_place;
-pub(crate) use spill::{HookSpill, Kept, ReplayLimits, ReportId, Taken};
-pub(crate) use take_in::{take_in_now_and_then, take_in_reports};
+pub(crate) use replay::{replay_periodically, replay_reports};

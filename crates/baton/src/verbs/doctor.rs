@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use baton_app::maintenance::{Damage, StoreCheck, check_store};
 use baton_app::observation::ReadQueueStats;
-use baton_store::{Health, Inspection, LATEST_VERSION, SpillFolder, Store, StoreConfig, Target, Threads};
+use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, Target, Threads};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::{Backend, open_app, store_config, store_failure};
+use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
 use crate::exit::Exit;
-use crate::hooks::{CaptureFailures, HookSpill, Journal, Trouble};
+use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
 use crate::verbs::key::keys_in_use;
@@ -67,7 +68,7 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     findings.push(observations(config));
     findings.push(hooks(config));
     findings.push(keys(config));
-    findings.push(waiting(config));
+    findings.push(spooled_checkpoints(config));
     if args.deep {
         findings.extend(content(config));
     }
@@ -339,13 +340,13 @@ fn observations(config: &Config) -> Finding {
 /// Checks for hook reports that are spooled, rejected or lost.
 fn hooks(config: &Config) -> Finding {
     const CHECK: &str = "hooks";
-    let spill = HookSpill::of(&config.data_dir);
-    let journal = Journal::of(&config.data_dir);
     let target = match &config.server {
         Some(url) => Target::server(url),
         None => store_config(config, Threads::Caller).target(),
     };
-    let (waiting, refused, trouble) = (spill.len(), spill.refused(), journal.latest(1).pop());
+    let reports = ReportOutbox::of(&config.data_dir, Some(target));
+    let journal = Journal::of(&config.data_dir);
+    let (spooled, rejected) = (reports.files().count(), reports.files().rejected());
     let mut told = Vec::new();
     let mut next = Vec::new();
     if let Some(failure) = CaptureFailures::of(&config.data_dir).read() {
@@ -355,23 +356,23 @@ fn hooks(config: &Config) -> Finding {
                 .to_owned(),
         );
     }
-    for (other, count) in spill.for_other_targets(&target) {
+    for (other, count) in reports.files().for_other_targets() {
         told.push(format!("{count} spooled reports are for {other}, which is not the configured store"));
         next.push(format!("configure {other} again to store them, or remove them"));
     }
-    if waiting > 0 {
-        told.push(format!("{waiting} reports of hooks are spooled"));
+    if spooled > 0 {
+        told.push(format!("{spooled} reports of hooks are spooled"));
         next.push(
             "repair the database or the configuration, or start the server that they are for; the next hook or the \
              worker stores them"
                 .to_owned(),
         );
     }
-    if refused > 0 {
-        told.push(format!("{refused} reports of hooks were rejected and cannot be stored"));
-        next.push(format!("inspect {}/*.refused, then remove them", spill.folder().display()));
+    if rejected > 0 {
+        told.push(format!("{rejected} reports of hooks were rejected and cannot be stored"));
+        next.push(format!("inspect {}/*.refused, then remove them", reports.files().folder().display()));
     }
-    if let Some(Trouble { at, event, message }) = trouble {
+    if let Some(Trouble { at, event, message }) = journal.latest(1).pop() {
         told.push(format!("the last error was at {at} in {event}: {message}"));
         next.push(format!("read {}, then remove it", journal.path().display()));
     }
@@ -416,11 +417,10 @@ fn is_anything_sealed(config: &Config) -> bool {
 }
 
 /// Checks for spooled checkpoints.
-fn waiting(config: &Config) -> Finding {
+fn spooled_checkpoints(config: &Config) -> Finding {
     const CHECK: &str = "checkpoints";
-    let target = store_config(config, Threads::Caller).target();
-    let spill = SpillFolder::at(DataDir::at(&config.data_dir).spill(), target);
-    let for_others = spill.count_for_others();
+    let outbox = checkpoints::outbox(config);
+    let for_others: usize = outbox.for_other_targets().iter().map(|(_, count)| count).sum();
     if for_others > 0 {
         return Finding::bad(
             CHECK,
@@ -429,7 +429,7 @@ fn waiting(config: &Config) -> Finding {
             "configure that database again (BATON_DATABASE_URL) to store them; their first line names it",
         );
     }
-    if spill.is_empty() {
+    if outbox.is_empty() {
         return Finding::ok(CHECK, "none spooled");
     }
     Finding::bad(

@@ -13,7 +13,7 @@ use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
 use baton_core::observation::HookEvent;
 use baton_core::{Agent, Label};
-use baton_store::{BlobFolder, LockTimeout, Target, Threads};
+use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target, Threads};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -21,9 +21,7 @@ use crate::backend::{Backend, store_config};
 use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::{
-    CaptureFailures, HookSpill, Journal, Kept, Outcome, ReplayLimits, ReportId, Taken, describe_place,
-};
+use crate::hooks::{CaptureFailures, Journal, Outcome, ReportId, ReportOutbox, describe_place, result_of};
 use crate::logging;
 use crate::output::{Failure, warn};
 use crate::verbs::worker::start_if_absent;
@@ -70,7 +68,7 @@ impl QuickArgs {
     }
 
     /// Returns the field of a known flag.
-    fn place(&mut self, flag: &str) -> Option<&mut Option<String>> {
+    fn field(&mut self, flag: &str) -> Option<&mut Option<String>> {
         match flag {
             "--client" => Some(&mut self.hook.client),
             "--agent" => Some(&mut self.hook.agent),
@@ -91,7 +89,7 @@ impl QuickArgs {
                 Some((flag, value)) => (flag.to_owned(), value.to_owned()),
                 None => (argument, arguments.next()?),
             };
-            if read.place(&flag)?.replace(value).is_some() {
+            if read.field(&flag)?.replace(value).is_some() {
                 return None;
             }
         }
@@ -112,9 +110,9 @@ impl QuickArgs {
                 Some((flag, value)) => (flag, Some(value.to_owned())),
                 None => (argument.as_str(), None),
             };
-            if let Some(place) = read.place(flag) {
+            if let Some(field) = read.field(flag) {
                 let value = value.or_else(|| arguments.next_if(|value| !value.starts_with('-')));
-                *place = place.take().or(value);
+                *field = field.take().or(value);
             }
         }
         let mut words = words.into_iter().skip_while(|word| word != "hook").skip(1);
@@ -135,27 +133,27 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
                 warn(message);
                 Journal::of(&config.data_dir).record(&args.event, &format!("ignored: {message}"));
             }
-            attend(args, &config);
+            store_report(args, &config);
         }
         Err(error) => match sources.data_dir_without_files() {
-            Some(folder) => hold(args, &folder, &error.to_string()),
+            Some(folder) => spool_report(args, &folder, &error.to_string()),
             None => warn(&error.to_string()),
         },
     }
 }
 
 /// Spools the report without a target, because the configuration that names the store is invalid.
-fn hold(args: &HookArgs, folder: &Path, trouble: &str) {
+fn spool_report(args: &HookArgs, folder: &Path, trouble: &str) {
     warn(trouble);
     let intake = Intake::default().replacing_unkept_output();
-    let desk = Arc::new(Desk::of(args.clone(), folder, None, intake));
-    watch_the_clock(desk.clone());
-    let failure = desk.hear().map_or_else(|failure| failure, |report| desk.keep(report, trouble));
-    desk.journal.record(&args.event, &failure.message);
+    let run = Arc::new(HookRun::new(args.clone(), folder, None, intake));
+    start_time_limit(run.clone());
+    let failure = run.read_report().map_or_else(|failure| failure, |report| run.spool(report, trouble));
+    run.journal.record(&args.event, &failure.message);
 }
 
 /// Stores the report and prints the response in the agent's protocol, regardless of `--format`.
-fn attend(args: &HookArgs, config: &Config) {
+fn store_report(args: &HookArgs, config: &Config) {
     let target = match &config.server {
         Some(url) => Target::server(url),
         None => store_config(config, Threads::Caller).target(),
@@ -168,20 +166,20 @@ fn attend(args: &HookArgs, config: &Config) {
     let is_local = config.server.is_none() && config.database_url.is_none();
     let blobs = is_local.then(|| BlobFolder::at(DataDir::at(&config.data_dir).blobs()));
     let intake = Intake::new(blobs).replacing_unkept_output();
-    let desk = Arc::new(Desk::of(args, &config.data_dir, Some(target), intake));
-    watch_the_clock(desk.clone());
-    let answer = desk.take(config);
+    let run = Arc::new(HookRun::new(args, &config.data_dir, Some(target), intake));
+    start_time_limit(run.clone());
+    let answer = run.store(config);
     if let Err(failure) = &answer {
-        desk.journal.record(&desk.args.event, &failure.message);
+        run.journal.record(&run.args.event, &failure.message);
     }
-    if let Some(answer) = desk.with_capture_warning(answer) {
+    if let Some(answer) = run.with_capture_warning(answer) {
         crate::output::print(&answer.to_string());
     }
     start_if_absent(config);
 }
 
 /// Writes an error to the journal before the configuration is loaded.
-pub(crate) fn leave_word(sources: &Sources, event: &str, message: &str) {
+pub(crate) fn record_error(sources: &Sources, event: &str, message: &str) {
     warn(message);
     if let Some(folder) = sources.data_dir_without_files() {
         Journal::of(&folder).record(event, message);
@@ -189,21 +187,21 @@ pub(crate) fn leave_word(sources: &Sources, event: &str, message: &str) {
 }
 
 /// Starts a thread that spools the report and exits when the time limit is reached.
-fn watch_the_clock(desk: Arc<Desk>) {
+fn start_time_limit(run: Arc<HookRun>) {
     let watch = move || {
         let mut received = 0;
         loop {
             std::thread::sleep(TIME_LIMIT);
-            let before = std::mem::replace(&mut received, desk.received.load(Ordering::Relaxed));
-            if desk.report.get().is_some() || received == before {
+            let before = std::mem::replace(&mut received, run.received.load(Ordering::Relaxed));
+            if run.report.get().is_some() || received == before {
                 break;
             }
         }
-        let message = match desk.report.get() {
-            Some(report) => desk.keep(report, "the time limit was reached").message,
+        let message = match run.report.get() {
+            Some(report) => run.spool(report, "the time limit was reached").message,
             None => "the agent did not send a complete report, so nothing was stored".to_owned(),
         };
-        desk.journal.record(&desk.args.event, &message);
+        run.journal.record(&run.args.event, &message);
         std::process::exit(Exit::Ok as i32);
     };
     // If the thread cannot be started, the hook runs without a time limit.
@@ -211,14 +209,12 @@ fn watch_the_clock(desk: Arc<Desk>) {
 }
 
 /// State of one hook: its report, and where the report is stored.
-struct Desk {
+struct HookRun {
     args: HookArgs,
     journal: Journal,
-    spill: HookSpill,
+    outbox: ReportOutbox,
     failures: CaptureFailures,
     report_id: ReportId,
-    /// Store of the report; `None` if it is not known.
-    target: Option<Target>,
     /// Number of bytes received from the agent so far.
     received: AtomicUsize,
     intake: Intake,
@@ -228,15 +224,14 @@ struct Desk {
     spooled: Mutex<Option<String>>,
 }
 
-impl Desk {
-    fn of(args: HookArgs, data_dir: &Path, target: Option<Target>, intake: Intake) -> Self {
+impl HookRun {
+    fn new(args: HookArgs, data_dir: &Path, target: Option<Target>, intake: Intake) -> Self {
         Self {
             args,
             journal: Journal::of(data_dir),
-            spill: HookSpill::of(data_dir),
+            outbox: ReportOutbox::of(data_dir, target),
             failures: CaptureFailures::of(data_dir),
             report_id: ReportId::new(),
-            target,
             received: AtomicUsize::new(0),
             intake,
             report: OnceLock::new(),
@@ -245,7 +240,7 @@ impl Desk {
     }
 
     /// Reads and completes the report.
-    fn hear(&self) -> Result<&Report, Failure> {
+    fn read_report(&self) -> Result<&Report, Failure> {
         let stdin = Counted { reader: std::io::stdin().lock(), count: &self.received };
         let report = self.intake.read(stdin, |report| self.complete(report))?;
         let event = &self.args.event;
@@ -257,24 +252,24 @@ impl Desk {
     }
 
     /// Replays spooled reports, then stores this report. Returns the response for the agent, if there is one.
-    fn take(&self, config: &Config) -> Result<Option<Value>, Failure> {
-        let report = self.hear()?;
+    fn store(&self, config: &Config) -> Result<Option<Value>, Failure> {
+        let report = self.read_report()?;
         self.check_names();
-        let has_spooled = !self.spill.is_empty();
+        let has_spooled = !self.outbox.files().is_empty();
         // An earlier hook has waited for the store already, so this one uses a minimal lock timeout.
         let lock_timeout = if has_spooled { LockTimeout::Minimal } else { LockTimeout::Short };
         let backend = match Backend::open_for_hook(config, lock_timeout) {
             Ok(backend) => backend,
-            Err(failure) => return Err(self.keep(report, &failure.message)),
+            Err(failure) => return Err(self.spool(report, &failure.message)),
         };
         if has_spooled && self.is_behind_others(&backend) {
-            return Err(self.keep(report, "earlier reports are spooled"));
+            return Err(self.spool(report, "earlier reports are spooled"));
         }
         match backend.report(report, self.key(config).as_deref(), &self.intake) {
             Ok(answer) => {
                 Ok(Some(answer).filter(|answer| answer.as_object().is_some_and(|fields| !fields.is_empty())))
             }
-            Err(failure) if may_pass(&failure) => Err(self.keep(report, &failure.message)),
+            Err(failure) if is_temporary(&failure) => Err(self.spool(report, &failure.message)),
             Err(failure) => Err(failure),
         }
     }
@@ -325,13 +320,8 @@ impl Desk {
     /// Replays spooled reports; returns true if some remain. Reports must be stored in order, because a later one may end or
     /// restart the session of an earlier one.
     fn is_behind_others(&self, backend: &Backend) -> bool {
-        let Some(target) = &self.target else { return false };
-        let store = |report: &Report, key: &str| {
-            backend
-                .report(report, Some(key), &self.intake)
-                .map_or_else(|failure| Taken::from(&failure), |_| Taken::Stored)
-        };
-        self.spill.take_in(target, REPLAY_LIMITS, &self.intake, store).blocked
+        let store = |report: &Report, key: Option<&str>| backend.report(report, key, &self.intake).map(drop);
+        self.outbox.replay(REPLAY_LIMITS, &self.intake, store).is_blocked
     }
 
     /// Adds the event, names, time and place to a report.
@@ -355,15 +345,15 @@ impl Desk {
     }
 
     /// Spools a report and returns the failure to record, which says whether spooling worked.
-    fn keep(&self, report: &Report, trouble: &str) -> Failure {
+    fn spool(&self, report: &Report, trouble: &str) -> Failure {
         let event = &self.args.event;
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(message) = spooled.as_ref() {
             return Failure::new(Exit::StoreUnavailable, "store_unavailable", message);
         }
-        let message = match self.spill.put(&self.report_id, self.target.as_ref(), report, &self.intake) {
-            Ok(Kept::InDataFolder) => format!("{trouble}; kept as a file until it can be stored"),
-            Ok(Kept::InFallbackFolder(folder, error)) => {
+        let message = match self.outbox.put(&self.report_id, report, &self.intake) {
+            Ok(SpooledTo::Folder) => format!("{trouble}; kept as a file until it can be stored"),
+            Ok(SpooledTo::Fallback(folder, error)) => {
                 let message = format!("{trouble}; kept as a file in {}: {error}", folder.display());
                 self.failures.record(event, Outcome::KeptElsewhere, &message);
                 message
@@ -380,8 +370,8 @@ impl Desk {
 }
 
 /// Returns true if the store or server failed and the report can be stored later; false if the report was rejected.
-fn may_pass(failure: &Failure) -> bool {
-    !matches!(Taken::from(failure), Taken::Refused(_))
+fn is_temporary(failure: &Failure) -> bool {
+    !matches!(result_of(failure), ReplayResult::Rejected(_))
 }
 
 /// Reader that counts the bytes read.
@@ -407,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_wrong_the_rest_is_read() {
+    fn salvages_the_valid_part_of_an_invalid_command_line() {
         let salvaged = |line: &str| QuickArgs::salvage(line.split_whitespace().map(str::to_owned));
         let found = salvaged("--log warn hook --bogus 7 post-tool-use --client codex --server --data-dir=/d")
             .unwrap();
@@ -424,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simple_is_read_by_hand_and_the_rest_is_left_to_the_parser() {
+    fn parses_simple_command_lines_and_leaves_the_rest_to_clap() {
         let found =
             read("hook post-tool-use --client codex --data-dir=/d --log warn --server http://h").unwrap();
         assert_eq!(

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use baton_app::checkpoint::{KEYS_USED_FOR, ListWorkflows, ResealCheckpoints, ResealCheckpointsOutput};
 use baton_core::CheckpointId;
-use baton_store::{BlobFolder, KeyId, SecretKey, SpillFolder, Store, StoreError, Threads};
+use baton_store::{BlobFolder, KeyId, SecretKey, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::backend::{Backend, store_config, store_failure};
+use crate::checkpoints;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::encryption::ConfiguredKeys;
@@ -72,7 +73,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
             .hint("set BATON_ENCRYPTION=preferred or required first"));
     }
     refuse_server(config)?;
-    take_in(config)?;
+    replay_checkpoints(config)?;
     let fresh =
         SecretKey::random().map_err(|error| Failure::new(Exit::Failure, "internal", error.to_string()))?;
     // If nothing was encrypted yet, create the first key.
@@ -113,11 +114,9 @@ fn refuse_server(config: &Config) -> Result<(), Failure> {
 }
 
 /// Replays spooled checkpoints, which may be encrypted with a key that is about to be deleted.
-fn take_in(config: &Config) -> Result<(), Failure> {
+fn replay_checkpoints(config: &Config) -> Result<(), Failure> {
     Backend::local(config, "rotating keys")?.call::<ListWorkflows>(&json!({}), None)?;
-    let target = store_config(config, Threads::Caller).target();
-    let spill = SpillFolder::at(DataDir::at(&config.data_dir).spill(), target);
-    if !spill.is_empty() || spill.count_for_others() > 0 {
+    if checkpoints::outbox(config).count() > 0 {
         return Err(Failure::new(
             Exit::Conflict,
             "checkpoints_waiting",

@@ -12,7 +12,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::take_in_now_and_then;
+use crate::hooks::replay_periodically;
 use crate::maintenance::clean_up_every_minute;
 use crate::open_files::{max_connections, raise_open_file_limit};
 use crate::output::{Answer, Failure, note, warn};
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &ServeArgs, config: &Config) -> Result<Answer, Failure> 
         }
         note(&format!("baton listens on http://{address}"));
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
-        let replayer = tokio::spawn(take_in_now_and_then(app, config.clone()));
+        let replayer = tokio::spawn(replay_periodically(app, config.clone()));
         server.run(stop.wait()).await;
         cleaner.abort();
         replayer.abort();

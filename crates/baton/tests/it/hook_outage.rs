@@ -80,7 +80,7 @@ fn a_report_for_postgres_is_not_replayed_into_sqlite() {
 /// Returns the spooled reports in the temporary folder.
 fn in_temporary_folder(hooked: &Hooked) -> Vec<PathBuf> {
     let files = files_below(&hooked.home.path().join("tmp"));
-    files.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "report")).collect()
+    files.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "spooled")).collect()
 }
 
 fn start(hooked: &Hooked) -> String {

@@ -195,11 +195,11 @@ fn workers_and_servers_replay_spooled_reports_within_seconds() {
 fn an_invalid_spooled_file_does_not_block_others() {
     let (hooked, waiting) = with_spooled_chat();
     let folder = waiting[0].parent().unwrap();
-    std::fs::write(folder.join("00000000000000000001-1-1.report"), b"{\"event\": \"stop\"").unwrap();
+    std::fs::write(folder.join("00000000000000000001-1-1.spooled"), b"{\"event\": \"stop\"").unwrap();
     let (head, _) = read_spooled_file(&waiting[0]);
     let unknown = with(head, json!({ "key": "hook-2-1" }));
     std::fs::write(
-        folder.join("00000000000000000002-2-1.report"),
+        folder.join("00000000000000000002-2-1.spooled"),
         format!("{unknown}\n{}", json!({ "event": "gone" })),
     )
     .unwrap();

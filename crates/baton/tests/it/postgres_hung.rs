@@ -28,9 +28,9 @@ fn spooled_reports(home: &Home) -> usize {
     std::fs::read_dir(home.data_dir().join("spill/hooks")).map_or(0, Iterator::count)
 }
 
-fn spilled_checkpoints(home: &Home) -> usize {
+fn spooled_checkpoints(home: &Home) -> usize {
     let entries = std::fs::read_dir(home.data_dir().join("spill")).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "spilled")).count()
+    entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "spooled")).count()
 }
 
 /// Returns the steps of the saved contexts, oldest first.
@@ -81,7 +81,7 @@ fn requests_fail_writes_are_spooled_and_everything_recovers_after_a_hang() {
     ]);
     assert_eq!(saved.json()["data"]["degraded"], true, "{saved:?}");
     hooked.call(&["post-tool-use"], hooked.bash("make two", "done").to_string().as_bytes());
-    assert_eq!((spilled_checkpoints(home), spooled_reports(home)), (2, 1));
+    assert_eq!((spooled_checkpoints(home), spooled_reports(home)), (2, 1));
 
     postgres.thaw();
     wait_until("the server is ready again", || server.get("/readyz").status == 200);
@@ -172,7 +172,7 @@ fn a_checkpoint_and_a_report_whose_commits_timed_out_are_stored_once() {
     wait_until("the spilled checkpoint is replayed", || {
         mcp.call("workflow_checkpoint_save", &save_params(3))["structuredContent"]["degraded"] == false
     });
-    assert_eq!((steps(home), spilled_checkpoints(home)), (vec![1, 2, 3], 0));
+    assert_eq!((steps(home), spooled_checkpoints(home)), (vec![1, 2, 3], 0));
     wait_until("the spooled report is replayed", || {
         hooked.call(&["session-start"], hooked.claude("SessionStart", json!({})).to_string().as_bytes());
         spooled_reports(home) == 0

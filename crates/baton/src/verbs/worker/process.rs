@@ -22,7 +22,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::{take_in_now_and_then, take_in_reports};
+use crate::hooks::{replay_periodically, replay_reports};
 use crate::maintenance::clean_up_every_minute;
 use crate::open_files::raise_open_file_limit;
 use crate::output::{Answer, Failure, note};
@@ -214,7 +214,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
 /// Processes due items once, on this thread.
 pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     let app = open_app(config, Threads::Background)?;
-    take_in_reports(&app, config);
+    replay_reports(&app, config);
     let drained = worker_on(&app, config).run_once()?;
     let mut text = format!(
         "{} observations, {} summaries, {} to retry, {} failed",
@@ -276,7 +276,7 @@ pub(super) fn run(config: &Config, detached: bool) -> Result<Answer, Failure> {
             ));
         }
         let cleaner = tokio::spawn(clean_up_every_minute(app.clone(), Duration::ZERO));
-        let replayer = tokio::spawn(take_in_now_and_then(app.clone(), config.clone()));
+        let replayer = tokio::spawn(replay_periodically(app.clone(), config.clone()));
         let (handle, idle) = (worker.handle.clone(), Duration::from_secs(config.worker_idle_minutes * 60));
         let watching = app.clone();
         let leave = async move {

@@ -1,4 +1,4 @@
-//! A private folder below the system's temporary folder, for reports that the data folder cannot take.
+//! A private folder below the system's temporary folder, for spooled writes that the data folder cannot take.
 //!
 //! The temporary folder is shared with other users, so everything below it is used only if it is a real folder that belongs to
 //! this user alone.
@@ -17,14 +17,15 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The fallback folder of one data folder: `<temporary folder>/baton-<user id>/<hash of the data folder's path>`.
 #[derive(Debug, Clone)]
-pub(crate) struct FallbackFolder {
+pub struct FallbackFolder {
     temporary: PathBuf,
     of_user: PathBuf,
     path: PathBuf,
 }
 
 impl FallbackFolder {
-    pub(crate) fn of(data_dir: &Path) -> Self {
+    /// Derives the folder from the path of a data folder.
+    pub fn of(data_dir: &Path) -> Self {
         Self::below(std::env::temp_dir(), data_dir)
     }
 
@@ -37,14 +38,14 @@ impl FallbackFolder {
         Self { temporary, of_user, path }
     }
 
-    /// Gives the folder if it exists and is safe to read.
-    pub(crate) fn existing(&self) -> Option<&Path> {
+    /// Returns the folder if it exists and is safe to read.
+    pub fn existing(&self) -> Option<&Path> {
         std::fs::symlink_metadata(&self.path).ok()?;
         self.check().ok().map(|()| self.path.as_path())
     }
 
-    /// Gives the folder, creating it when it is missing; fails when it is not safe to use.
-    pub(crate) fn create(&self) -> io::Result<&Path> {
+    /// Creates the folder if it is missing. Fails if it is not safe to use.
+    pub fn create(&self) -> io::Result<&Path> {
         for folder in [&self.of_user, &self.path] {
             match DirBuilder::new().mode(0o700).create(folder) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -1,44 +1,49 @@
-//! Reports in odd shapes: a field is mended or left out, so that no report is lost for what is hardly needed of it.
+//! Repairs hook reports whose fields have the wrong type: a field is converted or removed, so that the report is not lost.
 //!
-//! What says whose a report is and where it belongs (agent, venture, repository, track) is left alone: it is right or refused.
+//! Fields that say where a report belongs (agent, venture, repository, track) are not repaired: they are valid or the report is
+//! rejected.
 
 use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
-/// What is text whatever it comes as.
+/// Fields that become text whatever their type.
 const TEXTS: [&str; 6] = ["tool_name", "error", "prompt", "trigger", "custom_instructions", "reason"];
-/// What is of use only as the text it should be.
+/// Fields that are removed if they are not text.
 const PATHS: [&str; 3] = ["cwd", "root", "transcript_path"];
 const LABELS: [&str; 4] = ["client", "branch", "commit_sha", "host"];
 
-/// Mends a report.
-pub(super) fn mend(report: &mut Value) {
+/// Repairs a report.
+pub(super) fn repair(report: &mut Value) {
     let Value::Object(fields) = report else { return };
-    // Agents have versions of their own.
+    // Agents use it for their own versions.
     fields.remove("schema_version");
     if fields.get("error") == Some(&Value::Bool(false)) {
         fields.remove("error");
     }
     for name in TEXTS {
-        mend_with(fields, name, |value| (!says_nothing(value)).then(|| text_of(value)));
+        replace_with(fields, name, |value| (!says_nothing(value)).then(|| text_of(value)));
     }
     for name in PATHS {
-        mend_with(fields, name, |_| None);
+        replace_with(fields, name, |_| None);
     }
-    mend_with(fields, "tool_use_id", |value| value.is_number().then(|| value.to_string()));
+    replace_with(fields, "tool_use_id", |value| value.is_number().then(|| value.to_string()));
     keep_if(fields, "reported_at", |text| text.parse::<Timestamp>().is_ok());
     for name in LABELS {
         keep_if(fields, name, |text| text.parse::<Label>().is_ok());
     }
-    mend_chat(fields);
+    repair_session_id(fields);
 }
 
-/// Mends a field that is not text.
-fn mend_with(fields: &mut Map<String, Value>, name: &str, mended: impl FnOnce(&Value) -> Option<String>) {
+/// Replaces a field that is not text, or removes it.
+fn replace_with(
+    fields: &mut Map<String, Value>,
+    name: &str,
+    replacement: impl FnOnce(&Value) -> Option<String>,
+) {
     let Some(value) = fields.get_mut(name).filter(|value| !value.is_string() && !value.is_null()) else {
         return;
     };
-    match mended(value) {
+    match replacement(value) {
         Some(text) => *value = text.into(),
         None => drop(fields.remove(name)),
     }
@@ -53,8 +58,8 @@ fn keep_if(fields: &mut Map<String, Value>, name: &str, fits: impl FnOnce(&str) 
     }
 }
 
-/// The agent's own id of its chat becomes one that can be kept; the same always becomes the same.
-fn mend_chat(fields: &mut Map<String, Value>) {
+/// Makes a valid id of the client's chat id. Equal ids stay equal.
+fn repair_session_id(fields: &mut Map<String, Value>) {
     const NAME: &str = "session_id";
     let Some(value) = fields.get(NAME).filter(|value| !value.is_null()) else { return };
     let text = text_of(value);
@@ -81,13 +86,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn odd_fields_are_mended_or_left_out() {
+    fn repairs_or_removes_fields_of_the_wrong_type() {
         let mut report = json!({
             "event": "stop", "schema_version": 7, "tool_use_id": 12, "error": { "message": "no" }, "cwd": ["/"],
             "prompt": [{ "text": "a" }], "branch": "", "host": 3, "client": "codex", "root": null, "session_id": 17,
             "reported_at": "yesterday", "tool_response": { "error": 3 },
         });
-        mend(&mut report);
+        repair(&mut report);
         assert_eq!(
             report,
             json!({
@@ -96,23 +101,23 @@ mod tests {
             })
         );
         let mut fine = json!({ "error": false, "tool_use_id": {}, "session_id": "chat-1" });
-        mend(&mut fine);
+        repair(&mut fine);
         assert_eq!(fine, json!({ "session_id": "chat-1" }));
     }
 
     #[test]
-    fn the_same_odd_chat_is_the_same_chat() {
-        let mended = |id: Value| {
+    fn equal_chat_ids_stay_equal() {
+        let repaired = |id: Value| {
             let mut report = json!({ "session_id": id });
-            mend(&mut report);
+            repair(&mut report);
             report["session_id"].clone()
         };
         for odd in [json!("x".repeat(129)), json!("日本"), json!("a b"), json!({ "id": 1 })] {
-            let once = mended(odd.clone());
+            let once = repaired(odd.clone());
             assert!(once.as_str().unwrap().parse::<ClientSessionId>().is_ok(), "{once}");
-            assert_eq!((mended(odd.clone()), mended(once.clone())), (once.clone(), once));
+            assert_eq!((repaired(odd.clone()), repaired(once.clone())), (once.clone(), once));
         }
-        assert_ne!(mended(json!("日本")), mended(json!("日本語")));
-        assert_eq!((mended(json!("")), mended(json!(" "))), (Value::Null, Value::Null));
+        assert_ne!(repaired(json!("日本")), repaired(json!("日本語")));
+        assert_eq!((repaired(json!("")), repaired(json!(" "))), (Value::Null, Value::Null));
     }
 }

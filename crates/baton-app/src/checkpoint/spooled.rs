@@ -1,0 +1,241 @@
+//! Checkpoints in the outbox: saved while the database could not be written, and not yet replayed.
+
+use std::io;
+use std::sync::Arc;
+
+use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, SavedContext, WorkflowId};
+use baton_core::{CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
+use baton_store::{Encoding, Frame, FrameBody, Outbox, OutboxEntry, SpooledWrite, StoreError, StoredFrame};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::find::{Wanted, corrupt_without_store, sealed_fault};
+use super::keep::{Kept, NewCheckpoint, unkept_fault};
+use super::save::SaveCheckpoint;
+use super::vault::{Owner, Stowed, Unreadable, Vault};
+use crate::call::{Attachment, SpooledContext};
+use crate::context::Context;
+use crate::operation::Operation;
+use crate::settings::CheckpointSettings;
+
+/// Metadata of a spooled checkpoint. The body of its file is the packed context.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metadata {
+    checkpoint_id: CheckpointId,
+    venture: Venture,
+    workflow_id: WorkflowId,
+    workflow_name: Option<String>,
+    repo: Option<Repo>,
+    labels: Labels,
+    session_id: Option<SessionId>,
+    context_bytes: u64,
+    context_hash: Sha256Hash,
+    restores_size: bool,
+    encoding: String,
+    key_id: Option<String>,
+    frame_hash: Sha256Hash,
+}
+
+/// A checkpoint in the outbox.
+pub(super) struct Spooled {
+    entry: OutboxEntry,
+    metadata: Metadata,
+}
+
+impl Spooled {
+    fn read(entry: OutboxEntry) -> Result<Self, serde_json::Error> {
+        let metadata = serde_json::from_value(entry.write.params.clone())?;
+        Ok(Self { entry, metadata })
+    }
+
+    /// Returns the checkpoint. Its place in the workflow is assigned when it is replayed.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        let metadata = &self.metadata;
+        Checkpoint {
+            id: metadata.checkpoint_id,
+            venture: metadata.venture.clone(),
+            workflow_id: metadata.workflow_id.clone(),
+            place: Place::FIRST,
+            status: CheckpointStatus::Active,
+            labels: metadata.labels.clone(),
+            session_id: metadata.session_id,
+            agent: None,
+            created_at: self.entry.write.at,
+            context_bytes: metadata.context_bytes,
+            context_hash: metadata.context_hash,
+            restores_size: metadata.restores_size,
+            stored_bytes: self.entry.body_bytes(),
+        }
+    }
+
+    /// Reads the context.
+    pub(super) fn context(&self, vault: &Vault) -> Result<Vec<u8>, Fault> {
+        let checkpoint = self.checkpoint();
+        let damaged = |problem: &str| corrupt_without_store(&checkpoint, problem);
+        let body = self.entry.read_body().map_err(|error| damaged(&error.to_string()))?;
+        if Sha256Hash::of(&body) != self.metadata.frame_hash {
+            return Err(damaged("its frame does not have the recorded hash"));
+        }
+        let encoding = Encoding::from_wire(&self.metadata.encoding);
+        let frame = StoredFrame {
+            checkpoint_id: checkpoint.id,
+            place: checkpoint.place,
+            context_bytes: checkpoint.context_bytes,
+            context_hash: checkpoint.context_hash,
+            frame: Frame {
+                encoding: encoding.ok_or_else(|| damaged("its encoding is unknown"))?,
+                key_id: self.metadata.key_id.clone(),
+                hash: self.metadata.frame_hash,
+                size_bytes: body.len() as u64,
+                body: FrameBody::Row(body),
+            },
+        };
+        vault.unpack(Owner::of(&checkpoint), &frame, None).map_err(|error| match error {
+            Unreadable::Store(error) => error.into(),
+            Unreadable::Sealed { key_id } => sealed_fault(&key_id),
+            error @ Unreadable::Missing { .. } => damaged(&error.to_string()),
+            Unreadable::Damaged(problem) => damaged(&problem),
+        })
+    }
+}
+
+/// Reads the checkpoints in the outbox, oldest first. Unreadable ones are logged and skipped.
+pub(super) fn spooled_checkpoints(settings: &CheckpointSettings) -> Vec<Spooled> {
+    let entries = settings.outbox.as_ref().map(Outbox::entries).unwrap_or_default();
+    let read = |entry: OutboxEntry| {
+        let name = entry.name.clone();
+        let spooled = Spooled::read(entry);
+        spooled.inspect_err(|error| tracing::error!(name, %error, "cannot read a spooled checkpoint")).ok()
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+/// Finds a checkpoint in the outbox. It is newer than every checkpoint in the database.
+pub(super) fn find_spooled(context: &Context<'_>, venture: &Venture, wanted: &Wanted) -> Option<Spooled> {
+    let is_wanted = |Spooled { metadata, .. }: &Spooled| match wanted {
+        Wanted::Checkpoint(name) => {
+            name.id() == Some(metadata.checkpoint_id) && context.actor.reaches(&metadata.venture)
+        }
+        Wanted::Latest(workflow) => metadata.venture == *venture && metadata.workflow_id == *workflow,
+    };
+    spooled_checkpoints(&context.settings.checkpoints).into_iter().rev().find(is_wanted)
+}
+
+/// Lists the checkpoints of a workflow in the outbox, newest first.
+pub(super) fn spooled_of_workflow(
+    settings: &CheckpointSettings,
+    venture: &Venture,
+    workflow: &WorkflowId,
+) -> Vec<Checkpoint> {
+    let spooled = spooled_checkpoints(settings).into_iter().rev().map(|spooled| spooled.checkpoint());
+    spooled.filter(|found| found.venture == *venture && found.workflow_id == *workflow).collect()
+}
+
+/// Finds the workflow of a name in the outbox that was saved to last, if that was since then.
+pub(super) fn recent_spooled_workflow(
+    settings: &CheckpointSettings,
+    (venture, repo): (&Venture, Option<&Repo>),
+    name: &str,
+    since: Timestamp,
+) -> Option<WorkflowId> {
+    let is_same = |Spooled { entry, metadata }: &Spooled| {
+        metadata.venture == *venture
+            && metadata.workflow_name.as_deref() == Some(name)
+            && metadata.repo.as_ref() == repo
+            && entry.write.at >= since
+    };
+    let found = spooled_checkpoints(settings).into_iter().rev().find(is_same)?;
+    Some(found.metadata.workflow_id)
+}
+
+/// Saves a context to the outbox.
+pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Kept, Fault> {
+    let CheckpointSettings { vault, outbox, .. } = &context.settings.checkpoints;
+    let outbox = outbox.as_ref().ok_or_else(|| {
+        Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
+            .hint("baton doctor says what is wrong with it")
+    })?;
+    let key = context.idempotency_key.map(ToString::to_string);
+    if key.is_some()
+        && let Some(earlier) = spooled_request(context, key.as_deref(), new.context_hash)
+    {
+        return Ok(Kept { checkpoint: earlier.checkpoint(), is_new: true, warning: None });
+    }
+    let mut checkpoint = new.checkpoint();
+    let packed = vault
+        .pack_whole(new.context)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot compress the context").caused_by(error))?;
+    let Stowed { frame, warning } = vault.seal_alone(Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+    let FrameBody::Row(body) = &frame.body else {
+        return Err(Fault::new(ErrorCode::Internal, "the frame of a spooled checkpoint is not in memory"));
+    };
+    checkpoint.stored_bytes = frame.size_bytes;
+    let metadata = Metadata {
+        checkpoint_id: checkpoint.id,
+        venture: checkpoint.venture.clone(),
+        workflow_id: checkpoint.workflow_id.clone(),
+        workflow_name: new.workflow_name,
+        repo: new.repo,
+        labels: checkpoint.labels.clone(),
+        session_id: checkpoint.session_id,
+        context_bytes: checkpoint.context_bytes,
+        context_hash: checkpoint.context_hash,
+        restores_size: checkpoint.restores_size,
+        encoding: frame.encoding.as_str().to_owned(),
+        key_id: frame.key_id.clone(),
+        frame_hash: frame.hash,
+    };
+    let write = SpooledWrite {
+        operation: SaveCheckpoint::NAME.to_owned(),
+        key,
+        actor: Some(context.actor.key_id.clone()),
+        at: checkpoint.created_at,
+        target: outbox.target().cloned(),
+        params: serde_json::to_value(metadata).unwrap_or_default(),
+    };
+    outbox.put(&checkpoint.id.to_string(), &write, || Ok(body.as_slice())).map_err(|source| {
+        let full = source.kind() == io::ErrorKind::StorageFull;
+        let path = outbox.folder().to_owned();
+        Fault::from(if full { StoreError::Full } else { StoreError::Folder { path, source } })
+    })?;
+    tracing::warn!(
+        checkpoint = %checkpoint.id, workflow = %checkpoint.workflow_id,
+        "the database could not be written; a checkpoint was saved to the outbox"
+    );
+    Ok(Kept { checkpoint, is_new: true, warning })
+}
+
+/// Finds the save of an earlier request with the same idempotency key, credential and context.
+fn spooled_request(context: &Context<'_>, key: Option<&str>, hash: Sha256Hash) -> Option<Spooled> {
+    let is_same = |Spooled { entry, metadata }: &Spooled| {
+        entry.write.key.as_deref() == key
+            && entry.write.actor.as_ref() == Some(&context.actor.key_id)
+            && metadata.context_hash == hash
+    };
+    spooled_checkpoints(&context.settings.checkpoints).into_iter().find(is_same)
+}
+
+/// A save that is replayed from the outbox.
+pub(crate) struct SpooledSave {
+    pub(crate) params: Value,
+    pub(crate) attachment: Attachment,
+}
+
+/// Reads a save from the outbox.
+pub(crate) fn spooled_save(settings: &CheckpointSettings, entry: &OutboxEntry) -> Result<SpooledSave, Fault> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Fault::new(ErrorCode::CheckpointCorrupt, format!("the spooled checkpoint cannot be read: {error}"))
+    };
+    let spooled = Spooled::read(entry.clone()).map_err(|error| unreadable(&error))?;
+    let text = String::from_utf8(spooled.context(&settings.vault)?).map_err(|error| unreadable(&error))?;
+    let Metadata { checkpoint_id, venture, workflow_id, repo, labels, session_id, restores_size, .. } =
+        spooled.metadata;
+    let params = json!({
+        "sessionId": workflow_id, "metadata": labels, "venture": venture, "repo": repo,
+        "agentSessionId": session_id, "force": true,
+    });
+    let context = Arc::new(SavedContext::of_stored(text, restores_size));
+    let context = SpooledContext { checkpoint_id, saved_at: entry.write.at, context };
+    Ok(SpooledSave { params, attachment: Attachment::Spooled(Arc::new(context)) })
+}

@@ -1,0 +1,164 @@
+//! The context of a call: what an operation can use besides the transaction.
+
+use std::sync::{Mutex, PoisonError};
+
+use baton_core::{
+    Actor, CheckpointId, CorrelationId, ErrorCode, Fault, Handoff, HandoffId, IdempotencyKey, Session,
+    SessionId, Timestamp, Ulid, UlidSequence,
+};
+use baton_store::{Store, Tx};
+
+use crate::call::{Attachment, Call};
+use crate::clock::Entropy;
+use crate::effects::CallEffects;
+use crate::settings::Settings;
+
+/// What all calls of a process use. Work that is queued in the store holds this and not the application, so that the store
+/// never keeps itself alive.
+pub(crate) struct Environment {
+    pub(crate) settings: Settings,
+    pub(crate) entropy: Box<dyn Entropy>,
+    pub(crate) sequence: Mutex<UlidSequence>,
+}
+
+impl Environment {
+    pub(crate) fn context<'a>(
+        &'a self,
+        call: &'a Call,
+        now: Timestamp,
+        effects: &'a CallEffects,
+    ) -> Context<'a> {
+        Context {
+            actor: &call.actor,
+            correlation_id: &call.correlation_id,
+            idempotency_key: call.idempotency_key.as_ref(),
+            attachment: call.attachment.as_ref(),
+            now,
+            settings: &self.settings,
+            environment: self,
+            effects,
+            attempt: Attempt::First,
+            store: None,
+        }
+    }
+}
+
+/// Which run of a call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// The first run.
+    First,
+    /// The second run, after the disk was full or a blob was missing.
+    Second {
+        /// True if the disk is full.
+        is_disk_full: bool,
+    },
+}
+
+/// What an operation can use besides the transaction.
+pub struct Context<'a> {
+    /// Credential of the call.
+    pub actor: &'a Actor,
+    /// Correlation id of the call.
+    pub correlation_id: &'a CorrelationId,
+    /// Idempotency key of the call.
+    pub idempotency_key: Option<&'a IdempotencyKey>,
+    /// Parameter of the call that is too large to be passed as a tree.
+    pub attachment: Option<&'a Attachment>,
+    /// Time of the call.
+    pub now: Timestamp,
+    /// Settings of the process.
+    pub settings: &'a Settings,
+    pub(crate) environment: &'a Environment,
+    /// Effects of the call besides its transaction.
+    pub(crate) effects: &'a CallEffects,
+    /// Which run of the call this is.
+    pub(crate) attempt: Attempt,
+    /// The store, while the operation prepares; inside a transaction there is only the transaction.
+    pub(crate) store: Option<&'a Store>,
+}
+
+impl Context<'_> {
+    /// Returns true if the disk is full: a write must delete at least as much as it stores.
+    pub(crate) fn must_free_space(&self) -> bool {
+        self.attempt == Attempt::Second { is_disk_full: true }
+    }
+
+    /// Fails for a credential that is limited to one venture, for operations that concern all of them.
+    pub(crate) fn require_every_venture(&self) -> Result<(), Fault> {
+        self.actor.require_every_venture()
+    }
+
+    /// Returns 64 random bits.
+    pub fn random(&self) -> Result<u64, Fault> {
+        Ok((self.random_bits()? >> 64) as u64)
+    }
+
+    /// Returns 128 random bits.
+    pub fn random_bits(&self) -> Result<u128, Fault> {
+        self.environment.entropy.bits()
+    }
+
+    /// Makes the id of a new session. It sorts after the stored ones, even if the clock was set back or the clock of another
+    /// server is ahead.
+    pub fn session_id(&self, tx: &mut dyn Tx) -> Result<SessionId, Fault> {
+        self.next_ulid(tx.newest_session_id()?.map(SessionId::ulid)).map(SessionId::new)
+    }
+
+    /// Makes the id of a new handoff. It sorts after the stored ones, like that of a session.
+    pub fn handoff_id(&self, tx: &mut dyn Tx) -> Result<HandoffId, Fault> {
+        self.next_ulid(tx.newest_handoff_id()?.map(HandoffId::ulid)).map(HandoffId::new)
+    }
+
+    /// Makes the id of a new checkpoint. Checkpoints are ordered by their place in the workflow, not by id.
+    pub fn checkpoint_id(&self) -> Result<CheckpointId, Fault> {
+        self.next_ulid(None).map(CheckpointId::new)
+    }
+
+    fn next_ulid(&self, newest: Option<Ulid>) -> Result<Ulid, Fault> {
+        let random = self.random_bits()?;
+        let mut sequence = self.environment.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(newest) = newest {
+            sequence.skip_past(newest);
+        }
+        Ok(sequence.next(self.now, random))
+    }
+
+    /// Finds a session of a venture that the caller may access, and locks it.
+    pub fn lock_session(&self, tx: &mut dyn Tx, id: SessionId) -> Result<Session, Fault> {
+        let found = tx.lock_session(id)?;
+        self.accessible_session(found, id)
+    }
+
+    /// Finds a session of a venture that the caller may access.
+    pub fn session(&self, tx: &mut dyn Tx, id: SessionId) -> Result<Session, Fault> {
+        let found = tx.session(id)?;
+        self.accessible_session(found, id)
+    }
+
+    fn accessible_session(&self, found: Option<Session>, id: SessionId) -> Result<Session, Fault> {
+        let accessible = found.filter(|session| self.actor.reaches(&session.tuple.venture));
+        let session = accessible.ok_or_else(|| {
+            Fault::new(ErrorCode::SessionNotFound, format!("there is no session {id}"))
+                .hint("start one with session.start (POST /sod, baton session start)")
+        })?;
+        self.log_session(&session);
+        Ok(session)
+    }
+
+    /// Finds a handoff of a venture that the caller may access.
+    pub fn handoff(&self, tx: &mut dyn Tx, id: HandoffId) -> Result<Handoff, Fault> {
+        let found = tx.handoff(id)?;
+        let handoff = found.filter(|handoff| self.actor.reaches(&handoff.venture)).ok_or_else(|| {
+            Fault::new(ErrorCode::HandoffNotFound, format!("there is no handoff {id}"))
+                .hint("list handoffs with handoff.list (GET /handoffs, baton handoff list)")
+        })?;
+        self.effects.set_session(handoff.session_id, &handoff.venture);
+        Ok(handoff)
+    }
+
+    /// Records in the request log which session the call concerns.
+    pub(crate) fn log_session(&self, session: &Session) {
+        self.effects.set_session(session.id, &session.tuple.venture);
+    }
+}

@@ -1,0 +1,72 @@
+//! What a failure of the store means to a caller: error code, message, hint.
+
+use std::io;
+
+use baton_core::{ErrorCode, Fault};
+use serde_json::json;
+
+use crate::error::StoreError;
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        let fault = match &error {
+            StoreError::Overloaded => {
+                Self::new(ErrorCode::Overloaded, "too much work is waiting for the database")
+                    .hint("try again in a moment")
+            }
+            StoreError::Busy => {
+                Self::new(ErrorCode::Overloaded, "the database stayed busy with other writers")
+                    .hint("try again in a moment")
+            }
+            StoreError::Full => {
+                Self::new(ErrorCode::StoreUnavailable, "cannot store anything: the disk is full")
+                    .hint("free some space, then repeat the request; baton doctor shows how much is left")
+                    .details(json!({ "reason": "disk_full", "retryable": false }))
+            }
+            StoreError::ReadOnly => {
+                Self::new(ErrorCode::StoreUnavailable, "cannot store anything: the database is read-only")
+                    .hint("make the data folder and the files in it writable, then repeat the request")
+                    .details(json!({ "reason": "read_only", "retryable": false }))
+            }
+            StoreError::Folder { source, .. }
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                Self::new(ErrorCode::StoreUnavailable, format!("cannot write to the data folder: {source}"))
+                    .hint("make the data folder and the files in it writable, then repeat the request")
+                    .details(json!({ "reason": "read_only", "retryable": false }))
+            }
+            StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => {
+                Self::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
+                    .hint("baton doctor says what is wrong with it")
+            }
+            StoreError::NewerSchema { found, known } => Self::new(
+                ErrorCode::StoreUnavailable,
+                format!("the database has schema version {found}, this binary knows up to {known}"),
+            )
+            .hint(
+                "use the newer baton that wrote it, or another database (BATON_DATA_DIR, BATON_DATABASE_URL)",
+            ),
+            StoreError::OlderSchema { .. } => Self::new(ErrorCode::StoreUnavailable, error.to_string())
+                .hint("run `baton worker start` or any other baton command; it upgrades the database"),
+            StoreError::ForeignDatabase { .. } => Self::new(ErrorCode::StoreUnavailable, error.to_string())
+                .hint("move the file away, or use another database (BATON_DATA_DIR, BATON_DATABASE_URL)"),
+            StoreError::CommitUnknown { .. } => Self::new(
+                ErrorCode::StoreUnavailable,
+                "the database connection failed during commit; the outcome is unknown",
+            )
+            .hint("send the request again with the same idempotency key: it is then done exactly once"),
+            StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => {
+                Self::new(ErrorCode::Internal, "a stored row does not make sense")
+                    .hint("baton doctor checks the database; restore a backup if it is damaged")
+            }
+            StoreError::Statement { .. } | StoreError::Broken => {
+                Self::new(ErrorCode::Internal, "something failed inside baton; nothing was stored")
+                    .hint("the log has it under the correlation id")
+            }
+        };
+        fault.caused_by(error)
+    }
+}

@@ -1,0 +1,69 @@
+//! Replaying hook reports in processes that have the store open.
+
+use std::time::{Duration, Instant};
+
+use baton_app::observation::{Hook, Report};
+use baton_app::{App, Attachment, Call, operation};
+use baton_core::IdempotencyKey;
+use baton_store::{Replay, ReplayLimits, Threads};
+use serde_json::Value;
+
+use super::outbox::ReportOutbox;
+use crate::backend::store_config;
+use crate::config::Config;
+use crate::output::Failure;
+
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Interval for reports that failed or are for another store.
+const RETRY_INTERVAL: Duration = Duration::from_secs(300);
+/// One round is limited so that later reports are seen.
+const LIMITS: ReplayLimits = ReplayLimits { lock: Duration::from_secs(1), total: Duration::from_secs(60) };
+
+fn outbox(config: &Config) -> ReportOutbox {
+    ReportOutbox::of(&config.data_dir, Some(store_config(config, Threads::Caller).target()))
+}
+
+/// Replays the spooled reports for the configured store.
+pub(crate) fn replay_reports(app: &App, config: &Config) -> Replay {
+    let replay = outbox(config).replay(LIMITS, &app.intake(), |report, key| store(app, report, key));
+    if replay.stored > 0 {
+        tracing::info!(count = replay.stored, "replayed spooled hook reports");
+    }
+    replay
+}
+
+fn store(app: &App, report: &Report, key: Option<&str>) -> Result<(), Failure> {
+    let call = Call {
+        idempotency_key: key.map(IdempotencyKey::parse).transpose()?,
+        attachment: report.output.clone().map(Attachment::Output),
+        ..app.own_call()?
+    };
+    let reply = app.call_blocking(operation::<Hook>(), call, Value::Object(report.fields.clone()));
+    if reply.status == 200 { Ok(()) } else { Err(Failure::from_body(reply.error, &reply.body)) }
+}
+
+/// Replays spooled reports every few seconds for as long as the process runs.
+pub(crate) async fn replay_periodically(app: App, config: Config) {
+    let mut ticks = tokio::time::interval(CHECK_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut stuck = 0;
+    let mut replayed_at = Instant::now();
+    loop {
+        ticks.tick().await;
+        let spooled = outbox(&config).files().count();
+        if spooled == 0 || spooled <= stuck && replayed_at.elapsed() < RETRY_INTERVAL {
+            stuck = stuck.min(spooled);
+            continue;
+        }
+        let (app, config) = (app.clone(), config.clone());
+        replayed_at = Instant::now();
+        stuck = match tokio::task::spawn_blocking(move || replay_reports(&app, &config)).await {
+            Ok(replay) if replay.is_blocked => 0,
+            Ok(replay) => replay.left,
+            Err(_) => {
+                tracing::error!("replaying spooled hook reports panicked");
+                spooled
+            }
+        };
+    }
+}
