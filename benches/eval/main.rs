@@ -3,7 +3,9 @@
 //! FOLDER contains `.jsonl` files, one session each, one hook event per line. The default is
 //! `../shared/eval/transcripts` next to the repository; if it does not exist, only the latency of generated outputs is
 //! measured. `--show TOOL` prints the observations of one tool instead; `--lost TOOL` prints the facts that its large
-//! outputs lost.
+//! outputs lost; `--false` prints the false statements, `--written` what each written text kept, and
+//! `--sample NUMBER --seed NUMBER` random observations next to their raw input. `--accuracy` prints only the tables of
+//! the statements, the written text and the sizes, without timings.
 //!
 //! Measurements, for every `PostToolUse` event:
 //!
@@ -19,13 +21,19 @@
 //!   divided by the sum of all weights.
 //! - **Valid**: the observation is within its limits (title of 3 to 12 words and at most 200 characters without a
 //!   final period, summary of 1 to 1,000 characters, no control characters) and survives a JSON round trip.
+//! - **Statements**: claims of title and summary against the raw event, see `checks.rs`.
+//! - **Written text**: share kept of commit bodies, plans, reports and texts in JSON, see `written.rs`.
+//! - **Repeated text**: sequences of eight words that occur twice.
 //! - **Latency**: time of the compression alone, the median of five runs per event.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench prints its table and fails loudly")]
 
+mod accuracy;
+mod checks;
 mod facts;
 mod latency;
 mod measure;
 mod session;
+mod written;
 
 use std::path::PathBuf;
 
@@ -51,6 +59,21 @@ fn main() {
         sessions.iter().for_each(|session| measure::show(session, tool));
         return;
     }
+    let is_set = |name: &str| arguments.iter().any(|argument| argument == name);
+    let number = |name: &str| flag(name).and_then(|value| value.parse::<u64>().ok());
+    if let Some(samples) = number("--sample") {
+        let samples = usize::try_from(samples).expect("a number of samples");
+        return accuracy::print_sample(&sessions, samples, number("--seed").unwrap_or(1));
+    }
+    if is_set("--false") {
+        return accuracy::print_false(&sessions);
+    }
+    if is_set("--written") {
+        return accuracy::print_written(&sessions);
+    }
+    if is_set("--accuracy") {
+        return accuracy::report(&sessions);
+    }
     if let Some(tool) = flag("--lost") {
         lost(
             sessions
@@ -66,6 +89,7 @@ fn main() {
     } else {
         let skipped: usize = sessions.iter().map(|session| session.skipped).sum();
         println!("\n{} sessions in {}, {skipped} lines could not be read", sessions.len(), folder.display());
+        accuracy::report(&sessions);
         report(&sessions.iter().flat_map(measure::measure).collect::<Vec<_>>());
     }
     latency::report();

@@ -109,7 +109,8 @@ fn one(
     }
 }
 
-fn text_of(observation: &CompressedObservation) -> String {
+/// Title, summary and detail.
+pub(crate) fn text_of(observation: &CompressedObservation) -> String {
     let detail = observation.detail.as_deref().unwrap_or_default();
     format!("{}\n{}\n{detail}", observation.title, observation.summary)
 }
@@ -131,7 +132,7 @@ fn is_valid(observation: &CompressedObservation) -> bool {
 }
 
 /// Returns all strings and numbers of a value, one per line.
-fn all_text(value: &Value) -> String {
+pub(crate) fn all_text(value: &Value) -> String {
     let mut text = String::new();
     collect(value, &[], &mut text);
     text

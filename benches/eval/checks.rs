@@ -1,0 +1,340 @@
+//! Statements of observations compared with the raw tool result. Shares no code with the compressor.
+//!
+//! Every rule looks for one kind of claim in title and summary and derives the truth from the hook event alone.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use baton_core::observation::{CompressedObservation, ToolUse};
+use regex::Regex;
+use serde_json::Value;
+
+/// Kinds of statements that are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Claim {
+    /// `files_touched` against the edits of the tool.
+    ChangedFiles,
+    /// "Commit …" against exit status and the line that git prints.
+    Commit,
+    /// Counts of tests, packages and issues against the counts in the raw output.
+    Counts,
+    /// "succeeded", "ok", "passed", "clean" against exit status and failures in the raw output.
+    Success,
+    /// "The user approved", "User chose" against the user's answer.
+    Decision,
+    /// "N lines", "N files" of reads and searches against the numbers that the tool reported.
+    Extent,
+}
+
+impl Claim {
+    /// All kinds, in the order of the table.
+    pub(crate) const ALL: &[Self] =
+        &[Self::ChangedFiles, Self::Commit, Self::Counts, Self::Success, Self::Decision, Self::Extent];
+
+    /// Name of the kind in the table.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::ChangedFiles => "changed files against edits",
+            Self::Commit => "commits against exit status and hash",
+            Self::Counts => "counts of tests, packages and issues against the output",
+            Self::Success => "success against exit status and failures in the output",
+            Self::Decision => "decisions against the user's answer",
+            Self::Extent => "numbers of lines and files against the tool's own",
+        }
+    }
+}
+
+/// A checked statement.
+pub(crate) struct Statement {
+    /// Kind of statement.
+    pub(crate) claim: Claim,
+    /// Why the statement is false; nothing if it is true.
+    pub(crate) fault: Option<String>,
+}
+
+/// Checks the statements of one observation.
+pub(crate) fn check(tool_use: &ToolUse, observation: &CompressedObservation) -> Vec<Statement> {
+    let raw = Raw::of(tool_use);
+    let mut statements = Vec::new();
+    changed_files(tool_use, &raw, observation, &mut statements);
+    commits(tool_use, &raw, observation, &mut statements);
+    counts(&raw, observation, &mut statements);
+    success(&raw, observation, &mut statements);
+    decisions(tool_use, &raw, observation, &mut statements);
+    extents(tool_use, observation, &mut statements);
+    statements
+}
+
+/// What the hook event says about the result.
+struct Raw {
+    text: String,
+    is_declined: bool,
+    has_failed: bool,
+    /// Whether the exit status is known at all: Codex sends plain strings that may not have one.
+    is_known: bool,
+    /// The command only prints what others wrote: its output tells nothing about the command itself.
+    is_look: bool,
+}
+
+impl Raw {
+    fn of(tool_use: &ToolUse) -> Self {
+        let response = &tool_use.tool_response;
+        let mut text = String::new();
+        collect(response, &mut text);
+        let is_error = ["is_error", "isError"]
+            .iter()
+            .any(|name| response.get(name).and_then(Value::as_bool) == Some(true));
+        let is_interrupted = response.get("interrupted").and_then(Value::as_bool) == Some(true);
+        let status = find(
+            r"(?m)^(?:Exit code:? |Process exited with code |Command failed with exit code )(\d+)",
+            &text,
+        );
+        let status = status.first().and_then(|found| found.parse::<u64>().ok());
+        let command = command(tool_use);
+        let is_look = is_match(
+            r"(?:^|[;&]\s*)(?:cat|head|tail|less|grep|rg|sed -n|git (?:-C \S+ )?(?:diff|show|log|blame)|gh |curl )",
+            &command,
+        ) && !is_match(r"\b(?:go|cargo|npm|npx|mise|make|pytest|mvn|gradle)\b", &command);
+        Self {
+            is_declined: is_error && text.contains("doesn't want to proceed with this tool use"),
+            has_failed: is_error || is_interrupted || status.is_some_and(|status| status != 0),
+            is_known: !response.is_string() || status.is_some(),
+            is_look,
+            text,
+        }
+    }
+}
+
+fn changed_files(
+    tool_use: &ToolUse,
+    raw: &Raw,
+    observation: &CompressedObservation,
+    statements: &mut Vec<Statement>,
+) {
+    let cwd = tool_use.cwd.as_deref().unwrap_or_default().trim_end_matches('/');
+    let input = |name: &str| tool_use.tool_input.get(name).and_then(Value::as_str);
+    let path = ["file_path", "notebook_path", "path"].iter().find_map(|name| input(name));
+    let is_edit = matches!(tool_use.tool_name.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit");
+    let command = command(tool_use);
+    for file in &observation.files_touched {
+        let fault = if raw.has_failed || raw.is_declined {
+            Some("the tool use failed or was declined".to_owned())
+        } else if is_edit {
+            let is_path = path.is_some_and(|path| path == file || path == format!("{cwd}/{file}"));
+            (!is_path).then(|| format!("{file} is not the edited file"))
+        } else if command.is_empty() {
+            Some(format!("{} does not change files", tool_use.tool_name))
+        } else {
+            let changes = is_match(
+                r">|\b(?:rm|mv|cp|touch|tee|patch|apply_patch)\b|\b(?:sed|perl)\b.* -[a-zA-Z]*i|git (?:-C \S+ )?(?:rm|mv|checkout|restore)",
+                &command,
+            );
+            (!changes || !command.contains(file.as_str()))
+                .then(|| format!("the command does not change {file}"))
+        };
+        statements.push(Statement { claim: Claim::ChangedFiles, fault });
+    }
+    if is_edit && !raw.has_failed && observation.files_touched.is_empty() {
+        let fault = Some("the edited file is missing".to_owned());
+        statements.push(Statement { claim: Claim::ChangedFiles, fault });
+    }
+    let says_changed = observation.summary.starts_with("Change to ")
+        || observation.summary.starts_with("Changed ")
+        || observation.title.starts_with("Create ") && is_edit;
+    if is_edit && says_changed && raw.has_failed {
+        let fault = Some("nothing was changed: the tool use failed".to_owned());
+        statements.push(Statement { claim: Claim::ChangedFiles, fault });
+    }
+}
+
+fn commits(tool_use: &ToolUse, raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
+    let command = command(tool_use);
+    if !is_match(r"\bgit (?:-[cC] \S+ )*commit\b", &command) {
+        return;
+    }
+    let made = find(r"(?m)^\[[^\]\n]+ ([0-9a-f]{7,40})\] ", &raw.text);
+    let said = find(r"\bCommit ([0-9a-f]{7,40}) on ", &observation.summary);
+    for hash in &said {
+        let fault = (!made.contains(hash)).then(|| format!("there is no commit {hash}"));
+        statements.push(Statement { claim: Claim::Commit, fault });
+    }
+    let title = &observation.title;
+    if title.starts_with("Commit ") {
+        let admits = ["declined", "failed", "exit ", "interrupted", "nothing", "unknown", "rejected"]
+            .iter()
+            .any(|word| title.rsplit(": ").next().is_some_and(|outcome| outcome.contains(word)));
+        let is_made = !made.is_empty() || !raw.has_failed && is_match(r"commit .*(?:-q|--quiet)", &command);
+        let fault = (!is_made && !admits).then(|| "the title states a commit that was not made".to_owned());
+        statements.push(Statement { claim: Claim::Commit, fault });
+    }
+    let is_elsewhere = is_match(r"\bgit init\b|mktemp", &command);
+    for hash in made.iter().filter(|_| !raw.has_failed && !is_elsewhere) {
+        let fault = (!said.contains(hash)).then(|| format!("commit {hash} is missing"));
+        statements.push(Statement { claim: Claim::Commit, fault });
+    }
+}
+
+/// Counts in title and summary that must be in the raw output: as a number, as a number of lines or as a sum.
+fn counts(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
+    let rules: [(&str, &str, &str); 4] = [
+        (
+            r"(?:: |, )(\d+) passed",
+            r"(\d+) (?:passed|passing|tests? passed)|# pass (\d+)|OK \((\d+) test",
+            r"(?m)^\s*--- PASS|\.\.\. ok$|^ok\s|\bPASSED\b|^\s*[✓✔]",
+        ),
+        (
+            r"(?:: |, )(\d+)(?: of \d+)? failed",
+            r"(\d+) (?:failed|failing|failures?)|failures=(\d+)|# fail (\d+)",
+            r"(?m)^\s*--- FAIL|\.\.\. FAILED$|^FAIL[\s:]|\bFAILED\b|^\s*[✗✕×●]",
+        ),
+        (r": (\d+) packages? ok", "", r"(?m)^ok\s"),
+        (r": (\d+) issues?\b", r"(\d+) issues?", ""),
+    ];
+    // The command is quoted in the summary and may hold numbers of its own.
+    let quoted = pattern(r"`[^`]*`|'[^']*'|\x22[^\x22]*\x22");
+    let title = quoted.replace_all(&observation.title, "");
+    let summary = quoted.replace_all(&observation.summary, "");
+    for (said, number, line) in rules {
+        let mut stated = find(said, &title);
+        if raw_is_command(&observation.summary) {
+            stated.extend(find(said, &summary));
+        }
+        if stated.is_empty() {
+            continue;
+        }
+        let numbers: Vec<u64> =
+            if number.is_empty() { Vec::new() } else { find(number, &raw.text) }
+                .iter()
+                .filter_map(|found| found.parse().ok())
+                .collect();
+        let lines = if line.is_empty() { 0 } else { pattern(line).find_iter(&raw.text).count() as u64 };
+        let sum: u64 = numbers.iter().sum();
+        for stated in stated {
+            let value: u64 = stated.parse().unwrap_or(u64::MAX);
+            let is_there = value == sum || numbers.contains(&value) || (value > 0 && value <= lines);
+            let fault = (!is_there).then(|| format!("{value} is not in the output ({said})"));
+            statements.push(Statement { claim: Claim::Counts, fault });
+        }
+    }
+}
+
+/// Whether a summary describes a command: those begin with it, or with its purpose before it.
+fn raw_is_command(summary: &str) -> bool {
+    is_match(r"`[^`]*` (?:succeeded|ran|ended|failed|was )", summary)
+}
+
+fn success(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
+    let in_title =
+        is_match(r": (?:ok|clean|no issues|done|\d+ passed|\d+ packages? ok)(?:$|,)", &observation.title);
+    let in_summary = is_match(r"` succeeded\b|^It succeeded\b", &observation.summary);
+    if !in_title && !in_summary {
+        return;
+    }
+    let failure = (!raw.is_look)
+        .then(|| {
+            pattern(
+                r"(?m)^(?:\s*--- FAIL: .*|FAIL\s.*|FAILED .*|error(?:\[E\d+\])?: .*|fatal: .*|panic: .*|CONFLICT .*|Traceback \(most.*|make: \*\*\* .*|npm ERR! .*|.* ! \[(?:remote )?rejected\] .*|\S+: command not found)$",
+            )
+            .find(&raw.text)
+        })
+        .flatten();
+    let fault = if raw.has_failed || raw.is_declined {
+        Some("the tool use failed".to_owned())
+    } else if !raw.is_known {
+        Some("the exit status is unknown".to_owned())
+    } else {
+        failure.map(|line| format!("the output says \"{}\"", line.as_str().trim()))
+    };
+    statements.push(Statement { claim: Claim::Success, fault });
+}
+
+fn decisions(
+    tool_use: &ToolUse,
+    raw: &Raw,
+    observation: &CompressedObservation,
+    statements: &mut Vec<Statement>,
+) {
+    let text = format!("{}\n{}", observation.title, observation.summary);
+    match tool_use.tool_name.as_str() {
+        "ExitPlanMode" if is_match(r": approved$|user approved", &text) => {
+            let fault = raw.has_failed.then(|| "the plan was not approved".to_owned());
+            statements.push(Statement { claim: Claim::Decision, fault });
+        }
+        "AskUserQuestion" => {
+            let answers = tool_use.tool_response.get("answers").and_then(Value::as_object);
+            for answer in find(r"(?:User chose|Answer): ([^\n]+?)(?:\. |\.$|$)", &observation.summary) {
+                let given = answers.into_iter().flat_map(|answers| answers.values()).filter_map(Value::as_str);
+                let start: String = answer.chars().take(40).collect();
+                let is_given = given.map(|given| given.split_whitespace().collect::<Vec<_>>().join(" "));
+                let is_given = is_given.into_iter().any(|given| given.contains(start.trim_end_matches('…')));
+                let is_none = answer.contains("no answer") || answer.contains("not answered");
+                let fault = (!is_given && !is_none).then(|| format!("the user did not answer \"{answer}\""));
+                statements.push(Statement { claim: Claim::Decision, fault });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn extents(tool_use: &ToolUse, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
+    let response = &tool_use.tool_response;
+    let number = |pointer: &str| response.pointer(pointer).and_then(Value::as_u64);
+    let stated = match tool_use.tool_name.as_str() {
+        "Read" => find(r"^Read all (\d+) lines?", &observation.summary).pop().zip(number("/file/numLines")),
+        "Grep" if response.get("mode").and_then(Value::as_str) == Some("files_with_matches") => {
+            find(r"found in (\d+) files?", &observation.summary).pop().zip(number("/numFiles"))
+        }
+        "Glob" => find(r": (\d+) entr", &observation.summary).pop().zip(number("/numFiles")),
+        _ => None,
+    };
+    if let Some((stated, actual)) = stated {
+        // A line end at the end of a file counts as a line for some tools.
+        let is_near = stated.parse::<u64>().is_ok_and(|stated| stated.abs_diff(actual) <= 1);
+        let fault = (!is_near).then(|| format!("{stated} stated, {actual} reported"));
+        statements.push(Statement { claim: Claim::Extent, fault });
+    }
+}
+
+fn command(tool_use: &ToolUse) -> String {
+    match tool_use.tool_input.get("command").or_else(|| tool_use.tool_input.get("cmd")) {
+        Some(Value::String(command)) => command.clone(),
+        Some(Value::Array(words)) => {
+            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+fn collect(value: &Value, text: &mut String) {
+    match value {
+        Value::String(string) => {
+            text.push_str(string);
+            text.push('\n');
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect(element, text)),
+        Value::Object(members) => members.values().for_each(|member| collect(member, text)),
+        _ => {}
+    }
+}
+
+fn pattern(pattern: &str) -> Regex {
+    use std::collections::HashMap;
+    use std::sync::Mutex;
+    static PATTERNS: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
+    let mut patterns = PATTERNS.lock().expect("no rule panics");
+    let known = patterns.entry(pattern.to_owned());
+    known.or_insert_with(|| Regex::new(pattern).expect("the pattern is valid")).clone()
+}
+
+fn is_match(pattern: &str, text: &str) -> bool {
+    self::pattern(pattern).is_match(text)
+}
+
+/// First group that took part in each match.
+fn find(pattern: &str, text: &str) -> Vec<String> {
+    let found: BTreeSet<String> = self::pattern(pattern)
+        .captures_iter(text)
+        .filter_map(|groups| groups.iter().skip(1).flatten().next().map(|group| group.as_str().to_owned()))
+        .collect();
+    found.into_iter().collect()
+}
