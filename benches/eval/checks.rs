@@ -147,7 +147,12 @@ fn changed_files(
     }
 }
 
-fn commits(tool_use: &ToolUse, raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
+fn commits(
+    tool_use: &ToolUse,
+    raw: &Raw,
+    observation: &CompressedObservation,
+    statements: &mut Vec<Statement>,
+) {
     let command = command(tool_use);
     if !is_match(r"\bgit (?:-[cC] \S+ )*commit\b", &command) {
         return;
@@ -202,11 +207,10 @@ fn counts(raw: &Raw, observation: &CompressedObservation, statements: &mut Vec<S
         if stated.is_empty() {
             continue;
         }
-        let numbers: Vec<u64> =
-            if number.is_empty() { Vec::new() } else { find(number, &raw.text) }
-                .iter()
-                .filter_map(|found| found.parse().ok())
-                .collect();
+        let numbers: Vec<u64> = if number.is_empty() { Vec::new() } else { find(number, &raw.text) }
+            .iter()
+            .filter_map(|found| found.parse().ok())
+            .collect();
         let lines = if line.is_empty() { 0 } else { pattern(line).find_iter(&raw.text).count() as u64 };
         let sum: u64 = numbers.iter().sum();
         for stated in stated {
@@ -263,7 +267,8 @@ fn decisions(
         "AskUserQuestion" => {
             let answers = tool_use.tool_response.get("answers").and_then(Value::as_object);
             for answer in find(r"(?:User chose|Answer): ([^\n]+?)(?:\. |\.$|$)", &observation.summary) {
-                let given = answers.into_iter().flat_map(|answers| answers.values()).filter_map(Value::as_str);
+                let given =
+                    answers.into_iter().flat_map(|answers| answers.values()).filter_map(Value::as_str);
                 let start: String = answer.chars().take(40).collect();
                 let is_given = given.map(|given| given.split_whitespace().collect::<Vec<_>>().join(" "));
                 let is_given = is_given.into_iter().any(|given| given.contains(start.trim_end_matches('…')));
@@ -298,9 +303,7 @@ fn extents(tool_use: &ToolUse, observation: &CompressedObservation, statements: 
 fn command(tool_use: &ToolUse) -> String {
     match tool_use.tool_input.get("command").or_else(|| tool_use.tool_input.get("cmd")) {
         Some(Value::String(command)) => command.clone(),
-        Some(Value::Array(words)) => {
-            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
-        }
+        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
         _ => String::new(),
     }
 }

@@ -58,8 +58,7 @@ impl Kept {
         self.texts += other.texts;
         self.bytes += other.bytes;
         self.facts = (self.facts.0 + other.facts.0, self.facts.1 + other.facts.1);
-        self.statements =
-            (self.statements.0 + other.statements.0, self.statements.1 + other.statements.1);
+        self.statements = (self.statements.0 + other.statements.0, self.statements.1 + other.statements.1);
     }
 }
 
@@ -78,7 +77,8 @@ pub(crate) fn texts(tool_use: &ToolUse) -> Option<(Source, String)> {
             long_texts(&value).map(|text| (Source::JsonText, text))
         }
         "ExitPlanMode" => {
-            let plan = input("plan").or_else(|| tool_use.tool_response.get("plan").and_then(Value::as_str))?;
+            let plan =
+                input("plan").or_else(|| tool_use.tool_response.get("plan").and_then(Value::as_str))?;
             (!plan.trim().is_empty()).then(|| (Source::Plan, plan.to_owned()))
         }
         "Task" | "Agent" => {
@@ -115,18 +115,19 @@ pub(crate) fn compare(text: &str, observation: &str, cwd: &str) -> Kept {
 
 /// The body of the message of `git commit` in a here-document, without trailers.
 fn commit_body(command: &str) -> Option<String> {
-    let after = command.split_once("git").map(|(_, rest)| rest).filter(|rest| rest.contains("commit"))?;
-    let (_, document) = after.split_once("<<'EOF'\n").or_else(|| after.split_once("<<EOF\n"))?;
+    let (before, document) = command.split_once("<<'EOF'\n").or_else(|| command.split_once("<<EOF\n"))?;
+    before.lines().last().filter(|line| line.contains(" commit "))?;
     let message = document.split("\nEOF").next()?;
     let (_, body) = message.trim().split_once('\n')?;
-    let is_trailer =
-        |line: &&str| line.split_once(": ").is_some_and(|(name, _)| name.ends_with("-By") || name.ends_with("-by"));
+    let is_trailer = |line: &&str| {
+        line.split_once(": ").is_some_and(|(name, _)| name.ends_with("-By") || name.ends_with("-by"))
+    };
     let body: Vec<&str> = body.lines().filter(|line| !is_trailer(line)).collect();
     let body = body.join("\n").trim().to_owned();
     (!body.is_empty()).then_some(body)
 }
 
-/// Strings of JSON that have eight words or more.
+/// Strings of JSON that have eight words or more, without quotations of code.
 fn long_texts(value: &Value) -> Option<String> {
     fn collect(value: &Value, text: &mut String) {
         match value {
@@ -135,7 +136,11 @@ fn long_texts(value: &Value) -> Option<String> {
                 text.push('\n');
             }
             Value::Array(elements) => elements.iter().for_each(|element| collect(element, text)),
-            Value::Object(members) => members.values().for_each(|member| collect(member, text)),
+            Value::Object(members) => {
+                let written =
+                    members.iter().filter(|(name, _)| !matches!(name.as_str(), "diff_hunk" | "patch"));
+                written.for_each(|(_, member)| collect(member, text));
+            }
             _ => {}
         }
     }

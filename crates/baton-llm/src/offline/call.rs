@@ -3,7 +3,7 @@
 use baton_core::observation::ToolUse;
 use serde_json::{Map, Value};
 
-use super::text::{clean, relative};
+use super::text::{clean, one_line, relative, size_in_words};
 
 /// Observations of outputs above this size are at least ten times smaller than the output.
 const LARGE_BYTES: usize = 5_000;
@@ -11,9 +11,9 @@ const LARGE_BYTES: usize = 5_000;
 const LARGE_RATIO_TENTHS: usize = 106;
 /// Maximum size of an observation, whatever the size of the output.
 const MAX_OBSERVATION_BYTES: usize = 2_450;
-/// Maximum size of the detail for small outputs.
-const SMALL_DETAIL_BYTES: usize = 700;
-/// Maximum nesting depth that is examined in a response.
+/// How long the detail of a small output may be.
+const SMALL_DETAIL_BYTES: usize = 900;
+/// How deep a response is looked into.
 const MAX_DEPTH: usize = 32;
 
 /// Members of a response that repeat the input or the previous state.
@@ -168,6 +168,12 @@ fn collect_members(members: &Map<String, Value>, output: &mut String, depth: usi
     if let (Some("text"), Some(text)) = (members.get("type").and_then(Value::as_str), members.get("text")) {
         return collect_text(text, output, depth + 1);
     }
+    // An image or a sound: its type is a member of its own.
+    let data = members.get("data").or_else(|| members.get("base64")).and_then(Value::as_str);
+    let kind = ["mimeType", "media_type", "mime_type"].iter().find_map(|name| members.get(*name)?.as_str());
+    if let (Some(data), Some(kind)) = (data, kind) {
+        return push_text(output, &data_in_words(kind, data.len()));
+    }
     for (name, member) in members {
         if !ECHOED_MEMBERS.contains(&name.as_str()) {
             collect_text(member, output, depth + 1);
@@ -182,5 +188,45 @@ fn push_text(output: &mut String, text: &str) {
     if !output.is_empty() && !output.ends_with('\n') {
         output.push('\n');
     }
-    output.push_str(text);
+    match encoded_data(text) {
+        Some(words) => output.push_str(&words),
+        None => output.push_str(text),
+    }
+}
+
+/// How long text without spaces must be to be taken for encoded data.
+const ENCODED_BYTES: usize = 400;
+
+/// Describes a text that is nothing but data in base64, with or without the start of a `data:` address.
+fn encoded_data(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (kind, data) = match text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        Some((kind, data)) => (kind, data),
+        None => (kind_of(text), text),
+    };
+    let is_encoded =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'\n');
+    let is_mixed = || {
+        let start = data.as_bytes().get(..ENCODED_BYTES).unwrap_or_default();
+        start.iter().any(u8::is_ascii_uppercase) && start.iter().any(u8::is_ascii_digit)
+    };
+    let is_data = data.len() >= ENCODED_BYTES && data.bytes().all(is_encoded) && is_mixed();
+    is_data.then(|| data_in_words(kind, data.len()))
+}
+
+/// The type of data by how it begins in base64.
+fn kind_of(data: &str) -> &'static str {
+    const STARTS: &[(&str, &str)] = &[
+        ("iVBORw0KGgo", "image/png"),
+        ("/9j/", "image/jpeg"),
+        ("R0lGOD", "image/gif"),
+        ("UklGR", "image/webp"),
+        ("JVBERi", "application/pdf"),
+        ("UEsDB", "application/zip"),
+    ];
+    STARTS.iter().find(|(start, _)| data.starts_with(start)).map_or("base64 data", |(_, kind)| kind)
+}
+
+fn data_in_words(kind: &str, encoded_bytes: usize) -> String {
+    format!("[{}, {}]", one_line(kind, 40), size_in_words(encoded_bytes / 4 * 3))
 }

@@ -23,7 +23,11 @@ pub(super) struct Step {
     pub(super) words: Vec<String>,
     /// Whether it reads the output of the previous step.
     pub(super) is_filter: bool,
-    /// Files that its output is redirected to.
+    /// It runs however the step before it ended: after `;`, a line end, `||` or `&`.
+    pub(super) is_independent: bool,
+    /// It works in another folder: `git -C folder`.
+    pub(super) is_elsewhere: bool,
+    /// Files that its output goes to.
     pub(super) writes_to: Vec<String>,
 }
 
@@ -59,6 +63,23 @@ impl CommandLine {
         let floor = if most >= Purpose::Check { Purpose::Check } else { most };
         steps().filter(|step| step.purpose() >= floor).collect()
     }
+
+    /// Whether the exit status says nothing about a main step: a filter or an independent step comes after it.
+    pub(super) fn hides_status(&self) -> bool {
+        let main = self.main_steps();
+        let Some(first) = self.steps.iter().position(|step| main.first().is_some_and(|main| *main == step))
+        else {
+            return false;
+        };
+        let keeps_failures = self.steps.iter().any(|step| step.words.iter().any(|word| word == "pipefail"));
+        let later = self.steps.iter().skip(first + 1);
+        later.into_iter().any(|step| step.is_filter && !keeps_failures || step.is_independent)
+    }
+
+    /// Whether the command ends with a search, whose status 1 means that there was no match.
+    pub(super) fn ends_with_search(&self) -> bool {
+        self.steps.last().is_some_and(|step| matches!(step.program(), "grep" | "egrep" | "rg" | "ag"))
+    }
 }
 
 impl Step {
@@ -77,13 +98,19 @@ impl Step {
 
     /// Returns the value of a flag: of `-m text`, `--message text` or `--message=text`.
     pub(super) fn flag(&self, names: &[&str]) -> Option<&str> {
-        self.words.iter().enumerate().find_map(|(index, word)| {
+        self.flags(names).first().copied()
+    }
+
+    /// The values of a flag that may be given more than once.
+    pub(super) fn flags(&self, names: &[&str]) -> Vec<&str> {
+        let value = |(index, word): (usize, &'_ String)| {
             if names.contains(&word.as_str()) {
                 return self.words.get(index + 1).map(String::as_str);
             }
-            let (name, value) = word.split_once('=')?;
+            let (name, value) = self.words.get(index)?.split_once('=')?;
             names.contains(&name).then_some(value)
-        })
+        };
+        self.words.iter().enumerate().filter_map(value).collect()
     }
 
     pub(super) fn purpose(&self) -> Purpose {
@@ -139,9 +166,11 @@ impl Step {
             | "javac" => Purpose::Check,
             "git" => match first {
                 "status" | "diff" | "log" | "show" | "branch" | "blame" | "rev-parse" | "remote"
-                | "ls-files" | "merge-base" | "rev-list" | "grep" | "describe" | "config" | "reflog"
-                | "cat-file" | "ls-tree" | "worktree" => Purpose::Inspect,
-                "-C" => Purpose::Inspect,
+                | "ls-files" | "merge-base" | "grep" | "describe" | "config" | "reflog" | "cat-file"
+                | "ls-tree" | "worktree" | "fsck" | "ls-remote" | "shortlog" | "for-each-ref"
+                | "verify-pack" | "count-objects" | "check-ignore" | "show-ref" | "rev-list" => {
+                    Purpose::Inspect
+                }
                 _ => Purpose::Change,
             },
             "rm" | "mv" | "cp" | "mkdir" | "touch" | "ln" | "chmod" | "chown" | "tee" | "patch" => {
@@ -235,6 +264,7 @@ impl Step {
         let first = arguments.first().copied().unwrap_or_default();
         let mut files: Vec<&str> = self.writes_to.iter().map(String::as_str).collect();
         match self.program() {
+            "git" if self.is_elsewhere => {}
             "rm" | "mv" | "touch" | "tee" => files.extend(&arguments),
             "cp" => files.extend(arguments.last()),
             "sed" if self.purpose() == Purpose::Change => files.extend(arguments.iter().skip(1)),
@@ -320,12 +350,12 @@ fn split(command: &str) -> Vec<Step> {
             }
             (None, ';' | '\n' | '|' | '&') => {
                 let is_pipe = letter == '|' && letters.next_if_eq(&'|').is_none();
-                if letter == '&' {
-                    letters.next_if_eq(&'&');
-                }
+                let is_and = letter == '&' && letters.next_if_eq(&'&').is_some();
                 finish_word(&mut step, &mut word, &mut has_word);
-                finish_step(&mut steps, &mut step);
+                let is_end = finish_step(&mut steps, &mut step);
                 step.is_filter = is_pipe && !steps.is_empty();
+                // Empty lines and a line end after `&&` or `|` change nothing.
+                step.is_independent = if is_end { !is_pipe && !is_and } else { step.is_independent };
                 if steps.len() >= MAX_STEPS {
                     return steps;
                 }
@@ -363,8 +393,8 @@ fn finish_word(step: &mut Step, word: &mut String, has_word: &mut bool) {
     *has_word = false;
 }
 
-/// Ends a step. Removes variable assignments, `sudo` and similar words before its program.
-fn finish_step(steps: &mut Vec<Step>, step: &mut Step) {
+/// Ends a step, without variables, `sudo` and the like before its program. Answers whether there was one.
+fn finish_step(steps: &mut Vec<Step>, step: &mut Step) -> bool {
     let mut finished = std::mem::take(step);
     let is_before = |word: &String| {
         let assigns = word.split_once('=').is_some_and(|(name, _)| {
@@ -381,8 +411,24 @@ fn finish_step(steps: &mut Vec<Step>, step: &mut Step) {
     if finished.program() == "timeout" {
         finished.words.drain(..2.min(finished.words.len()));
     }
-    if !finished.words.is_empty() || !finished.writes_to.is_empty() {
+    if finished.program() == "git" {
+        without_options(&mut finished);
+    }
+    let is_step = !finished.words.is_empty() || !finished.writes_to.is_empty();
+    if is_step {
         steps.push(finished);
+    } else {
+        step.is_independent = finished.is_independent;
+    }
+    is_step
+}
+
+/// Takes the options between `git` and its verb out.
+fn without_options(step: &mut Step) {
+    while let Some(option) = step.words.get(1).filter(|word| word.starts_with('-')) {
+        let has_value = matches!(option.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree");
+        step.is_elsewhere |= option.starts_with("-C") || option.starts_with("--git-dir");
+        step.words.drain(1..(2 + usize::from(has_value)).min(step.words.len()));
     }
 }
 
@@ -413,6 +459,30 @@ mod tests {
             CommandLine::read("git commit -m \"$(cat <<'EOF'\nSubject's line\n\nBody\nEOF\n)\" && git push");
         assert_eq!(line.documents, ["Subject's line\n\nBody"]);
         assert_eq!(line.steps.last().unwrap().words, ["git", "push"]);
+    }
+
+    #[test]
+    fn a_pipe_or_a_later_step_hides_the_status() {
+        for (command, hides) in [
+            ("cargo test", false),
+            ("cd x && cargo test 2>&1", false),
+            ("echo start; cargo test", false),
+            ("cargo test 2>&1 | tail -5", true),
+            ("set -o pipefail; cargo test | tail -5", false),
+            ("cargo test; echo done", true),
+            ("cargo test || true", true),
+            ("cargo fmt &&\n cargo test", false),
+            ("cargo test\n", false),
+        ] {
+            assert_eq!(CommandLine::read(command).hides_status(), hides, "{command}");
+        }
+    }
+
+    #[test]
+    fn options_before_the_verb_of_git_are_left_out() {
+        let line = CommandLine::read("git -C /x -c a=b --no-pager log -1 && git --git-dir=/y rm old.rs");
+        assert_eq!(line.steps[0].words, ["git", "log", "-1"]);
+        assert!(line.steps.iter().flat_map(Step::changes).next().is_none());
     }
 
     #[test]

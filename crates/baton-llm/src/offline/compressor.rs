@@ -8,12 +8,12 @@ use super::call::{Call, Refusal};
 use super::facts::Detail;
 use super::text::{clean, first_line, one_line, shorten};
 use super::title::{complete, title};
-use super::{delegate, edit, mcp, other, plan, read, search, shell, summary, web};
+use super::{delegate, edit, mcp, other, plan, prose, read, search, shell, summary, web};
 use crate::compressor::{CompressError, Compression, Compressor, Summarization, TokenUsage};
 
-/// Version of the rules.
-const VERSION: &str = "offline-v1";
-/// Maximum number of files and functions in an observation.
+/// Which rules made an observation.
+const VERSION: &str = "offline-v2";
+/// How many files and functions an observation names.
 const MAX_FILES: usize = 50;
 const MAX_FUNCTIONS: usize = 50;
 
@@ -58,6 +58,13 @@ impl Draft {
         (Self { title, summary, ..Self::default() }, detail)
     }
 
+    /// A draft that is mainly a written text, which is kept as far as `bytes` allow.
+    pub(super) fn written(call: &Call<'_>, title: String, summary: String, text: &str, bytes: usize) -> Self {
+        let mut detail = Detail::new(bytes, &title, &summary);
+        prose::fill(text, call.cwd, &mut detail);
+        Self { title, summary, ..Self::default() }.with_detail(detail)
+    }
+
     pub(super) fn with_detail(mut self, detail: Detail) -> Self {
         self.detail = detail.finish();
         self
@@ -70,6 +77,7 @@ fn observe(tool_use: &ToolUse) -> CompressedObservation {
         None | Some(Refusal::Failed(_)) if let Some((wanted, said)) = edit::failed_patch(&call) => {
             failed(&call, &wanted, &said)
         }
+        Some(refusal) if let Some(draft) = plan::read_refused(&call, &refusal) => draft,
         Some(refusal) if !shell::is_shell(&call) || matches!(refusal, Refusal::Rejected(_)) => {
             refused(&call, &refusal)
         }

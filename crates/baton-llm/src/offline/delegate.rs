@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{names, paths};
-use super::lines::informative_lines;
-use super::text::{clean, counted, first_line, first_sentence, one_line};
+use super::prose::{self, PROSE_BYTES};
+use super::text::{clean, counted, first_sentence, one_line};
 use super::title::title;
 
 /// Describes the use of a sub-agent.
@@ -24,7 +23,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         None => call.output(),
     };
     let report = clean(&report).into_owned();
-    let title = title(&format!("Delegate '{}' to {agent}", one_line(asked, 70)), None);
+    let done = format!("Delegate '{}' to {agent}", one_line(asked, 70));
     let number = |name: &str| {
         call.response.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok())
     };
@@ -36,20 +35,15 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     .flatten()
     .collect();
     let effort = if effort.is_empty() { String::new() } else { format!(" ({})", effort.join(", ")) };
-    let opening = opening(&report);
-    let summary = match opening.is_empty() {
-        true => format!("{agent} was asked: {}{effort}.", first_sentence(asked, 200)),
-        false => format!("{agent} reported{effort}: {}", first_sentence(opening, 280)),
-    };
-    let (draft, mut detail) = Draft::begin(call, title, summary);
-    let whole = detail.reserve(detail.left() * 2 / 3);
-    detail.list("Files", paths(&report, call.cwd));
-    detail.restore(whole);
-    let whole = detail.reserve(detail.left() / 2);
-    detail.lines(informative_lines(&report, detail.left()));
-    detail.restore(whole);
-    detail.names("Names", &names(&report));
-    Some(draft.with_detail(detail))
+    if report.trim().is_empty() {
+        let status = call.response_text(&["status"]).unwrap_or("no report").replace('_', " ");
+        let title = title(&done, Some(&status));
+        let summary =
+            format!("{agent} was asked: {}. No report came back: {status}.", first_sentence(asked, 300));
+        return Some(Draft { title, summary, ..Draft::default() });
+    }
+    let summary = format!("{agent} reported{effort}: {}", prose::gist(&report, 500));
+    Some(Draft::written(call, title(&done, None), summary, &report, PROSE_BYTES))
 }
 
 fn text_of(content: &Value) -> String {
@@ -64,38 +58,4 @@ fn text_of(content: &Value) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// Returns the first line that is not a greeting, a heading, code or an announcement.
-fn opening(report: &str) -> &str {
-    const GREETINGS: &[&str] = &[
-        "Perfect",
-        "Great",
-        "Excellent",
-        "Now ",
-        "I have",
-        "I now",
-        "I've",
-        "Let me",
-        "#",
-        "Based on",
-        "Here is",
-        "Here's",
-        "---",
-        "**Source",
-    ];
-    let mut is_fenced = false;
-    for line in report.lines().map(str::trim) {
-        if line.starts_with("```") {
-            is_fenced = !is_fenced;
-            continue;
-        }
-        let says = line.split_whitespace().count() > 5
-            && !line.ends_with(':')
-            && !GREETINGS.iter().any(|start| line.starts_with(start));
-        if says && !is_fenced {
-            return line.trim_start_matches(['-', '*', ' ']);
-        }
-    }
-    first_line(report)
 }

@@ -6,11 +6,13 @@ use serde_json::Value;
 use super::call::Call;
 use super::code::{self, Change};
 use super::compressor::Draft;
-use super::facts::{Detail, names};
+use super::facts::{Detail, is_name, names};
 use super::language::Kind;
 use super::patch::{self, FileAction, FilePatch};
+use super::prose::{self, PROSE_BYTES};
+use super::read::is_prose;
 use super::run::Run;
-use super::text::{counted, file_name, join_within, one_line, shorten};
+use super::text::{counted, file_name, first_sentence, join_within, one_line, shorten};
 use super::title::title;
 
 /// Maximum size of the detail of a change.
@@ -47,7 +49,9 @@ fn patch_of<'a>(call: &Call<'a>) -> Option<&'a str> {
 pub(super) fn failed_patch(call: &Call<'_>) -> Option<(String, String)> {
     let patch = patch_of(call)?;
     let run = Run::of(call);
-    let failed = run.failed() || run.output.trim_start().starts_with("apply_patch verification failed");
+    // Codex answers with a text: `Success. Updated the following files`, or why it did not.
+    let first = run.output.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
+    let failed = run.failed() || ["failed", "error", "invalid"].iter().any(|word| first.contains(word));
     let files = patch::read_codex(patch);
     let paths: Vec<String> = files.iter().map(|file| call.path(file.path)).collect();
     (failed && !paths.is_empty()).then(|| (format!("Patch {}", join_within(&paths, 70)), run.output))
@@ -176,13 +180,21 @@ fn describe(call: &Call<'_>, files: &[Changed<'_>]) -> Draft {
         }
     };
     let (mut draft, mut detail) = Draft::begin(call, title, summary);
-    let room = detail.left();
-    detail.reserve(room.saturating_sub(MAX_DETAIL_BYTES));
-    for file in files {
-        if files.len() > 1 {
-            detail.line(&format!("{}:", file.path));
+    if let [Changed { path, patch, .. }] = files
+        && patch.file_action == FileAction::Created
+        && is_prose(path)
+    {
+        detail = Detail::new(PROSE_BYTES, &draft.title, &draft.summary);
+        prose::fill(&patch.added.join("\n"), call.cwd, &mut detail);
+    } else {
+        let room = detail.left();
+        detail.reserve(room.saturating_sub(MAX_DETAIL_BYTES));
+        for file in files {
+            if files.len() > 1 {
+                detail.line(&format!("{}:", file.path));
+            }
+            detail_of(file, &mut detail);
         }
-        detail_of(file, &mut detail);
     }
     draft.files = files.iter().map(|file| file.path.clone()).collect();
     draft.files.extend(
@@ -225,6 +237,10 @@ fn title_of(file: &Changed<'_>) -> String {
         [] => String::new(),
     };
     if file.patch.file_action == FileAction::Created {
+        if let Some(heading) = document_name(file) {
+            let noun = if file.path.to_ascii_lowercase().contains("plan") { "plan " } else { "" };
+            return title(&format!("Write {noun}'{}' to {path}", one_line(&heading, 70)), None);
+        }
         return match new.as_slice() {
             [] => title(&format!("Create {path}"), Some(&counted(file.patch.added.len(), "line"))),
             _ => title(&format!("Create {path} with {}", some(&new)), None),
@@ -253,7 +269,12 @@ fn title_of(file: &Changed<'_>) -> String {
     }
 }
 
-/// Returns the subject of a change outside functions: imports, comments, a heading.
+/// The name of a new document: its heading.
+fn document_name(file: &Changed<'_>) -> Option<String> {
+    prose::heading(&file.patch.added.join("\n")).filter(|_| is_prose(&file.path))
+}
+
+/// What a change outside functions is about: imports, a comment, a heading.
 fn subject_of(file: &Changed<'_>) -> Option<String> {
     let lines: Vec<&str> = file
         .patch
@@ -321,35 +342,48 @@ fn sentence(file: &Changed<'_>) -> String {
     sentence
 }
 
-/// Returns the longest comment among the added lines, which often states the reason.
+/// The longest comment among the new lines: it often tells why. Lines that follow each other are one comment.
 fn reason(file: &Changed<'_>) -> Option<String> {
-    let mut best = "";
+    let mut comments: Vec<String> = Vec::new();
+    let mut is_open = false;
     for line in file.patch.added.iter().take(400) {
         let comment = line.trim();
-        let comment = if is_comment(comment) {
+        let is_own_line = is_comment(comment);
+        let comment = if is_own_line {
             comment.trim_start_matches(['/', '#', '*', '!', ' ', '"', '<', '-'])
         } else {
             comment.split_once(" // ").map_or("", |(_, comment)| comment)
         };
-        if comment.starts_with("nolint") || comment.starts_with("eslint") || comment.starts_with("noqa") {
-            continue;
+        let is_directive =
+            ["nolint", "eslint", "noqa", "go:", "type:"].iter().any(|word| comment.starts_with(word));
+        let is_new = !comment.is_empty() && !is_directive && !file.patch.removed.contains(line);
+        match comments.last_mut().filter(|_| is_open && is_own_line && is_new) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(comment);
+            }
+            None if is_new => comments.push(comment.to_owned()),
+            None => {}
         }
-        if comment.len() > best.len()
-            && comment.split_whitespace().count() >= 4
-            && !file.patch.removed.contains(line)
-        {
-            best = comment;
-        }
+        is_open = is_own_line && is_new;
     }
-    (!best.is_empty()).then(|| one_line(best.trim_end_matches('.'), 130))
+    // A comment that begins in the middle of a sentence continues one that was there; a name may be small.
+    let is_whole = |comment: &&String| {
+        let first = comment.split_whitespace().next().unwrap_or_default();
+        let is_torn = first.starts_with(|letter: char| letter.is_lowercase()) && !is_name(first);
+        comment.split_whitespace().count() >= 4 && !is_torn
+    };
+    let best = comments.iter().filter(is_whole).max_by_key(|comment| comment.len())?;
+    Some(first_sentence(best, 200).trim_end_matches('.').to_owned())
 }
 
 /// Shows the changed lines if they are few, otherwise the defining lines and the names used in the others.
 fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
     let says = |line: &&&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= 2;
+    // A line that was only moved or indented is no change worth showing.
     let (removed, added): (Vec<&str>, Vec<&str>) = (
-        file.patch.removed.iter().filter(says).map(|line| line.trim()).collect(),
-        file.patch.added.iter().filter(says).map(|line| line.trim()).collect(),
+        differing(file.patch.removed.iter().filter(says), &file.patch.added),
+        differing(file.patch.added.iter().filter(says), &file.patch.removed),
     );
     let size: usize = removed.iter().chain(&added).map(|line| line.len() + 3).sum();
     if size <= SHOWN_BYTES.min(detail.left()) {
@@ -357,10 +391,14 @@ fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
         detail.lines(added.iter().map(|line| format!("+ {line}")));
         return;
     }
-    let whole = detail.reserve(detail.left() / 2);
+    let whole = detail.reserve(detail.left() / 3);
     for (mark, lines) in [('-', &removed), ('+', &added)] {
         let informative = lines.iter().filter(|line| is_informative(line));
         detail.lines(informative.take(6).map(|line| format!("{mark} {}", one_line(line, 110))));
+    }
+    if detail.is_empty() {
+        detail.lines(removed.iter().take(4).map(|line| format!("- {}", one_line(line, 110))));
+        detail.lines(added.iter().map(|line| format!("+ {}", one_line(line, 110))));
     }
     detail.restore(whole);
     let (old, new) = (removed.join("\n"), added.join("\n"));
@@ -376,7 +414,13 @@ fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
     detail.names("Uses", &names(&new));
 }
 
-/// Returns true if a line is worth showing: it defines something or is a heading or comment.
+/// The lines of one side of a change, trimmed, that the other side does not have.
+fn differing<'a: 'b, 'b>(lines: impl Iterator<Item = &'b &'a str>, others: &[&str]) -> Vec<&'a str> {
+    let others: std::collections::HashSet<&str> = others.iter().map(|line| line.trim()).collect();
+    lines.map(|line| line.trim()).filter(|line| !others.contains(line)).collect()
+}
+
+/// Tells whether a line is worth showing by itself: it defines something or says why.
 fn is_informative(line: &str) -> bool {
     const STARTS: &[&str] = &[
         "func ",

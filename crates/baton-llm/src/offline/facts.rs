@@ -9,7 +9,9 @@ use super::text::{relative, shorten};
 
 /// Maximum number of ranked names.
 const MAX_NAMES: usize = 4_000;
-/// Maximum length of a line of the detail, in characters.
+/// How many names a list has.
+const MAX_LISTED: usize = 16;
+/// How long one line of a detail may be, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
 
 /// The detail of an observation, filled up to its size limit. Text that was already written is not repeated.
@@ -55,7 +57,15 @@ impl Detail {
         true
     }
 
-    /// Adds lines until there is no room.
+    /// Adds a paragraph whole, or nothing if there is no room for it or it was said.
+    pub(super) fn paragraph(&mut self, text: &str) {
+        let text = text.trim();
+        if !text.is_empty() && text.len() <= self.left() && !self.has_said(text) {
+            self.push(text);
+        }
+    }
+
+    /// Adds as many lines as there is room for.
     pub(super) fn lines<T: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = T>) {
         for line in lines {
             if !self.line(line.as_ref()) {
@@ -93,13 +103,17 @@ impl Detail {
         self.push(&line);
     }
 
-    /// Adds names in ranked order as far as there is room.
+    /// Adds the names of a text that tell the most for their length, at most [`MAX_LISTED`].
     pub(super) fn names(&mut self, label: &str, names: &[&str]) {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let room = self.left();
         let said: HashSet<&str> = words(&self.said).chain(words(&self.text)).collect();
+        let mut listed = 0;
         for name in names.iter().filter(|name| !said.contains(**name)) {
+            if listed >= MAX_LISTED {
+                break;
+            }
             if line.len() + name.len() + 2 > room {
                 continue;
             }
@@ -107,6 +121,7 @@ impl Detail {
                 line.push_str(", ");
             }
             line.push_str(name);
+            listed += 1;
             if line.len() + 8 > room {
                 break;
             }

@@ -4,123 +4,212 @@ use super::command::{CommandLine, Step};
 use super::patch::{self, FilePatch};
 use super::text::{counted, first_line, join_within, one_line};
 
-/// Description of a git command and its result.
+/// What a command did, and what came of it.
 #[derive(Default)]
-pub(super) struct GitResult {
+pub(super) struct StepResult {
     pub(super) done: String,
     pub(super) outcome: Option<String>,
     pub(super) sentence: Option<String>,
-    /// Whether the other fields already describe the whole output.
+    /// A text that the agent wrote: the body of a commit message.
+    pub(super) written: Option<String>,
+    /// Nothing of the output is left to tell.
     pub(super) covers_output: bool,
 }
 
 /// Returns true if a step creates a commit.
 pub(super) fn is_commit(step: &Step) -> bool {
-    step.program() == "git" && without_folder(step).first() == Some(&"commit")
+    step.program() == "git" && step.arguments().next() == Some("commit")
 }
 
-/// Describes a git step.
-pub(super) fn git_result(step: &Step, line: &CommandLine, output: &str) -> Option<GitResult> {
+/// Tells whether a step begins a repository: what follows in the same command is an experiment.
+pub(super) fn is_init(step: &Step) -> bool {
+    step.program() == "git" && matches!(step.arguments().next(), Some("init" | "clone"))
+}
+
+/// Returns the result of a git step.
+pub(super) fn step_result(step: &Step, line: &CommandLine, output: &str) -> Option<StepResult> {
     if step.program() != "git" {
         return None;
     }
-    let arguments: Vec<&str> = without_folder(step);
+    let arguments: Vec<&str> = step.arguments().collect();
     let (verb, rest) = arguments.split_first()?;
     let last = rest.last().copied();
-    let git_result =
-        |done: String, outcome: Option<String>| Some(GitResult { done, outcome, ..GitResult::default() });
+    let result =
+        |done: String, outcome: Option<String>| Some(StepResult { done, outcome, ..StepResult::default() });
     match *verb {
-        "commit" => {
-            let hash = commit_hash(output);
-            let message = commit_message(step, line);
-            let done = message.as_ref().map_or_else(
-                || "Commit staged changes".into(),
-                |message| format!("Commit '{}'", one_line(message, 80)),
-            );
-            let sentence = hash.map(|(branch, hash)| format!("Commit {hash} on {branch}."));
-            Some(GitResult { done, sentence, ..GitResult::default() })
-        }
-        "status" => {
-            let (branch, changed) = status(output);
-            let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
-            let outcome =
-                if changed.is_empty() { "clean".to_owned() } else { counted(changed.len(), "changed file") };
-            Some(GitResult {
-                done: format!("Check git status{branch}"),
-                outcome: Some(outcome),
-                sentence: (!changed.is_empty()).then(|| format!("Changed: {}.", join_within(&changed, 400))),
-                covers_output: changed.iter().map(|file| file.len() + 2).sum::<usize>() < 400,
-            })
-        }
+        "commit" => Some(commit(step, line, output)),
+        "status" => status_result(output),
         "diff" | "show" => {
             let files = patch::read_unified(output);
             let what = if *verb == "diff" { "Review git diff" } else { "Show commit" };
             let target = last.map(|last| format!(" {}", one_line(last, 50))).unwrap_or_default();
             let subject = (*verb == "show").then(|| subject(output)).flatten();
-            Some(GitResult {
+            Some(StepResult {
                 done: format!("{what}{target}"),
-                outcome: if files.is_empty() { stat_line(output) } else { Some(totals(&files)) },
+                outcome: match files.as_slice() {
+                    [] if output.trim().is_empty() => Some("no differences".to_owned()),
+                    [] => stat_line(output),
+                    files => Some(totals(files)),
+                },
                 sentence: subject.map(|subject| format!("Commit says: \"{}\".", one_line(subject, 160))),
-                ..GitResult::default()
+                ..StepResult::default()
             })
         }
         "log" => {
             let commits = output.lines().filter(|line| is_log_line(line)).count();
             let outcome = if commits > 0 { Some(counted(commits, "commit")) } else { None };
-            git_result(format!("List git log {}", last.unwrap_or_default()), outcome)
+            result(format!("List git log {}", last.unwrap_or_default()), outcome)
         }
-        "push" if rest.is_empty() => git_result("Push current branch".to_owned(), pushed(output)),
-        "push" => git_result(
+        "push" if rest.is_empty() => result("Push current branch".to_owned(), pushed(output)),
+        "push" => result(
             format!("Push {}", join_within(rest, 50)).replace("Push origin,", "Push to origin"),
             pushed(output),
         ),
-        "add" if rest.is_empty() || *rest == ["."] => git_result("Stage all changes".to_owned(), None),
-        "add" => git_result(format!("Stage {}", join_within(rest, 70)), None),
-        "checkout" | "switch" => {
-            git_result(format!("Switch git to {}", last.unwrap_or("another branch")), None)
+        "add" if rest.is_empty() || *rest == ["."] => result("Stage all changes".to_owned(), None),
+        "add" => result(format!("Stage {}", join_within(rest, 70)), None),
+        "checkout" | "switch" if step.words.iter().any(|word| word == "--") => {
+            result(format!("Discard changes in {}", join_within(rest, 60)), None)
         }
-        "merge" | "rebase" | "cherry-pick" | "revert" => {
-            let conflicts = output.lines().filter(|line| line.starts_with("CONFLICT")).count();
-            let outcome = (conflicts > 0).then(|| counted(conflicts, "conflict"));
-            git_result(format!("Run git {verb} {}", last.unwrap_or_default()), outcome)
-        }
-        "restore" | "reset" | "stash" | "branch" | "fetch" | "pull" | "tag" | "clone" => {
-            git_result(format!("Run git {verb} {}", join_within(rest, 60)), None)
+        "checkout" | "switch" => result(format!("Switch git to {}", last.unwrap_or("another branch")), None),
+        "merge" | "rebase" | "cherry-pick" | "revert" | "pull" | "stash" | "am" | "restore" | "reset"
+        | "branch" | "fetch" | "tag" | "clone" => {
+            result(format!("Run git {verb} {}", join_within(rest, 60)), None)
+                .map(|result| result.with_conflicts(output))
         }
         _ => None,
     }
 }
 
-/// Returns the arguments without `-C folder`.
-fn without_folder(step: &Step) -> Vec<&str> {
-    let mut skip = step.flag(&["-C"]);
-    step.arguments()
-        .filter(|word| {
-            if skip == Some(word) {
-                skip = None;
-                false
-            } else {
-                true
-            }
+impl StepResult {
+    /// Names the files that git could not merge.
+    fn with_conflicts(mut self, output: &str) -> Self {
+        let name = |line: &'_ str| line.rsplit(" in ").next().unwrap_or(line).trim().to_owned();
+        let files: Vec<String> =
+            output.lines().filter(|line| line.starts_with("CONFLICT (")).map(name).take(50).collect();
+        self.outcome = match files.as_slice() {
+            [] => self.outcome,
+            [one] => Some(format!("merge conflict in {}", one_line(one, 40))),
+            files => Some(format!("{} merge conflicts", files.len())),
+        };
+        if !files.is_empty() {
+            self.sentence = Some(format!("Merge conflicts: {}.", join_within(&files, 400)));
+        }
+        self
+    }
+}
+
+fn commit(step: &Step, line: &CommandLine, output: &str) -> StepResult {
+    let made = commit_lines(output).next();
+    let message = commit_message(step, line);
+    let subject = message.as_deref().map(first_line).filter(|subject| !subject.is_empty());
+    let subject = subject.or(made.as_ref().map(|made| made.subject)).unwrap_or_default();
+    let verb = if step.words.iter().any(|word| word == "--amend") { "Amend" } else { "Commit" };
+    let done = if subject.is_empty() {
+        format!("{verb} staged changes")
+    } else {
+        format!("{verb} '{}'", one_line(subject, 80))
+    };
+    let is_quiet = step.words.iter().any(|word| matches!(word.as_str(), "-q" | "--quiet"));
+    let outcome = if output.contains("nothing to commit") || output.contains("no changes added to commit") {
+        Some("nothing to commit".to_owned())
+    } else {
+        (made.is_none() && !is_quiet).then(|| "result unknown".to_owned())
+    };
+    let stat = stat_line(output).map(|stat| format!(" ({stat})")).unwrap_or_default();
+    let mut sentence: Vec<String> = commit_lines(output)
+        .take(5)
+        .map(|made| {
+            format!("Commit {} on {}: \"{}\"{stat}.", made.hash, made.branch, one_line(made.subject, 300))
         })
-        .collect()
+        .collect();
+    let pushes =
+        line.steps.iter().any(|step| step.program() == "git" && step.arguments().next() == Some("push"));
+    sentence.extend(pushed(output).filter(|_| pushes).map(|pushed| format!("Push: {pushed}.")));
+    let sentence = Some(sentence.join(" ")).filter(|sentence| !sentence.is_empty());
+    let body = message.as_deref().map(message_body).filter(|body| !body.is_empty());
+    StepResult { done, outcome, sentence, written: body, covers_output: made.is_some() }
 }
 
+/// The message of a commit: a here-document, or the values of `-m`, a paragraph each.
 fn commit_message(step: &Step, line: &CommandLine) -> Option<String> {
-    let given = step.flag(&["-m", "--message", "-am"]).unwrap_or_default();
-    let document =
-        line.documents.first().map(String::as_str).filter(|_| given.is_empty() || given.starts_with("$("));
-    let message = first_line(document.unwrap_or(given));
-    (!message.is_empty() && !message.starts_with("$(")).then(|| message.to_owned())
+    let given = step.flags(&["-m", "--message", "-am"]);
+    let is_document = given.first().is_none_or(|given| given.starts_with("$("));
+    let document = line.documents.first().filter(|_| is_document && !line.documents.is_empty());
+    let message = document.cloned().unwrap_or_else(|| given.join("\n\n"));
+    (!message.trim().is_empty() && !message.starts_with("$(")).then_some(message)
 }
 
-/// Returns branch and hash of `[main 1a2b3c4] Subject`.
-fn commit_hash(output: &str) -> Option<(&str, &str)> {
-    output.lines().find_map(|line| {
-        let (place, _) = line.strip_prefix('[')?.split_once(']')?;
+/// A message without its subject and its trailers.
+fn message_body(message: &str) -> String {
+    let is_trailer = |line: &str| {
+        line.split_once(": ").is_some_and(|(name, _)| {
+            name.contains('-')
+                && !name.contains(' ')
+                && name.starts_with(|letter: char| letter.is_ascii_uppercase())
+        })
+    };
+    let (_, body) = message.trim().split_once('\n').unwrap_or_default();
+    let lines = body.lines().filter(|line| !is_trailer(line) && !line.contains("Generated with"));
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// A commit that git reported.
+struct Made<'a> {
+    branch: &'a str,
+    hash: &'a str,
+    subject: &'a str,
+}
+
+fn status_result(output: &str) -> Option<StepResult> {
+    let (branch, changed) = status(output);
+    let unmerged = output.lines().filter(|line| is_unmerged(line)).count();
+    let is_clean = changed.is_empty() && (output.trim().is_empty() || output.contains("nothing to commit"));
+    let outcome = match (changed.len(), unmerged) {
+        (_, 1..) => Some(format!("{} with merge conflicts", counted(unmerged, "file"))),
+        (0, _) => is_clean.then(|| "clean".to_owned()),
+        (number, _) => Some(counted(number, "changed file")),
+    };
+    let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
+    let under_way = output.lines().map(str::trim).find(|line| {
+        [
+            "still merging",
+            "unmerged paths",
+            "rebase in progress",
+            "currently rebasing",
+            "currently cherry-picking",
+        ]
+        .iter()
+        .any(|words| line.contains(words))
+    });
+    let mut sentences: Vec<String> = under_way.map(str::to_owned).into_iter().collect();
+    if !changed.is_empty() {
+        sentences.push(format!("Changed: {}.", join_within(&changed, 400)));
+    }
+    Some(StepResult {
+        done: format!("Check git status{branch}"),
+        outcome,
+        sentence: Some(sentences.join(" ")).filter(|sentence| !sentence.is_empty()),
+        covers_output: changed.iter().map(|file| file.len() + 2).sum::<usize>() < 400,
+        ..StepResult::default()
+    })
+}
+
+/// `UU path` or `both modified: path`.
+fn is_unmerged(line: &str) -> bool {
+    let bare = line.trim_start();
+    bare.starts_with("both modified:")
+        || bare.starts_with("both added:")
+        || ["UU ", "AA ", "DU ", "UD "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// `[main 1a2b3c4] Subject` gives branch, hash and subject.
+fn commit_lines(output: &str) -> impl Iterator<Item = Made<'_>> {
+    output.lines().filter_map(|line| {
+        let (place, subject) = line.strip_prefix('[')?.split_once(']')?;
         let (branch, hash) = place.rsplit_once(' ')?;
+        let branch = branch.trim_end_matches(" (root-commit)");
         ((7..=40).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .then_some((branch, hash))
+            .then_some(Made { branch, hash, subject: subject.trim() })
     })
 }
 
@@ -163,13 +252,19 @@ fn subject(output: &str) -> Option<&str> {
 
 /// Parses ` 4 files changed, 17 insertions(+), 14 deletions(-)`.
 fn stat_line(output: &str) -> Option<String> {
-    let line = output.lines().find(|line| line.contains(" changed, ") && line.contains("file"))?;
-    Some(
-        one_line(line, 70)
-            .replace(" insertions(+)", "+")
-            .replace(" deletions(-)", "-")
-            .replace("files changed", "files"),
-    )
+    let line = output.lines().rev().find(|line| line.contains(" changed, ") && line.contains("file"))?;
+    let number = |part: &str| part.trim().split(' ').next().unwrap_or_default().to_owned();
+    let (mut files, mut added, mut removed) = (String::new(), "0".to_owned(), "0".to_owned());
+    for part in line.split(',') {
+        match part {
+            _ if part.contains("file") => files = number(part),
+            _ if part.contains("insertion") => added = number(part),
+            _ if part.contains("deletion") => removed = number(part),
+            _ => {}
+        }
+    }
+    let files = files.parse().ok()?;
+    Some(format!("{}, +{added} -{removed}", counted(files, "file")))
 }
 
 fn is_log_line(line: &str) -> bool {

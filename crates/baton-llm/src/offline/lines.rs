@@ -14,18 +14,35 @@ const MAX_LINES: usize = 4_000;
 /// Maximum number of error lines.
 const MAX_ERRORS: usize = 400;
 
-/// Returns the lines of a text that mention an error, in order and without repetitions.
-pub(super) fn error_lines(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+/// Lines of a text that tell of an error, in their order, without repetitions. A place that is given on a line of its
+/// own is added; of a traceback of Python the exception is kept.
+pub(super) fn error_lines(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
-    for line in text.lines() {
+    let mut traceback = Traceback::default();
+    // Index of an error whose place may still come.
+    let mut open: Option<(usize, usize)> = None;
+    for (number, line) in text.lines().enumerate() {
+        let is_inside = traceback.read(line);
         let line = head(line.trim(), MAX_LINE_BYTES);
-        if !mentions_error(line) {
+        if let Some(at) = place_of(line)
+            && let Some((index, since)) = open
+            && number - since <= MAX_FRAMES
+        {
+            if let Some(error) = found.get_mut(index).filter(|error| !error.contains(at)) {
+                error.push_str(&format!(" ({at})"));
+            }
+            open = None;
+        }
+        if is_inside || !(mentions_error(line) || traceback.has_ended) || !seen.insert(shape(line)) {
             continue;
         }
-        if seen.insert(shape(line)) {
-            found.push(line);
+        let mut error = line.to_owned();
+        match traceback.take_place().filter(|_| is_exception(line)) {
+            Some(place) => error.push_str(&format!(" ({place})")),
+            None => open = Some((found.len(), number)),
         }
+        found.push(error);
         if found.len() >= MAX_ERRORS {
             break;
         }
@@ -33,7 +50,101 @@ pub(super) fn error_lines(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns true if a line mentions an error.
+/// The first line that states a failure whatever the program is, or nothing.
+pub(super) fn failure_line(text: &str) -> Option<&str> {
+    static STARTS: &[&str] = &[
+        "error: ",
+        "error[E",
+        "fatal: ",
+        "panic: ",
+        "Traceback (most recent call last)",
+        "CONFLICT (",
+        "make: *** ",
+        "npm ERR! ",
+        "npm error ",
+        "--- FAIL: ",
+        "FAIL\t",
+        "FAILED ",
+        "! [rejected]",
+        "! [remote rejected]",
+    ];
+    text.lines().map(str::trim).find(|line| {
+        STARTS.iter().any(|start| line.starts_with(start))
+            || *line == "FAIL"
+            || line.ends_with(": command not found")
+    })
+}
+
+/// How many lines after an error its place may be.
+const MAX_FRAMES: usize = 6;
+
+/// The place of `--> src/a.rs:3:5` below an error of Rust, and of `at load (/app/src/a.js:3:5)` below one of JavaScript.
+fn place_of(line: &str) -> Option<&str> {
+    let place = match line.strip_prefix("--> ") {
+        Some(place) => place,
+        None => {
+            let frame = line.strip_prefix("at ")?;
+            frame.rsplit_once('(').map_or(frame, |(_, place)| place).trim_end_matches(')')
+        }
+    };
+    let is_place = place.contains(':') && place.ends_with(|letter: char| letter.is_ascii_digit());
+    (is_place && !place.contains("node:") && !place.contains("node_modules")).then_some(place)
+}
+
+/// Whether a line is the end of a traceback: `ValueError: bad`, `app.errors.NotFound`.
+fn is_exception(line: &str) -> bool {
+    let name = line.split(':').next().unwrap_or_default();
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_'))
+        && name
+            .rsplit('.')
+            .next()
+            .is_some_and(|last| last.starts_with(|letter: char| letter.is_ascii_uppercase()))
+}
+
+/// Follows a traceback of Python: its frames are indented, the exception after them is not.
+#[derive(Default)]
+struct Traceback {
+    is_open: bool,
+    /// The line that was read last is the exception.
+    has_ended: bool,
+    place: Option<String>,
+}
+
+impl Traceback {
+    /// Reads a line; answers whether it belongs to the frames.
+    fn read(&mut self, line: &str) -> bool {
+        self.has_ended = false;
+        if line.trim_start().starts_with("Traceback (most recent call last)") {
+            self.is_open = true;
+            return true;
+        }
+        if let Some(frame) = line.trim_start().strip_prefix("File \"") {
+            let mut parts = frame.splitn(3, ['"', ',']).map(str::trim);
+            let file = parts.next().unwrap_or_default();
+            let number: String = frame
+                .split("line ")
+                .nth(1)
+                .unwrap_or_default()
+                .chars()
+                .take_while(char::is_ascii_digit)
+                .collect();
+            self.place = Some(format!("{file}:{number}"));
+            return true;
+        }
+        if self.is_open && (line.starts_with(' ') || line.trim().is_empty()) {
+            return true;
+        }
+        self.has_ended = std::mem::take(&mut self.is_open);
+        false
+    }
+
+    fn take_place(&mut self) -> Option<String> {
+        self.place.take()
+    }
+}
+
+/// Tells whether a line speaks of something that went wrong.
 fn mentions_error(line: &str) -> bool {
     static ERROR_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -49,7 +160,9 @@ fn mentions_error(line: &str) -> bool {
         .ok()
     });
     let is_in = |marks: &Option<Regex>| marks.as_ref().is_some_and(|marks| marks.is_match(line));
-    line.len() > 3 && is_in(&ERROR_WORDS) && !is_in(&NO_ERROR_WORDS)
+    // The lines that a compiler quotes below its message.
+    let is_quoted = line.starts_with('|') || line.starts_with('^');
+    line.len() > 3 && !is_quoted && is_in(&ERROR_WORDS) && !is_in(&NO_ERROR_WORDS)
 }
 
 /// Returns the lines of a text with the most facts for their length, in their order and at most `bytes` long in total.
@@ -140,6 +253,23 @@ mod tests {
     fn error_lines_are_kept_once() {
         let text = "ok\nerror: one at 1\nerror: one at 2\n0 errors\npanic: two\n";
         assert_eq!(error_lines(text), ["error: one at 1", "panic: two"]);
+    }
+
+    #[test]
+    fn the_exception_of_a_traceback_is_kept_with_its_place() {
+        let python = "Traceback (most recent call last):\n  File \"/app/main.py\", line 3, in <module>\n    run()\n  File \"/app/load.py\", line 12, in run\n    raise KeyError(name)\nKeyError: 'name'\n";
+        assert_eq!(error_lines(python), ["KeyError: 'name' (/app/load.py:12)"]);
+        let syntax = "  File \"a.py\", line 2\n    def f(\n         ^\nSyntaxError: '(' was never closed\n";
+        assert_eq!(error_lines(syntax), ["SyntaxError: '(' was never closed (a.py:2)"]);
+    }
+
+    #[test]
+    fn the_place_below_an_error_is_added() {
+        let rust = "error[E0425]: cannot find value `x` in this scope\n --> src/a.rs:3:5\n  |\n3 |     x\n";
+        assert_eq!(error_lines(rust), ["error[E0425]: cannot find value `x` in this scope (src/a.rs:3:5)"]);
+        let node =
+            "TypeError: x is not a function\n    at node:internal/a:1:2\n    at load (/app/src/a.js:3:5)\n";
+        assert_eq!(error_lines(node), ["TypeError: x is not a function (/app/src/a.js:3:5)"]);
     }
 
     #[test]

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::Detail;
+use super::lines::informative_lines;
+use super::prose::{self, PROSE_BYTES};
 use super::structure;
 use super::text::{clean, one_line};
 use super::title::title;
-use super::web::fill_prose;
 
 /// Input members that identify the subject of a call.
 const SUBJECTS: &[&str] = &[
@@ -36,7 +36,10 @@ const SUBJECTS: &[&str] = &[
     "task_id",
 ];
 
-/// Describes the use of an MCP tool.
+/// How much of a text of the input is told in the summary.
+const INPUT_CHARACTERS: usize = 120;
+
+/// Reads the use of a tool of an MCP server.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     let (server, tool) = call.tool.strip_prefix("mcp__")?.split_once("__")?;
     let action = sentence_case(&tool.replace(['_', '-'], " "));
@@ -67,18 +70,31 @@ pub(super) fn describe(call: &Call<'_>, action: &str, server: Option<&str>) -> D
         (None, false) if values.len() > 1 => format!(" Answer: {} entries.", values.len()),
         _ => String::new(),
     };
-    let (draft, mut detail) =
-        Draft::begin(call, title, format!("Used {}{asked}.{gist}", one_line(call.tool, 80)));
-    fill(&text, &values, &mut detail);
-    draft.with_detail(detail)
+    let summary = format!("Used {}{asked}.{gist}", one_line(call.tool, 80));
+    match values.as_slice() {
+        [] => {
+            let (draft, mut detail) = Draft::begin(call, title, summary);
+            if text.len() <= detail.left() {
+                detail.lines(text.lines().map(str::trim_end));
+            } else if text.contains("\n\n") {
+                prose::fill(&text, call.cwd, &mut detail);
+            } else {
+                detail.lines(informative_lines(&text, detail.left()));
+            }
+            draft.with_detail(detail)
+        }
+        [Value::Object(only)] if only.is_empty() => with_inputs(call, title, summary),
+        values => structure::draft(call, title, summary, values),
+    }
 }
 
-fn fill(text: &str, values: &[Value], detail: &mut Detail) {
-    match values {
-        [] => fill_prose(text, detail),
-        [Value::Object(only)] if only.is_empty() => {}
-        _ => structure::fill_values(values, detail),
-    }
+/// An answer that says nothing: what was written with the call is all there is.
+fn with_inputs(call: &Call<'_>, title: String, summary: String) -> Draft {
+    let texts = ["body", "description", "content", "text", "message", "comment"];
+    let Some(text) = call.input_text(&texts).filter(|text| text.len() > INPUT_CHARACTERS) else {
+        return Draft { title, summary, ..Draft::default() };
+    };
+    Draft::written(call, title, summary, text, PROSE_BYTES)
 }
 
 /// Returns the subject of the input.
@@ -98,7 +114,7 @@ fn inputs(call: &Call<'_>) -> String {
     let parts: Vec<String> = members
         .iter()
         .filter_map(|(name, value)| match value {
-            Value::String(text) => Some(format!("{name} \"{}\"", one_line(&clean(text), 120))),
+            Value::String(text) => Some(format!("{name} \"{}\"", one_line(&clean(text), INPUT_CHARACTERS))),
             Value::Number(number) => Some(format!("{name} {number}")),
             Value::Bool(true) => Some(name.clone()),
             _ => None,

@@ -2,21 +2,24 @@
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, Refusal};
 use super::compressor::Draft;
-use super::facts::names;
-use super::lines::informative_lines;
-use super::text::{clean, counted, first_line, join_within, one_line};
+use super::facts::Detail;
+use super::prose::{self, PROSE_BYTES};
+use super::text::{clean, join_within, one_line};
 use super::title::title;
 
-/// Describes the use of such a tool.
+/// Detail size of a task with a long description.
+const TASK_BYTES: usize = 1_500;
+
+/// Reads the use of such a tool.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "todowrite" | "update_plan" | "write_todos" => todo_list(call),
         "taskcreate" => Some(task_created(call)),
         "taskupdate" => Some(task_updated(call)),
-        "exitplanmode" | "exit_plan_mode" => Some(proposed(call)),
-        "askuserquestion" => questions(call),
+        "exitplanmode" | "exit_plan_mode" => Some(proposed(call, "approved", "")),
+        name if is_question(name) => questions(call),
         "skill" | "slashcommand" | "activate_skill" => Some(skill(call)),
         _ => None,
     }
@@ -60,15 +63,17 @@ fn task_created(call: &Call<'_>) -> Draft {
         .pointer("/task/id")
         .and_then(|id| id.as_str().map(str::to_owned).or_else(|| id.as_u64().map(|id| id.to_string())));
     let number = number.map(|number| format!(" {number}")).unwrap_or_default();
-    let about = call
-        .input_text(&["description"])
-        .map(|about| format!(" {}", one_line(&clean(about), 400)))
-        .unwrap_or_default();
-    Draft {
-        title: title(&format!("Create task{number} '{}'", one_line(subject, 90)), None),
-        summary: format!("Created task{number}: {}.{about}", one_line(subject, 200).trim_end_matches('.')),
-        ..Draft::default()
+    let about = clean(call.input_text(&["description"]).unwrap_or_default());
+    let title = title(&format!("Create task{number} '{}'", one_line(subject, 90)), None);
+    let summary = format!(
+        "Created task{number}: {}. {}",
+        one_line(subject, 200).trim_end_matches('.'),
+        one_line(&about, 400)
+    );
+    if about.len() <= 400 {
+        return Draft { title, summary, ..Draft::default() };
     }
+    Draft::written(call, title, summary, &about, TASK_BYTES)
 }
 
 fn task_updated(call: &Call<'_>) -> Draft {
@@ -83,72 +88,138 @@ fn task_updated(call: &Call<'_>) -> Draft {
     }
 }
 
-fn proposed(call: &Call<'_>) -> Draft {
-    let plan = call.input_text(&["plan"]).or_else(|| call.response_text(&["plan"])).unwrap_or_default();
-    let heading = one_line(first_line(plan).trim_start_matches(['#', ' ']), 90);
-    let heading = heading.strip_prefix("Plan: ").unwrap_or(&heading);
-    let (draft, mut detail) = Draft::begin(
-        call,
-        title(
-            &format!("Propose plan '{}'", if heading.is_empty() { "without words" } else { heading }),
-            Some("approved"),
-        ),
-        format!("The user approved the plan \"{heading}\". {}", purpose(plan)),
-    );
-    let whole = detail.reserve(detail.left() / 4);
-    detail.lines(informative_lines(plan, detail.left()));
-    detail.restore(whole);
-    detail.names("Names", &names(plan));
-    draft.with_detail(detail)
+fn plan_of<'a>(call: &Call<'a>) -> &'a str {
+    call.input_text(&["plan"]).or_else(|| call.response_text(&["plan"])).unwrap_or_default()
 }
 
-/// Returns the first paragraph of a plan.
-fn purpose(plan: &str) -> String {
-    let line = plan
-        .lines()
-        .skip(1)
-        .map(str::trim)
-        .find(|line| line.split_whitespace().count() > 4 && !line.starts_with('#'));
-    line.map(|line| one_line(line, 300)).unwrap_or_default()
+fn proposed(call: &Call<'_>, verdict: &str, said: &str) -> Draft {
+    let plan = plan_of(call);
+    let name = prose::heading(plan).map_or_else(|| "without words".to_owned(), |name| one_line(&name, 90));
+    let title = title(&format!("Propose plan '{name}'"), Some(verdict));
+    let body = plan.trim_start().split_once('\n').map_or("", |(_, body)| body);
+    let gist = prose::gist(body, 300);
+    let summary = match verdict {
+        "approved" => format!("The user approved the plan \"{name}\".{said} {gist}"),
+        _ => format!("The user did not approve the plan \"{name}\".{said} {gist}"),
+    };
+    Draft::written(call, title, summary, plan, PROSE_BYTES)
+}
+
+/// Reads a plan or a question that the user declined: what was proposed or asked is kept, and no decision is stated.
+pub(super) fn read_refused(call: &Call<'_>, refusal: &Refusal) -> Option<Draft> {
+    let Refusal::Rejected(said) = refusal else { return None };
+    let said = said.as_deref().map(own_words).unwrap_or_default();
+    match call.tool.to_ascii_lowercase().as_str() {
+        "exitplanmode" | "exit_plan_mode" if !plan_of(call).is_empty() => {
+            Some(proposed(call, "not approved", &said))
+        }
+        name if is_question(name) => {
+            let asked = Question::all(call);
+            let first = asked.first()?;
+            let questions: Vec<String> =
+                asked.iter().map(|question| format!("\"{}\"", question.words)).collect();
+            let title = title(&format!("Ask user about {}", first.subject()), Some("not answered"));
+            let summary = format!("The user did not answer {}.{said}", one_line(&questions.join(" "), 600));
+            let (draft, mut detail) = Draft::begin(call, title, summary);
+            asked.iter().for_each(|question| question.fill(&mut detail));
+            Some(draft.with_detail(detail))
+        }
+        _ => None,
+    }
+}
+
+/// What a user said when declining, without the words that Claude Code puts around it.
+fn own_words(said: &str) -> String {
+    let is_own = !said.starts_with("The user wants to clarify these questions");
+    if is_own {
+        format!(" They said: \"{}\"", one_line(said, 400))
+    } else {
+        " They wanted to clarify first.".to_owned()
+    }
+}
+
+fn is_question(tool: &str) -> bool {
+    matches!(tool, "askuserquestion" | "request_user_input" | "ask_user" | "ask_followup_question")
+}
+
+/// A question to the user, its options and the answer.
+struct Question<'a> {
+    words: String,
+    header: &'a str,
+    options: Vec<(&'a str, &'a str)>,
+    answer: Option<String>,
+}
+
+impl<'a> Question<'a> {
+    fn all(call: &Call<'a>) -> Vec<Self> {
+        let text = |value: &'a Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+        let list = call.input.get("questions").or_else(|| call.response.get("questions"));
+        let questions: Vec<&Value> = match list.and_then(Value::as_array) {
+            Some(list) => list.iter().take(20).collect(),
+            None => vec![call.input],
+        };
+        let answers = call.response.get("answers");
+        let read = |question: &&'a Value| {
+            let words = text(question, "question");
+            let given = [words, text(question, "id"), text(question, "header")];
+            let given = given.iter().filter(|key| !key.is_empty()).find_map(|key| answers?.get(key));
+            Self {
+                words: one_line(words, 300),
+                header: text(question, "header"),
+                options: question
+                    .get("options")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .map(|option| {
+                        (option.as_str().unwrap_or(text(option, "label")), text(option, "description"))
+                    })
+                    .collect(),
+                answer: given.and_then(answer),
+            }
+        };
+        questions.iter().map(read).filter(|question| !question.words.is_empty()).collect()
+    }
+
+    fn subject(&self) -> String {
+        one_line(if self.header.is_empty() { &self.words } else { self.header }, 60)
+    }
+
+    fn fill(&self, detail: &mut Detail) {
+        for (label, description) in self.options.iter().filter(|(label, _)| !label.is_empty()) {
+            let is_chosen = self.answer.as_deref().is_some_and(|answer| answer.contains(label));
+            let mark = if is_chosen { "Chosen" } else { "Option" };
+            let colon = if description.is_empty() { "" } else { ": " };
+            detail.paragraph(&one_line(&format!("{mark} {label}{colon}{description}"), 240));
+        }
+    }
+}
+
+/// An answer: text, several texts, or an object that has them.
+fn answer(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(texts) => texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Object(members) => return answer(members.get("answers").or_else(|| members.get("answer"))?),
+        _ => return None,
+    };
+    Some(one_line(&clean(&text), 300)).filter(|text| !text.is_empty())
 }
 
 fn questions(call: &Call<'_>) -> Option<Draft> {
-    let asked =
-        call.input.get("questions").or_else(|| call.response.get("questions")).and_then(Value::as_array)?;
-    let answers = call.response.get("answers").and_then(Value::as_object);
-    let mut pairs = Vec::new();
-    for question in asked.iter().take(20) {
-        let words = question.get("question").and_then(Value::as_str).unwrap_or_default();
-        let answer =
-            answers.and_then(|answers| answers.get(words)).and_then(Value::as_str).unwrap_or("no answer");
-        pairs.push((
-            one_line(words, 160),
-            one_line(answer, 160),
-            question.get("header").and_then(Value::as_str).unwrap_or_default(),
-        ));
-    }
-    let first = pairs.first()?;
-    let subject = if first.2.is_empty() { &first.0 } else { first.2 };
-    let summary: Vec<String> =
-        pairs.iter().map(|(question, answer, _)| format!("\"{question}\" User chose: {answer}.")).collect();
-    let title = title(&format!("Ask user about {}", one_line(subject, 60)), Some(&one_line(&first.1, 50)));
+    let asked = Question::all(call);
+    let first = asked.first()?;
+    let summary: Vec<String> = asked
+        .iter()
+        .map(|question| match &question.answer {
+            Some(answer) => format!("\"{}\" User chose: {answer}.", question.words),
+            None => format!("\"{}\" was not answered.", question.words),
+        })
+        .collect();
+    let outcome = first.answer.as_deref().unwrap_or("not answered");
+    let title = title(&format!("Ask user about {}", first.subject()), Some(&one_line(outcome, 50)));
     let (draft, mut detail) = Draft::begin(call, title, summary.join(" "));
-    for question in asked.iter().take(20) {
-        let options: Vec<&str> = question
-            .get("options")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|option| option.get("label").and_then(Value::as_str))
-            .collect();
-        if options.len() > 1 {
-            detail.line(&format!(
-                "Options ({}): {}",
-                counted(options.len(), "choice"),
-                join_within(&options, 200)
-            ));
-        }
-    }
+    asked.iter().for_each(|question| question.fill(&mut detail));
     Some(draft.with_detail(detail))
 }
 

@@ -1,16 +1,21 @@
 //! Tools that show a file: the part that was shown, its definitions, and the names used in it.
 
+use std::borrow::Cow;
+
 use baton_core::observation::count_lines;
 use serde_json::Value;
 
 use super::call::Call;
 use super::code::{self, Symbol};
 use super::compressor::Draft;
-use super::facts::{Detail, names, paths};
+use super::facts::{Detail, names};
 use super::language::{Kind, Language};
 use super::lines::informative_lines;
+use super::patch;
+use super::prose;
+use super::shell;
 use super::structure;
-use super::text::{clean, counted, file_name, join_within, one_line};
+use super::text::{clean, counted, file_name, join_within, one_line, size_in_words};
 use super::title::title;
 
 const PATHS: &[&str] = &["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file"];
@@ -35,8 +40,9 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
         Some(content) => clean(content).into_owned(),
         None => call.output(),
     };
-    if call.response.get("type").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "image" | "pdf")) {
-        return Some(not_text(call, path));
+    let kind = call.response.get("type").and_then(Value::as_str).unwrap_or_default();
+    if matches!(kind, "image" | "pdf") || file.get("base64").is_some() {
+        return Some(not_text(call, path, kind, file));
     }
     let (content, numbered_from) = without_line_numbers(&content);
     let asked_from =
@@ -72,26 +78,45 @@ impl View<'_> {
     }
 }
 
-fn not_text(call: &Call<'_>, path: &str) -> Draft {
+/// An image or a document: told by type and size.
+fn not_text(call: &Call<'_>, path: &str, kind: &str, file: &Value) -> Draft {
     let path = call.path(path);
+    let number = |name: &str| file.get(name).and_then(Value::as_u64);
+    let encoded = file.get("base64").and_then(Value::as_str).map_or(0, |data| data.len() * 3 / 4);
+    let bytes = number("originalSize").map_or(encoded, |bytes| usize::try_from(bytes).unwrap_or(encoded));
+    let kind = file.get("type").and_then(Value::as_str).unwrap_or(kind);
+    let dimensions = file.get("dimensions").and_then(|size| {
+        let side = |name: &str| size.get(name).and_then(Value::as_u64);
+        Some(format!(", {}×{} pixels", side("originalWidth")?, side("originalHeight")?))
+    });
+    let pages = number("pages").map(|pages| format!(", {pages} pages"));
+    let extent = dimensions.or(pages).unwrap_or_default();
+    let what = format!("{}, {}", one_line(kind, 40), size_in_words(bytes));
     Draft {
-        title: title(&format!("Look at {path}"), None),
-        summary: format!("Looked at {path}, which is not text."),
+        title: title(&format!("Look at {path}"), Some(&what)),
+        summary: format!("Looked at {path}: {what}{extent}."),
         ..Draft::default()
     }
 }
 
 /// Describes the visible part of a file.
 pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
-    let symbols = code::outline(&view.path, view.content);
     let range = view.range();
+    let source = if range.is_some() { without_torn_start(view.content) } else { Cow::Borrowed(view.content) };
+    let mut symbols = code::outline(&view.path, &source);
+    if range.is_some() {
+        // In a part of a file, what is inside a function can look as if it were outside.
+        symbols.retain(|symbol| symbol.kind != Kind::Constant);
+    }
     let short = if view.path.len() > 48 { file_name(&view.path) } else { &view.path };
     let mut done = format!("Read {short}");
     if let Some(range) = &range {
         done.push_str(&format!(" {range}"));
     }
     let heads = headings(view);
+    let conflicts = view.content.lines().filter(|line| line.starts_with("<<<<<<< ")).count();
     let outcome = match symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first()) {
+        _ if conflicts > 0 => Some(format!("{} not resolved", counted(conflicts, "merge conflict"))),
         Some(symbol) if symbols.len() == 1 => Some(symbol.qualified(&view.path)),
         Some(symbol) => Some(format!("{} and {} more", symbol.qualified(&view.path), symbols.len() - 1)),
         None => heads.first().map(|heading| one_line(heading, 40)),
@@ -102,7 +127,7 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     if symbols.is_empty() && Language::of_path(&view.path).is_none() {
         text_detail(call, view, &heads, &mut detail);
     } else {
-        code_detail(view, &symbols, call.cwd, &mut detail);
+        code_detail(view, &symbols, &mut detail);
     }
     draft.with_detail(detail)
 }
@@ -125,8 +150,8 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }
 }
 
-/// Adds types with their methods, functions, then the names used in the source.
-fn code_detail(view: &View<'_>, symbols: &[Symbol], cwd: Option<&str>, detail: &mut Detail) {
+/// Types with their methods, functions, then the names that the source turns on.
+fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
     let whole = detail.reserve(detail.left() * 11 / 20);
     let place = |symbol: &Symbol| format!("{}:{}", symbol.name, symbol.line + view.start - 1);
     let of = |kind: Kind| symbols.iter().filter(move |symbol| symbol.kind == kind);
@@ -142,14 +167,15 @@ fn code_detail(view: &View<'_>, symbols: &[Symbol], cwd: Option<&str>, detail: &
         let methods = of(Kind::Function).filter(|symbol| symbol.owner.as_deref() == Some(owner));
         detail.list(&format!("{owner} methods"), methods.map(place));
     }
-    // In a part of a file, definitions inside a function can look as if they were outside.
     if view.range().is_none() {
         detail.list("Constants", of(Kind::Constant).map(|symbol| symbol.name.as_str()));
     }
     detail.restore(whole);
-    let whole = detail.reserve(detail.left() * 7 / 8);
-    detail.list("Files", paths(view.content, cwd));
-    detail.restore(whole);
+    if symbols.is_empty() {
+        // Inside of a function only the lines themselves tell what they do.
+        let says = |line: &&str| line.chars().filter(char::is_ascii_alphanumeric).count() > 3;
+        return detail.lines(view.content.lines().map(str::trim).filter(says));
+    }
     detail.names("Uses", &names(view.content));
 }
 
@@ -158,6 +184,10 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     if view.path.ends_with(".json") && structure::fill(view.content, detail) {
         return;
     }
+    let diff = patch::read_unified(view.content);
+    if !diff.is_empty() {
+        return shell::fill_diff(call, &diff, detail);
+    }
     if view.content.len() <= detail.left().min(400) {
         detail.lines(view.content.lines().map(str::trim_end));
         return;
@@ -165,22 +195,42 @@ fn text_detail(call: &Call<'_>, view: &View<'_>, headings: &[&str], detail: &mut
     let whole = detail.reserve(detail.left() * 3 / 4);
     detail.list("Sections", headings.iter().map(|heading| join_within(&[heading], 60)));
     detail.restore(whole);
-    let whole = detail.reserve(detail.left() / 2);
-    detail.list("Files", paths(view.content, call.cwd));
-    detail.restore(whole);
-    let whole = detail.reserve(detail.left() / 3);
-    detail.names("Names", &names(view.content));
-    detail.restore(whole);
+    if is_prose(&view.path) {
+        return prose::fill(view.content, call.cwd, detail);
+    }
     detail.lines(informative_lines(view.content, detail.left()));
 }
 
-/// Returns the headings of Markdown, the tables of TOML and INI, and the top-level keys of YAML.
+/// Tells whether a file holds text for people.
+pub(super) fn is_prose(path: &str) -> bool {
+    let ending = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(ending.as_str(), "md" | "mdx" | "markdown" | "rst" | "adoc")
+}
+
+/// A part of a source without the rest of a definition that began before it. Line numbers stay.
+fn without_torn_start(content: &str) -> Cow<'_, str> {
+    let is_torn = |line: &str| line.is_empty() || line.starts_with([' ', '\t', '}', ')', ']']);
+    if !content.lines().find(|line| !line.trim().is_empty()).is_some_and(is_torn) {
+        return Cow::Borrowed(content);
+    }
+    let torn = content.lines().take_while(|line| is_torn(line)).count();
+    if torn == content.lines().count() {
+        return Cow::Borrowed(content);
+    }
+    let rest: Vec<&str> = content.lines().skip(torn).collect();
+    Cow::Owned(format!("{}{}\n", "\n".repeat(torn), rest.join("\n")))
+}
+
+/// The headings of Markdown and the tables of TOML and INI.
 fn headings<'a>(view: &View<'a>) -> Vec<&'a str> {
     let ending = view.path.rsplit('.').next().unwrap_or_default();
     let is_heading: fn(&str) -> bool = match ending {
         "md" | "mdx" | "markdown" => |line| line.starts_with('#') && line.contains("# "),
         "toml" | "ini" | "cfg" => |line| line.starts_with('['),
-        "yml" | "yaml" => |line| line.ends_with(':') && line.starts_with(char::is_alphabetic),
+        "yml" | "yaml" => |line| {
+            let is_name = line.starts_with("name:") || line.starts_with("description:");
+            is_name || line.ends_with(':') && line.starts_with(char::is_alphabetic)
+        },
         _ => |_| false,
     };
     let clean = |line: &'a str| line.trim_matches(['#', ' ', '[', ']', ':']);
@@ -220,6 +270,14 @@ fn without_line_numbers(content: &str) -> (String, Option<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_of_an_earlier_function_is_left_out() {
+        let part = "\treturn nil\n}\n\nfunc next() {\n\tx := 1\n}\n";
+        assert_eq!(without_torn_start(part), "\n\n\nfunc next() {\n\tx := 1\n}\n");
+        assert_eq!(without_torn_start("func a() {\n"), "func a() {\n");
+        assert_eq!(without_torn_start("  only\n  inside\n"), "  only\n  inside\n");
+    }
 
     #[test]
     fn line_numbers_are_removed() {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::call::{Call, without_error_tags};
+use super::command::CommandLine;
 use super::text::{clean, one_line};
 
 /// A command and its result.
@@ -16,6 +17,25 @@ pub(super) struct Run {
     refused: bool,
     pub(super) interrupted: bool,
     pub(super) background: bool,
+    /// What the agent's shell says about a status that is no failure, for example `No matches found`.
+    pub(super) remark: Option<String>,
+    /// The response tells how the command ended.
+    is_known: bool,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Interrupted,
+    /// It goes on in the background.
+    Background,
+    /// It failed, with its exit status if that is known.
+    Failed(Option<i64>),
+    /// The search at its end found nothing.
+    NoMatch,
+    Succeeded,
+    /// It ran; whether it succeeded is not known.
+    Unknown,
 }
 
 impl Run {
@@ -36,7 +56,7 @@ impl Run {
         };
         let (output, wrapper) = unpack(call);
         let refused = call.is_error();
-        let output = without_error_tags(output);
+        let output = without_notes(without_error_tags(output));
         let interrupted = call.response.get("interrupted").and_then(Value::as_bool) == Some(true)
             || refused && is_interruption(&output);
         let (output, status) = exit_status(&output, call, wrapper.as_ref());
@@ -49,7 +69,26 @@ impl Run {
             status,
             refused,
             interrupted,
-            background: call.response.get("backgroundTaskId").is_some(),
+            background: call.response.get("backgroundTaskId").is_some() || is_running(wrapper.as_ref()),
+            remark: call
+                .response_text(&["returnCodeInterpretation"])
+                .map(|remark| one_line(&clean(remark), 60)),
+            // Claude Code answers with an object and marks failures; a plain text may be anything.
+            is_known: status.is_some() || call.response.get("stdout").is_some(),
+        }
+    }
+
+    /// How the command ended, as far as the response and the command line tell.
+    pub(super) fn ending(&self, line: &CommandLine) -> Ending {
+        let is_no_match = || line.ends_with_search() && self.is_silent();
+        match self.status {
+            _ if self.interrupted => Ending::Interrupted,
+            _ if self.background => Ending::Background,
+            Some(1) if is_no_match() => Ending::NoMatch,
+            Some(status) if status != 0 => Ending::Failed(Some(status)),
+            _ if self.failed() => Ending::Failed(None),
+            _ if !self.is_known || line.hides_status() => Ending::Unknown,
+            _ => Ending::Succeeded,
         }
     }
 
@@ -69,6 +108,11 @@ fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
             serde_json::from_str::<Value>(text).ok()
         }
         Value::Object(members) if members.contains_key("output") => Some(call.response.clone()),
+        // Gemini.
+        Value::Object(members) if members.get("llmContent").is_some_and(Value::is_string) => {
+            let output = members.get("llmContent").and_then(Value::as_str).unwrap_or_default();
+            return (clean(output).into_owned(), None);
+        }
         Value::Object(members) => members.get("task").cloned(),
         _ => None,
     };
@@ -78,7 +122,22 @@ fn unpack(call: &Call<'_>) -> (String, Option<Value>) {
     }
 }
 
-/// Returns true if a failed tool was stopped by the user.
+/// Whether a background task has not ended.
+fn is_running(wrapper: Option<&Value>) -> bool {
+    wrapper.and_then(|wrapper| wrapper.get("status")).and_then(Value::as_str) == Some("running")
+}
+
+/// Output without the lines that Claude Code adds to it and the advice of git.
+fn without_notes(output: String) -> String {
+    const NOTES: [&str; 2] = ["Shell cwd was reset to ", "hint: "];
+    if !NOTES.iter().any(|note| output.contains(note)) {
+        return output;
+    }
+    let is_note = |line: &&str| NOTES.iter().any(|note| line.starts_with(note));
+    output.lines().filter(|line| !is_note(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// Whether a tool that failed was stopped by its user.
 fn is_interruption(output: &str) -> bool {
     output.lines().next().is_some_and(|line| line.to_ascii_lowercase().contains("interrupted by user"))
 }
@@ -98,8 +157,13 @@ fn exit_status(output: &str, call: &Call<'_>, wrapper: Option<&Value>) -> (Strin
     let errors = ERRORS.iter().filter(|_| call.is_error());
     let said = MARKS.iter().chain(errors).find_map(|mark| first.strip_prefix(mark));
     let said = said.and_then(|code| code.trim().trim_end_matches(['.', ':']).parse().ok());
-    let Some(status) = said else { return (output.to_owned(), known) };
-    // Codex prints `Wall time: 0.1 seconds` and `Output:` before the output.
+    // Gemini and others say it below the output.
+    let last = || {
+        let lines = output.lines().rev().take(12).filter(|_| call.response.get("stdout").is_none());
+        lines.filter_map(|line| line.strip_prefix("Exit Code: ")?.trim().parse().ok()).next()
+    };
+    let Some(status) = said else { return (output.to_owned(), known.or_else(last)) };
+    // Codex: `Wall time: 0.1 seconds` and `Output:` before the output itself.
     let rest = match rest.split_once("Output:\n") {
         Some((head, output)) if head.starts_with("Wall time") => output,
         _ => rest,
@@ -147,6 +211,9 @@ mod tests {
                 "{error}"
             );
         }
+        let gemini =
+            json!({ "llmContent": "Command: x\nOutput: boom\nError: (none)\nExit Code: 2\nSignal: (none)" });
+        assert_eq!(run("run_shell_command", json!({ "command": "x" }), gemini).status, Some(2));
         let printed = run("Bash", json!({ "command": "x" }), json!("Command failed with exit code 1"));
         assert_eq!((printed.status, printed.failed()), (None, false));
         let fine = run(
@@ -155,5 +222,20 @@ mod tests {
             json!({ "stdout": "a", "stderr": "b", "interrupted": false }),
         );
         assert_eq!((fine.output.as_str(), fine.status, fine.failed()), ("a\nb", None, false));
+    }
+
+    #[test]
+    fn success_is_stated_only_if_it_is_known() {
+        let ended = |command: &str, response: Value| {
+            run("Bash", json!({ "command": command }), response).ending(&CommandLine::read(command))
+        };
+        let printed = |output: &str| json!({ "stdout": output, "stderr": "" });
+        assert_eq!(ended("make", printed("ok")), Ending::Succeeded);
+        assert_eq!(ended("make | tail -3", printed("ok")), Ending::Unknown);
+        assert_eq!(ended("make", json!("built\n")), Ending::Unknown);
+        assert_eq!(ended("make", json!("Exit code: 0\nOutput:\nbuilt\n")), Ending::Succeeded);
+        assert_eq!(ended("make", json!("Exit code: 2\nOutput:\nboom\n")), Ending::Failed(Some(2)));
+        let nothing = json!({ "is_error": true, "content": "Exit code 1" });
+        assert_eq!(ended("make test | grep FAIL", nothing), Ending::NoMatch);
     }
 }

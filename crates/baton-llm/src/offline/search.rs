@@ -149,15 +149,13 @@ fn fill_hits(files: &[FileHits<'_>], detail: &mut Detail) {
         }
     }
     detail.restore(whole);
-    let mut texts = String::new();
-    for text in files
-        .iter()
-        .flat_map(|file| file.hits.iter().map(|(_, text)| *text).chain(file.context.iter().copied()))
-    {
-        texts.push_str(text);
-        texts.push('\n');
+    if is_whole {
+        // Few hits were shown with their lines; what was asked to stand around them comes after.
+        let around = files.iter().flat_map(|file| &file.context).filter(|line| !line.trim().is_empty());
+        return detail.lines(around.map(|line| format!("| {}", line.trim_end())));
     }
-    detail.names("Names", &names(&texts));
+    let hits: Vec<&str> = files.iter().flat_map(|file| file.hits.iter().map(|(_, text)| *text)).collect();
+    detail.names("Names", &names(&hits.join("\n")));
 }
 
 /// Groups the output of a search by file.
@@ -209,6 +207,10 @@ fn split_hit(line: &str, is_single: bool) -> Hit<'_> {
         for (at, _) in line.match_indices(mark).take(24) {
             let rest = line.get(at + 1..).unwrap_or_default();
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            // Behind a quote or a bracket the line itself has begun, which may hold times like 16:49:46.
+            if line.get(..at).is_none_or(|path| path.contains(['"', '{', '(', ' '])) {
+                break;
+            }
             if at > 0 && digits > 0 && rest.as_bytes().get(digits).copied() == Some(mark as u8) {
                 return Hit {
                     path: line.get(..at),
@@ -243,6 +245,7 @@ fn list(call: &Call<'_>) -> Draft {
     let pattern = call.input_text(&["pattern", "query", "glob"]);
     let place =
         call.input_text(&["path", "directory", "dir_path", "target_directory"]).map(|path| call.path(path));
+    let place = place.filter(|place| place != ".");
     let mut files = listed_files(call);
     if files.is_empty() {
         let output = call.output();
@@ -308,5 +311,7 @@ mod tests {
         assert_eq!(files[0].context, ["before"]);
         assert_eq!(hits("7:let x\n8-ctx\n", None, Some("a.rs"))[0].hits, [(Some(7), "let x")]);
         assert!(hits("No matches found", None, None).is_empty());
+        let log = hits("a.log:{\"time\":\"16:49:46\"}\n", None, None);
+        assert_eq!((log[0].path, log[0].hits[0].0), ("a.log", None));
     }
 }

@@ -4,20 +4,22 @@ use super::call::Call;
 use super::code;
 use super::command::{CommandLine, Purpose, Step};
 use super::compressor::Draft;
-use super::facts::{Detail, names, paths};
-use super::git::{self, GitResult};
-use super::lines::informative_lines;
+use super::facts::{Detail, names};
+use super::git::{self, StepResult};
+use super::github;
+use super::lines::{failure_line, informative_lines};
 use super::patch::{self, FilePatch};
+use super::prose::PROSE_BYTES;
 use super::read::{self, View};
-use super::run::Run;
+use super::run::{Ending, Run};
 use super::search::{self, Search};
 use super::structure;
-use super::text::{first_sentence, join_within, one_line};
+use super::text::{counted, first_sentence, join_within, one_line};
 use super::title::title;
 use super::verdict::Verdict;
 
-/// An output up to this size is kept unmodified.
-const SHOWN_BYTES: usize = 420;
+/// An output up to this size is kept as it is.
+const SHOWN_BYTES: usize = 700;
 
 /// For outputs above this size, the command is truncated more.
 const LARGE_BYTES: usize = 5_000;
@@ -52,9 +54,25 @@ pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     if let Some(draft) = describe_inspection(call, &run, &steps) {
         return Some(draft);
     }
+    let only_inspects = !steps.is_empty() && steps.iter().all(|step| step.purpose() <= Purpose::Inspect);
     let checks = steps.iter().any(|step| step.purpose() >= Purpose::Check) || steps.is_empty();
     let verdict = if checks || run.failed() { Verdict::of(&run) } else { Verdict::default() };
-    Some(describe(call, &run, &line, &verdict))
+    let ending = match run.ending(&line) {
+        // The runner said that all is well, or the output says that it is not.
+        Ending::Unknown if verdict.is_clean => Ending::Succeeded,
+        Ending::Succeeded if !only_inspects && failure_line(&run.output).is_some() => Ending::Unknown,
+        ending => ending,
+    };
+    Some(describe(call, &Report { run: &run, line: &line, verdict: &verdict, ending, only_inspects }))
+}
+
+/// A command and what is known of it.
+struct Report<'a> {
+    run: &'a Run,
+    line: &'a CommandLine,
+    verdict: &'a Verdict,
+    ending: Ending,
+    only_inspects: bool,
 }
 
 /// Describes a search or a shown file in a shell like that of the specialized tools.
@@ -85,36 +103,43 @@ fn describe_inspection(call: &Call<'_>, run: &Run, steps: &[&Step]) -> Option<Dr
     }
 }
 
-fn describe(call: &Call<'_>, run: &Run, line: &CommandLine, verdict: &Verdict) -> Draft {
+fn describe(call: &Call<'_>, report: &Report<'_>) -> Draft {
+    let Report { run, line, .. } = report;
     let steps = line.main_steps();
-    // A commit is more relevant than the staging before it and the log after it.
-    let commits = steps.iter().filter(|step| git::is_commit(step));
-    let git_result = commits.chain(&steps).find_map(|step| git::git_result(step, line, &run.output));
+    let known = step_result(report, &steps);
     let diff = patch::read_unified(&run.output);
-    let known = steps.first().is_some_and(|step| step.purpose() != Purpose::Other);
-    let done = match (&git_result, &run.purpose) {
-        (Some(git_result), _) => git_result.done.clone(),
-        (None, Some(purpose)) if !known => purpose.clone(),
+    let checks = steps.iter().any(|step| step.purpose() >= Purpose::Check);
+    let done = match (&known, &run.purpose) {
+        (Some(known), Some(purpose)) if known.done.starts_with("Run ") => purpose.clone(),
+        (Some(known), _) => known.done.clone(),
+        (None, Some(purpose)) if !checks && !run.command.is_empty() => purpose.clone(),
         _ => phrase(&steps, run),
     };
-    let outcome = outcome(run, verdict, git_result.as_ref(), &steps)
-        .or_else(|| (!diff.is_empty()).then(|| git::totals(&diff)));
+    let outcome = outcome(report, known.as_ref(), &diff);
     let purpose = run.purpose.as_deref().filter(|purpose| !done.starts_with(purpose));
-    let summary = summary(run, verdict, git_result.as_ref(), purpose);
-    let (mut draft, mut detail) = Draft::begin(call, title(&done, outcome.as_deref()), summary);
+    let summary = summary(report, known.as_ref(), purpose);
+    let title = title(&done, outcome.as_deref());
+    if let Some(written) = known.as_ref().and_then(|known| known.written.as_deref()) {
+        return Draft::written(call, title, summary, written, PROSE_BYTES);
+    }
+    let values = structure::read(&run.output);
+    if !values.is_empty() && !run.failed() {
+        return structure::draft(call, title, summary, &values);
+    }
+    let (mut draft, mut detail) = Draft::begin(call, title, summary);
     if !diff.is_empty() {
         fill_diff(call, &diff, &mut detail);
-    } else if steps.len() > 1 || git_result.as_ref().is_none_or(|git_result| !git_result.covers_output) {
-        if git_result.is_some() && !run.failed() {
+    } else if steps.len() > 1 || known.as_ref().is_none_or(|known| !known.covers_output) {
+        if known.is_some() && !run.failed() {
             // The lists that git prints, such as commits and branches, are best in their order.
             detail.lines(run.output.lines().map(str::trim_end));
         } else {
-            fill(call, run, verdict, &mut detail);
+            fill(report, &mut detail);
         }
     }
-    // After `cd`, relative paths refer to another folder.
+    // A command that changes folders changes files elsewhere.
     let stays = !line.steps.iter().any(|step| matches!(step.program(), "cd" | "pushd" | "mktemp"));
-    if !run.failed() && stays {
+    if !run.failed() && !run.interrupted && stays {
         let inside = |path: &String| !path.starts_with(['/', '~']) && !path.starts_with("..");
         draft.files =
             line.steps.iter().flat_map(Step::changes).map(|file| call.path(file)).filter(inside).collect();
@@ -122,21 +147,71 @@ fn describe(call: &Call<'_>, run: &Run, line: &CommandLine, verdict: &Verdict) -
     draft.with_detail(detail)
 }
 
-/// Returns the outcome for the title.
-fn outcome(run: &Run, verdict: &Verdict, git_result: Option<&GitResult>, steps: &[&Step]) -> Option<String> {
-    if run.interrupted {
-        return Some("interrupted".to_owned());
+/// What git or gh did, if the command is about one thing that is known.
+fn step_result(report: &Report<'_>, steps: &[&Step]) -> Option<StepResult> {
+    let Report { run, line, .. } = report;
+    if line.steps.iter().any(git::is_init) {
+        return None;
     }
-    if run.background {
-        return Some("in background".to_owned());
+    let tell = |step: &&Step| {
+        git::step_result(step, line, &run.output).or_else(|| github::step_result(step, line, &run.output))
+    };
+    // A commit tells more than the staging before it and the push after it.
+    if let Some(known) = steps.iter().find(|step| git::is_commit(step)).and_then(tell) {
+        return Some(known);
     }
-    let known_outcome =
-        verdict.outcome.clone().or_else(|| git_result.and_then(|git_result| git_result.outcome.clone()));
-    known_outcome.or_else(|| match run.status {
-        Some(status) if status != 0 => Some(format!("exit {status}")),
-        _ if run.failed() => Some("failed".to_owned()),
-        _ => steps.iter().any(|step| step.purpose() >= Purpose::Check).then(|| "ok".to_owned()),
-    })
+    match steps {
+        [only] => tell(only),
+        // Several steps are described by the agent's purpose; without one, by the first known step.
+        _ if run.purpose.is_some() => None,
+        steps => steps.iter().find_map(tell),
+    }
+}
+
+/// How it went, for the title.
+fn outcome(report: &Report<'_>, known: Option<&StepResult>, diff: &[FilePatch<'_>]) -> Option<String> {
+    let Report { verdict, ending, .. } = report;
+    let known_outcome = || known.and_then(|known| known.outcome.clone());
+    match ending {
+        Ending::Interrupted => Some("interrupted".to_owned()),
+        Ending::Background => Some("in background".to_owned()),
+        Ending::NoMatch => Some("no matches".to_owned()),
+        Ending::Failed(status) => {
+            let status = status.map_or_else(|| "failed".to_owned(), |status| format!("exit {status}"));
+            let error = verdict.errors.first().map(|error| format!("{status}, {}", one_line(error, 40)));
+            let conflict =
+                known_outcome().filter(|outcome| outcome != "clean" && outcome != "result unknown");
+            verdict.outcome.clone().or(conflict).or(error).or(Some(status))
+        }
+        Ending::Succeeded | Ending::Unknown => verdict
+            .outcome
+            .clone()
+            .or_else(known_outcome)
+            .or_else(|| (!diff.is_empty()).then(|| git::totals(diff)))
+            .or_else(|| known.is_none_or(|known| !known.covers_output).then(|| result(report)).flatten()),
+    }
+}
+
+/// The result of a command that says nothing about itself: what it printed, or how much.
+fn result(report: &Report<'_>) -> Option<String> {
+    let Report { run, line, ending, only_inspects, .. } = report;
+    let failure = failure_line(&run.output).filter(|_| !only_inspects && *ending == Ending::Unknown);
+    if let Some(failure) = failure {
+        return Some(one_line(failure, 48));
+    }
+    let mut lines = run.output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next();
+    let others = lines.count();
+    let checks = line.main_steps().iter().any(|step| step.purpose() >= Purpose::Check);
+    match (first, ending) {
+        (_, Ending::Succeeded) if checks => Some("ok".to_owned()),
+        (None, _) => run.remark.clone().or_else(|| {
+            let is_quiet_success = *ending == Ending::Succeeded && !only_inspects;
+            Some(if is_quiet_success { "done" } else { "no output" }.to_owned())
+        }),
+        (Some(first), _) if others == 0 && first.chars().count() <= 60 => Some(first.to_owned()),
+        (Some(_), _) => structure::outcome(&run.output).or_else(|| Some(counted(others + 1, "line"))),
+    }
 }
 
 fn phrase(steps: &[&Step], run: &Run) -> String {
@@ -161,41 +236,51 @@ fn lower_first(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_lowercase(), letters.as_str()))
 }
 
-fn summary(run: &Run, verdict: &Verdict, git_result: Option<&GitResult>, purpose: Option<&str>) -> String {
-    let ended = match run.status {
-        _ if run.interrupted => "was interrupted".to_owned(),
-        Some(status) if status != 0 => format!("ended with exit code {status}"),
-        _ if run.failed() => "failed".to_owned(),
-        _ if run.background => "was started in the background".to_owned(),
-        _ if run.is_silent() => "succeeded without output".to_owned(),
-        // Behind a pipe the exit status is that of the last program.
-        _ if !verdict.failures.is_empty() => "ran".to_owned(),
-        _ => "succeeded".to_owned(),
+fn summary(report: &Report<'_>, known: Option<&StepResult>, purpose: Option<&str>) -> String {
+    let Report { run, verdict, ending, .. } = report;
+    let sentence_of_step = known.and_then(|known| known.sentence.as_deref());
+    // The command would only repeat the text of a commit or a pull request.
+    if let Some(sentence) =
+        sentence_of_step.filter(|_| !run.failed() && known.is_some_and(|known| known.written.is_some()))
+    {
+        return sentence.to_owned();
+    }
+    let ended = match ending {
+        Ending::Interrupted => "was interrupted".to_owned(),
+        Ending::Background => "runs in the background".to_owned(),
+        Ending::Failed(Some(status)) => format!("ended with exit code {status}"),
+        Ending::Failed(None) => "failed".to_owned(),
+        Ending::NoMatch => "found no matches".to_owned(),
+        Ending::Succeeded if run.is_silent() => "succeeded without output".to_owned(),
+        Ending::Succeeded if verdict.failures.is_empty() => "succeeded".to_owned(),
+        Ending::Succeeded | Ending::Unknown if run.is_silent() => "ran without output".to_owned(),
+        Ending::Succeeded | Ending::Unknown => "ran".to_owned(),
     };
     let command = if run.command.is_empty() {
         "It".to_owned()
     } else {
-        format!("`{}`", one_line(&run.command, if run.output.len() > LARGE_BYTES { 90 } else { 140 }))
+        format!("`{}`", one_line(&run.command, if run.output.len() > LARGE_BYTES { 90 } else { 160 }))
     };
     let mut summary = match purpose {
         Some(purpose) => format!("{}: {command} {ended}.", purpose.trim_end_matches('.')),
         None => format!("{command} {ended}."),
     };
-    let git_result = git_result.and_then(|git_result| git_result.sentence.as_deref());
-    for sentence in [git_result, verdict.sentence.as_deref()].into_iter().flatten() {
+    for sentence in [sentence_of_step, verdict.sentence.as_deref()].into_iter().flatten() {
         summary.push(' ');
         summary.push_str(sentence);
     }
     let errors = verdict.errors.first().map(String::as_str);
-    // Without an exit status, the first line is the agent's explanation of the failure.
+    // What the agent says about a command that did not end is all there is.
     let said = run.output.lines().next().filter(|_| run.status.is_none());
-    if let Some(first) = errors.or(said).filter(|_| verdict.failures.is_empty() && run.failed()) {
-        summary.push_str(&format!(" First error: {}", first_sentence(first, 160)));
+    let is_failure = matches!(ending, Ending::Failed(_) | Ending::Interrupted);
+    if let Some(first) = errors.or(said).filter(|_| verdict.failures.is_empty() && is_failure) {
+        summary.push_str(&format!(" First error: {}", first_sentence(first, 240)));
     }
     summary
 }
 
-fn fill(call: &Call<'_>, run: &Run, verdict: &Verdict, detail: &mut Detail) {
+fn fill(report: &Report<'_>, detail: &mut Detail) {
+    let Report { run, verdict, only_inspects, .. } = report;
     let output = run.output.trim_end();
     if verdict.is_clean {
         return detail.list("Passed", &verdict.passed);
@@ -204,32 +289,29 @@ fn fill(call: &Call<'_>, run: &Run, verdict: &Verdict, detail: &mut Detail) {
         return detail.lines(output.lines().map(str::trim_end));
     }
     if !verdict.failures.is_empty() {
-        let whole = detail.reserve(detail.left() / 3);
+        let whole = detail.reserve(detail.left() / 4);
         detail.lines(verdict.failures.iter().map(|failure| format!("Failed: {failure}")));
         detail.restore(whole);
     }
     if !verdict.errors.is_empty() {
-        let whole = detail.reserve(detail.left() / 3);
+        let whole = detail.reserve(detail.left() / 4);
         detail.lines(verdict.first_and_last_errors());
         detail.restore(whole);
     }
-    if structure::fill(output, detail) {
-        return;
+    if *only_inspects {
+        // The beginning says most about what was inspected.
+        let whole = detail.reserve(detail.left() / 2);
+        detail.lines(output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()));
+        detail.restore(whole);
     }
-    let whole = detail.reserve(detail.left() / 2);
     detail.lines(informative_lines(output, detail.left()));
-    detail.restore(whole);
-    let whole = detail.reserve(detail.left() / 2);
-    detail.list("Files", paths(output, call.cwd));
-    detail.restore(whole);
-    detail.names("Names", &names(output));
     if detail.is_empty() {
         detail.lines(output.lines().map(str::trim_end).filter(|line| !line.is_empty()));
     }
 }
 
-/// Adds the files of a diff with their changed functions, then the names in the changed lines.
-fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
+/// The files of a diff, with the functions that differ, then the names in its lines.
+pub(super) fn fill_diff(call: &Call<'_>, files: &[FilePatch<'_>], detail: &mut Detail) {
     let whole = detail.reserve(detail.left() * 2 / 5);
     for file in files {
         let mut functions: Vec<String> = code::compare(file.path, &file.before, &file.after)

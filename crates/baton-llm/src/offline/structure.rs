@@ -1,56 +1,50 @@
-//! JSON output, described by its members.
+//! JSON that a tool printed: the texts that people wrote in it, then what its entries are, never the names of its members
+//! alone.
 
 use serde_json::{Map, Value};
 
-use super::facts::{Detail, names, paths};
-use super::text::{counted, one_line};
+use super::call::Call;
+use super::compressor::Draft;
+use super::facts::Detail;
+use super::prose::{self, PROSE_BYTES};
+use super::text::{counted, join_within, one_line, shorten};
 
 /// Maximum size of JSON that is parsed.
 const MAX_BYTES: usize = 1_000_000;
-/// Maximum nesting depth that is examined.
-const MAX_DEPTH: usize = 32;
-/// Maximum number of member names that are listed.
-const MAX_KEYS: usize = 24;
-/// Minimum number of characters of a member that are shown.
-const MIN_PART: usize = 24;
-/// Members that identify a value, most relevant first.
-const IDENTIFYING_MEMBERS: &[&str] = &[
-    "identifier",
-    "number",
-    "title",
-    "name",
-    "path",
-    "file",
-    "line",
-    "status",
-    "state",
-    "type",
-    "level",
-    "msg",
-    "message",
-    "subject",
-    "error",
-    "description",
-    "body",
-    "text",
-    "content",
-    "url",
-    "author",
-    "login",
-    "branch",
-    "gitBranchName",
-    "version",
-    "id",
-];
+/// How deep it is looked into.
+const MAX_DEPTH: usize = 16;
+/// How many entries of an array are looked at.
+const MAX_ENTRIES: usize = 200;
+/// A text of this many words was written by somebody.
+const WRITTEN_WORDS: usize = 4;
+/// JSON with this many bytes of such texts is kept like prose.
+const WRITTEN_BYTES: usize = 400;
+/// How many short members of an entry are told.
+const MAX_SCALARS: usize = 8;
+
+/// Members that name an entry, the most telling first.
+const NAMES: &[&str] = &["identifier", "number", "key", "title", "name", "path", "file", "subject"];
+/// Members that tell how it stands.
+const STATES: &[&str] = &["state", "status", "conclusion", "type", "level"];
+/// Members that are quotations of code.
+const QUOTED: &[&str] = &["diff_hunk", "patch", "diff", "original_content"];
+
+/// Describes JSON: with room for its texts if it has any.
+pub(super) fn draft(call: &Call<'_>, title: String, summary: String, values: &[Value]) -> Draft {
+    let (draft, mut detail) = Draft::begin(call, title, summary);
+    let written: usize = values.iter().map(|value| written_bytes(value, 0)).sum();
+    if written > WRITTEN_BYTES {
+        detail = Detail::new(PROSE_BYTES, &draft.title, &draft.summary);
+    }
+    fill_values(values, &mut detail);
+    draft.with_detail(detail)
+}
 
 /// Adds the content of JSON text. Returns false if the text is not JSON.
 pub(super) fn fill(text: &str, detail: &mut Detail) -> bool {
     let values = read(text);
-    if values.is_empty() {
-        return false;
-    }
     fill_values(&values, detail);
-    true
+    !values.is_empty()
 }
 
 /// Parses JSON, or one JSON value per line.
@@ -71,73 +65,74 @@ pub(super) fn read(text: &str) -> Vec<Value> {
     if values.is_empty() || values.len() + 2 < lines.len() { Vec::new() } else { values }
 }
 
-/// Adds one line per value with its most relevant members, then the names in all values.
-pub(super) fn fill_values(values: &[Value], detail: &mut Detail) {
-    let whole = detail.reserve(detail.left() * 11 / 20);
-    if let [Value::Object(only)] = values {
-        fill_object(only, detail);
-    } else {
-        let mut keys: Vec<&str> = Vec::new();
-        for key in values.iter().take(200).filter_map(Value::as_object).flat_map(Map::keys) {
-            if keys.len() < MAX_KEYS
-                && !key.ends_with("url")
-                && !key.starts_with('_')
-                && !keys.contains(&key.as_str())
-            {
-                keys.push(key);
-            }
+/// Adds entries, each with its share of the room.
+fn fill_values(values: &[Value], detail: &mut Detail) {
+    for (index, value) in values.iter().take(MAX_ENTRIES).enumerate() {
+        let share = detail.left() / (values.len() - index).clamp(1, 40);
+        if share < 24 {
+            detail.line(&format!("[{} left out]", counted(values.len() - index, "entry")));
+            return;
         }
-        detail.list(&format!("{} with", counted(values.len(), "entry")), keys);
-        let each = detail.left() / values.len().clamp(1, 8);
-        detail.lines(values.iter().map(|value| line_of(value, each.max(60))));
+        let whole = detail.reserve(detail.left() - share.max(160).min(detail.left()));
+        fill_value(value, "", 0, detail);
+        detail.restore(whole);
     }
-    detail.restore(whole);
-    let mut text = String::new();
-    values.iter().for_each(|value| collect(value, &mut text, 0));
-    let whole = detail.reserve(detail.left() * 2 / 3);
-    detail.list("Files", paths(&text, None));
-    detail.restore(whole);
-    detail.names("Names", &names(&text));
 }
 
-/// Collects all text of a value except URLs and member names.
-fn collect(value: &Value, text: &mut String, depth: usize) {
+fn fill_value(value: &Value, label: &str, depth: usize, detail: &mut Detail) {
+    let prefix = if label.is_empty() { String::new() } else { format!("{label}: ") };
     match value {
-        Value::String(words) if !words.starts_with("http") || words.contains(' ') => {
-            text.push_str(words);
-            text.push('\n');
-        }
+        Value::Object(object) if depth < MAX_DEPTH => fill_object(object, label, depth, detail),
         Value::Array(elements) if depth < MAX_DEPTH => {
-            elements.iter().for_each(|element| collect(element, text, depth + 1))
+            let scalars: Vec<String> = elements.iter().take(MAX_ENTRIES).filter_map(scalar).collect();
+            if scalars.len() == elements.len().min(MAX_ENTRIES) {
+                if !scalars.is_empty() {
+                    detail.line(&format!("{prefix}{}", join_within(&scalars, 200)));
+                }
+                return;
+            }
+            if !label.is_empty() {
+                detail.line(&format!("{prefix}{}", counted(elements.len(), "entry")));
+            }
+            fill_values(elements, detail);
         }
-        Value::Object(members) if depth < MAX_DEPTH => {
-            members.values().for_each(|member| collect(member, text, depth + 1))
+        _ => {
+            if let Some(text) = scalar(value) {
+                fill_text(&prefix, &text, detail);
+            }
         }
-        _ => {}
     }
 }
 
-fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
-    for name in IDENTIFYING_MEMBERS {
-        if let Some(text) = object.get(*name).and_then(scalar) {
-            detail.line(&format!("{name}: {}", one_line(&text, 200)));
+/// An object: its name and state on one line, its texts, then its short members and what is nested in it.
+fn fill_object(object: &Map<String, Value>, label: &str, depth: usize, detail: &mut Detail) {
+    let head = head_of(object);
+    let prefix = if label.is_empty() || head.is_empty() { String::new() } else { format!("{label}: ") };
+    if !head.is_empty() {
+        detail.line(&format!("{prefix}{head}"));
+    }
+    let told = |name: &str| {
+        NAMES.contains(&name) || STATES.contains(&name) || matches!(name, "line" | "author" | "user")
+    };
+    let mut scalars = 0;
+    for (name, value) in object {
+        if let Some(text) = value.as_str().filter(|text| is_written(name, text) && !told(name)) {
+            // Beside a name and a text, the other members hardly matter.
+            scalars = if head.is_empty() { scalars } else { MAX_SCALARS };
+            let is_usual = matches!(name.as_str(), "body" | "text" | "content" | "description" | "message");
+            fill_text(&if is_usual { String::new() } else { format!("{name}: ") }, text, detail);
         }
     }
-    for (name, value) in object {
+    let short = object.iter().filter(|(name, value)| {
+        !told(name) && !is_noise(name) && value.as_str().is_none_or(|text| !is_written(name, text))
+    });
+    for (name, value) in short {
         match value {
-            Value::Array(elements) if !elements.is_empty() => {
-                detail.line(&format!("{name}: {}", counted(elements.len(), "entry")));
-                detail.lines(elements.iter().take(12).map(|element| format!("  {}", line_of(element, 140))));
-            }
-            Value::Object(inner) if !inner.is_empty() => {
-                let line = line_of(value, 140);
-                if !line.is_empty() {
-                    detail.line(&format!("{name}: {line}"));
-                }
-            }
-            _ if IDENTIFYING_MEMBERS.contains(&name.as_str()) || name.ends_with("url") => {}
+            Value::Object(_) | Value::Array(_) => fill_value(value, name, depth + 1, detail),
+            _ if scalars >= MAX_SCALARS => {}
             _ => {
                 if let Some(text) = scalar(value) {
+                    scalars += 1;
                     detail.line(&format!("{name}: {}", one_line(&text, 100)));
                 }
             }
@@ -145,36 +140,102 @@ fn fill_object(object: &Map<String, Value>, detail: &mut Detail) {
     }
 }
 
-/// Formats a value on one line by its most relevant members.
-fn line_of(value: &Value, characters: usize) -> String {
-    let Value::Object(object) = value else {
-        return scalar(value).map(|text| one_line(&text, characters)).unwrap_or_default();
-    };
-    let mut parts: Vec<String> = IDENTIFYING_MEMBERS
-        .iter()
-        .filter_map(|name| {
-            object.get(*name).and_then(scalar).map(|text| format!("{name} {}", one_line(&text, 120)))
-        })
-        .collect();
-    if parts.is_empty() {
-        parts = object
+/// A text as prose if it is long, else on one line; never half of it without saying so.
+fn fill_text(prefix: &str, text: &str, detail: &mut Detail) {
+    let text = without_comments(text);
+    let line = format!("{prefix}{}", one_line(&text, 100_000));
+    if line.len() <= detail.left().min(400) {
+        detail.paragraph(&line);
+    } else if detail.left() > 600 {
+        detail.paragraph(prefix.trim());
+        prose::fill(&text, None, detail);
+    } else {
+        detail.paragraph(&shorten(&line, detail.left().saturating_sub(8).max(16) / 2 * 2));
+    }
+}
+
+/// What JSON is about, for a title: the name of its only entry, or how many there are.
+pub(super) fn outcome(text: &str) -> Option<String> {
+    match read(text).as_slice() {
+        [] => None,
+        [Value::Object(only)] => Some(one_line(&head_of(only), 48)).filter(|head| !head.is_empty()),
+        entries => Some(counted(entries.len(), "entry")),
+    }
+}
+
+/// `ENT-95 Explain the folders (Todo, by alice)`, `src/a.rs:12 (by bob)`.
+fn head_of(object: &Map<String, Value>) -> String {
+    let text = |name: &&str| object.get(*name).and_then(scalar).map(|text| one_line(&text, 160));
+    let mut names: Vec<String> = NAMES.iter().filter_map(&text).take(3).collect();
+    if let (Some(last), Some(line)) =
+        (names.last_mut().filter(|_| object.contains_key("path")), text(&"line"))
+    {
+        last.push_str(&format!(":{line}"));
+    }
+    let mut marks: Vec<String> = STATES.iter().filter_map(text).take(2).collect();
+    marks.extend(
+        ["author", "user"]
             .iter()
-            .filter_map(|(name, value)| Some(format!("{name} {}", one_line(&scalar(value)?, 80))))
-            .collect();
+            .find_map(|name| person(object.get(*name)?))
+            .map(|name| format!("by {name}")),
+    );
+    match (names.is_empty(), marks.is_empty()) {
+        (_, true) => names.join(" "),
+        (true, false) => marks.join(", "),
+        (false, false) => format!("{} ({})", names.join(" "), marks.join(", ")),
     }
-    let mut line = String::new();
-    for part in parts {
-        let room = characters.saturating_sub(line.chars().count() + 2);
-        // A part is omitted if too little of it would be visible.
-        if !line.is_empty() && room < part.chars().count().min(MIN_PART) {
-            continue;
+}
+
+fn person(value: &Value) -> Option<String> {
+    let name = value
+        .as_str()
+        .or_else(|| ["login", "name", "displayName"].iter().find_map(|key| value.get(key)?.as_str()))?;
+    Some(one_line(name, 60)).filter(|name| !name.is_empty())
+}
+
+fn is_written(name: &str, text: &str) -> bool {
+    !QUOTED.contains(&name) && text.split_whitespace().take(WRITTEN_WORDS).count() >= WRITTEN_WORDS
+}
+
+/// Members that are addresses, ids and times, and objects that only link to others.
+fn is_noise(name: &str) -> bool {
+    name.ends_with("url")
+        || name.ends_with("Url")
+        || name.ends_with("_id")
+        || name.ends_with("Id")
+        || name.ends_with("_at")
+        || name.ends_with("At")
+        || name.starts_with('_')
+        || QUOTED.contains(&name)
+        || matches!(name, "id" | "node_id" | "reactions" | "avatar" | "usage" | "signature" | "links")
+}
+
+fn written_bytes(value: &Value, depth: usize) -> usize {
+    match value {
+        Value::Array(elements) if depth < MAX_DEPTH => {
+            elements.iter().take(MAX_ENTRIES).map(|element| written_bytes(element, depth + 1)).sum()
         }
-        if !line.is_empty() {
-            line.push_str(", ");
-        }
-        line.push_str(&one_line(&part, room.max(MIN_PART)));
+        Value::Object(members) if depth < MAX_DEPTH => members
+            .iter()
+            .map(|(name, member)| match member {
+                Value::String(text) if is_written(name, text) => text.len(),
+                member => written_bytes(member, depth + 1),
+            })
+            .sum(),
+        _ => 0,
     }
-    line
+}
+
+/// Markdown without the comments of HTML.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = after.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept
 }
 
 fn scalar(value: &Value) -> Option<String> {

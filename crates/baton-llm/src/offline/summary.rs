@@ -117,8 +117,8 @@ fn ending(digests: &[Digest]) -> Option<String> {
 }
 
 fn commit(digest: &Digest) -> Option<&str> {
-    let rest = digest.title.strip_prefix("Commit ")?;
-    rest.starts_with('\'').then(|| rest.trim_matches(['\'', ' ']))
+    // A title with something after the message states why there is no commit.
+    digest.title.strip_prefix("Commit '")?.strip_suffix('\'')
 }
 
 fn is_check(digest: &Digest) -> bool {
@@ -162,8 +162,12 @@ fn key_decisions(material: &SessionMaterial) -> Vec<String> {
         material.previous.iter().flat_map(|previous| previous.key_decisions.clone()).collect();
     for digest in &material.digests {
         let decision = match digest.tool_name.as_str() {
-            "AskUserQuestion" => Some(one_line(&digest.summary, 240)),
-            "ExitPlanMode" => Some(one_line(&digest.summary, 240)),
+            // A question that was not answered and a plan that was not approved are no decisions.
+            "AskUserQuestion" if digest.summary.contains(" User chose: ") => {
+                Some(one_line(&digest.summary, 240))
+            }
+            "ExitPlanMode" if digest.title.ends_with(": approved") => Some(one_line(&digest.summary, 240)),
+            "AskUserQuestion" | "ExitPlanMode" => None,
             _ if digest.summary.contains("They said: \"") => Some(one_line(&digest.summary, 240)),
             _ => commit(digest).map(|message| format!("Committed: {}", one_line(message, 200))),
         };

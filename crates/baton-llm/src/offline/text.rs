@@ -94,10 +94,17 @@ pub(super) fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default()
 }
 
-/// Returns the first sentence of a text.
+/// The first sentence of a text. A full stop after a number, an initial or an abbreviation ends none.
 pub(super) fn first_sentence(text: &str, characters: usize) -> String {
     let line = one_line(text, characters.saturating_mul(3));
-    let end = line.find(". ").map_or(line.len(), |at| at + 1);
+    let ends = |at: &usize| {
+        let sentence = line.get(..*at).unwrap_or_default();
+        let last = sentence.rsplit(' ').next().unwrap_or_default();
+        sentence.split(' ').count() > 2
+            && last.len() > 2
+            && !matches!(last, "e.g" | "i.e" | "etc" | "vs" | "approx")
+    };
+    let end = line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line.len(), |at| at + 1);
     shorten(line.get(..end).unwrap_or(&line), characters)
 }
 
@@ -130,7 +137,17 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
     }
 }
 
-/// Joins as many items as fit into `characters`, and appends the number of the others.
+/// `12 bytes`, `3.4 KB`, `1.2 MB`.
+pub(super) fn size_in_words(bytes: usize) -> String {
+    let tenths = |unit: usize| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    match bytes {
+        0..1_000 => counted(bytes, "byte"),
+        1_000..1_000_000 => format!("{} KB", tenths(1_000)),
+        _ => format!("{} MB", tenths(1_000_000)),
+    }
+}
+
+/// Joins as many items as fit into `characters`, and says how many did not.
 pub(super) fn join_within<T: AsRef<str>>(items: &[T], characters: usize) -> String {
     let mut joined = String::new();
     for (index, item) in items.iter().enumerate() {
@@ -167,7 +184,8 @@ mod tests {
         assert_eq!(shorten("alpha beta gamma", 12), "alpha beta…");
         assert_eq!(shorten("ééééé", 3), "éé…");
         assert_eq!(one_line(" a \n\n b\tc ", 20), "a b c");
-        assert_eq!(first_sentence("Done. And more.", 50), "Done.");
+        assert_eq!(first_sentence("It is done now. And more.", 50), "It is done now.");
+        assert_eq!(first_sentence("1. Use e.g. a lock here. Then", 50), "1. Use e.g. a lock here.");
         assert_eq!(join_within(&["one", "two", "three"], 9), "one, two and 1 more");
     }
 

@@ -2,7 +2,8 @@
 
 use baton_core::task::qa::{QaFailure, QaRun, read_log};
 
-use super::lines::error_lines;
+use super::facts::is_path;
+use super::lines::{error_lines, failure_line};
 use super::run::Run;
 use super::text::{counted, one_line};
 
@@ -38,7 +39,12 @@ impl Verdict {
         let (packages, failed_packages) = go_packages(log);
         let issues = lint_issues(log);
         let failing = runs.iter().find(|run| !run.is_clean());
-        let is_clean = !run.failed() && failing.is_none() && failed_packages == 0 && issues.unwrap_or(0) == 0;
+        let failure = failure_line(log);
+        let is_clean = !run.failed()
+            && failing.is_none()
+            && failure.is_none()
+            && failed_packages == 0
+            && issues.unwrap_or(0) == 0;
         let passed = runs.iter().map(|run| run.passed).max().unwrap_or(0);
         let outcome = if let Some(failing) = failing {
             Some(count_failures(failing))
@@ -47,17 +53,28 @@ impl Verdict {
         } else if let Some(issues) = issues.filter(|issues| *issues > 0) {
             Some(counted(issues, "issue"))
         } else if !is_clean {
-            None
+            failure
+                .filter(|_| !run.failed())
+                .map(|line| if line == "FAIL" { "failed".to_owned() } else { one_line(line, 48) })
         } else if passed > 0 {
             Some(format!("{passed} passed"))
         } else if packages > 0 {
             Some(format!("{} ok", counted(packages, "package")))
         } else if issues.is_some() {
             Some("no issues".to_owned())
+        } else if runs.iter().any(|run| run.no_tests) {
+            Some("no tests ran".to_owned())
         } else {
             runs.first().map(|_| "clean".to_owned())
         };
-        let failures: Vec<String> = runs.iter().flat_map(|run| &run.failures).map(format_failure).collect();
+        let all = || runs.iter().flat_map(|run| &run.failures);
+        // A test that failed only because of its parts is told by them.
+        let covers_output = |failure: &QaFailure| {
+            failure.message.is_none()
+                && all().any(|part| part.name.starts_with(&format!("{}/", failure.name)))
+        };
+        let failures: Vec<String> =
+            all().filter(|failure| !covers_output(failure)).map(format_failure).collect();
         let errors = if is_clean { Vec::new() } else { own_errors(log, &runs) };
         Self {
             sentence: (passed > 0 || failing.is_some())
@@ -92,8 +109,8 @@ fn format_run(run: &QaRun) -> String {
         (run.passed, "passed"),
         (run.failed, "failed"),
         (run.skipped, "skipped"),
-        (run.errors, "errors"),
-        (run.warnings, "warnings"),
+        (run.errors, if run.errors == 1 { "error" } else { "errors" }),
+        (run.warnings, if run.warnings == 1 { "warning" } else { "warnings" }),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -113,7 +130,7 @@ fn format_failure(failure: &QaFailure) -> String {
         _ => String::new(),
     };
     let message =
-        failure.message.as_deref().map(|message| format!(": {}", one_line(message, 160))).unwrap_or_default();
+        failure.message.as_deref().map(|message| format!(": {}", one_line(message, 240))).unwrap_or_default();
     format!("{}{place}{message}", failure.name)
 }
 
@@ -133,16 +150,29 @@ fn own_errors(log: &str, runs: &[QaRun]) -> Vec<String> {
             .any(|message| line.contains(message))
     };
     let asserted = log.lines().map(str::trim).filter(|line| is_assertion(line)).take(20);
+    let diagnosed = log.lines().map(str::trim_end).filter(|line| is_diagnostic(line)).take(40);
     let mut errors: Vec<String> = Vec::new();
-    for line in asserted.chain(error_lines(log)) {
-        if !known(line) && !said(line) && !errors.iter().any(|error| error == line) {
-            errors.push(line.to_owned());
+    for line in asserted.chain(diagnosed).map(str::to_owned).chain(error_lines(log)) {
+        if !known(&line) && !said(&line) && !errors.contains(&line) {
+            errors.push(line);
         }
     }
     errors
 }
 
-/// Matches `sum_test.go:12: got 3, want 4`, and the assertions of pytest and Rust.
+/// What compilers and linters print: `src/a.go:12:5: declared and not used: x`, at the start of a line.
+fn is_diagnostic(line: &str) -> bool {
+    let mut parts = line.splitn(3, ':');
+    let (Some(path), Some(number), Some(message)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    is_path(path)
+        && !path.contains(' ')
+        && number.parse::<u32>().is_ok()
+        && message.split_whitespace().count() > 2
+}
+
+/// `sum_test.go:12: got 3, want 4`, and what pytest and Rust's assertions print.
 fn is_assertion(line: &str) -> bool {
     let place = line.split(": ").next().unwrap_or_default();
     let go = place
@@ -152,6 +182,8 @@ fn is_assertion(line: &str) -> bool {
         || line.starts_with("assertion `")
         || line.starts_with("left: ")
         || line.starts_with("right: ")
+        || line.starts_with("Expected: ")
+        || line.starts_with("Received: ")
 }
 
 /// Returns the number of packages that `go test` named, and how many of them failed.

@@ -4,12 +4,15 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::compressor::Draft;
-use super::facts::{Detail, names};
-use super::lines::informative_lines;
-use super::text::{counted, first_line, first_sentence, one_line};
+use super::facts::Detail;
+use super::prose;
+use super::text::{counted, first_sentence, one_line};
 use super::title::title;
 
-/// Describes the use of a web tool.
+/// Detail size of an answer from the web.
+const PAGE_BYTES: usize = 3_000;
+
+/// Reads the use of a tool that looks at the web.
 pub(super) fn read(call: &Call<'_>) -> Option<Draft> {
     match call.tool.to_ascii_lowercase().as_str() {
         "webfetch" | "web_fetch" | "fetch" | "browser_navigate" | "read_url" => Some(fetch(call)),
@@ -32,11 +35,9 @@ fn fetch(call: &Call<'_>) -> Draft {
         .input_text(&["prompt"])
         .map(|prompt| format!(" to learn: {}", first_sentence(prompt, 160)))
         .unwrap_or_default();
-    let answer = first_sentence(body(&text), 260);
-    let (draft, mut detail) =
-        Draft::begin(call, title, format!("Fetched {}{asked} {answer}", one_line(url, 120)));
-    fill_prose(&text, &mut detail);
-    draft.with_detail(detail)
+    let answer = prose::gist(&text, 260);
+    let summary = format!("Fetched {}{asked} {answer}", one_line(url, 120));
+    Draft::written(call, title, summary, &text, PAGE_BYTES)
 }
 
 fn search(call: &Call<'_>) -> Draft {
@@ -48,14 +49,14 @@ fn search(call: &Call<'_>) -> Draft {
     let title =
         title(&format!("Search web for '{}'", one_line(query, 80)), Some(&counted(links.len(), "result")));
     let text = super::text::clean(&texts.join("\n")).into_owned();
-    let answer = first_sentence(body(&text), 300);
-    let (draft, mut detail) =
-        Draft::begin(call, title, format!("Searched the web for \"{}\". {answer}", one_line(query, 200)));
+    let answer = prose::gist(&text, 300);
+    let summary = format!("Searched the web for \"{}\". {answer}", one_line(query, 200));
+    let mut detail = Detail::new(PAGE_BYTES, &title, &summary);
     let whole = detail.reserve(detail.left() / 2);
     detail.lines(links.iter().map(|(name, url)| format!("{}: {url}", one_line(name, 60))));
     detail.restore(whole);
-    fill_prose(&text, &mut detail);
-    draft.with_detail(detail)
+    prose::fill(&text, call.cwd, &mut detail);
+    Draft { title, summary, ..Draft::default() }.with_detail(detail)
 }
 
 /// Collects links and texts at any depth.
@@ -90,31 +91,4 @@ fn collect<'a>(
 fn heading(text: &str) -> Option<String> {
     let line = text.lines().take(40).find(|line| line.starts_with('#'))?;
     Some(one_line(line.trim_matches(['#', ' ', '*']), 48)).filter(|line| !line.is_empty())
-}
-
-/// Returns the text after its headings.
-fn body(text: &str) -> &str {
-    let line = first_line(text);
-    if !line.starts_with('#') {
-        return text;
-    }
-    text.split_once('\n').map_or("", |(_, rest)| body_after(rest))
-}
-
-fn body_after(text: &str) -> &str {
-    let start =
-        text.lines().map(str::trim).position(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or(0);
-    text.splitn(start + 1, '\n').last().unwrap_or(text)
-}
-
-/// Adds the lines of prose with the most facts, then the names in the text.
-pub(super) fn fill_prose(text: &str, detail: &mut Detail) {
-    if text.len() <= detail.left().min(500) {
-        detail.lines(text.lines().map(str::trim_end));
-        return;
-    }
-    let whole = detail.reserve(detail.left() / 4);
-    detail.lines(informative_lines(text, detail.left()));
-    detail.restore(whole);
-    detail.names("Names", &names(text));
 }

@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
     let refused = complaints(text, seen);
     // A test binary that crashes has no result line, and a failed build has no results at all.
     if run.is_clean() {
-        run.errors = refused.len() as u64;
+        run.errors = compile_errors(text).unwrap_or(refused.len() as u64);
         for (name, message) in &refused {
             run.fail(QaFailure { message: QaFailure::say(message), ..QaFailure::test(name) });
         }
@@ -44,6 +44,14 @@ fn own_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Number of errors that the compiler counted: `could not compile `app` (lib) due to 2 previous errors`.
+fn compile_errors(text: &str) -> Option<u64> {
+    let counted = own_lines(text).filter(|line| line.starts_with("error: could not compile"));
+    let numbers: Vec<u64> =
+        counted.filter_map(|line| line.split_once("due to ")?.1.split(' ').next()?.parse().ok()).collect();
+    (!numbers.is_empty()).then(|| numbers.iter().sum())
+}
+
 /// Errors that cargo itself reports: a name and the message. Output of tests is excluded.
 fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     let clippy = clippy::ran(text);
@@ -55,7 +63,8 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
     };
     let mut running = false;
     let mut builds = false;
-    for line in own_lines(text) {
+    let mut lines = own_lines(text).peekable();
+    while let Some(line) = lines.next() {
         builds |= ["Compiling ", "Running "].iter().any(|word| line.trim_start().starts_with(word));
         if test_count(line).is_some() {
             running = true;
@@ -77,7 +86,12 @@ fn complaints(text: &str, tests_ran: bool) -> Vec<(String, String)> {
                 add("build", "could not compile");
             }
         } else if !running && !clippy && (tests_ran || builds) {
-            add("cargo", message);
+            let place = lines.peek().and_then(|next| next.trim_start().strip_prefix("--> "));
+            let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+            add(
+                "cargo",
+                &format!("{}{place}", message.replacen("]: ", ": ", usize::from(line.starts_with("error[")))),
+            );
         }
     }
     found

@@ -44,14 +44,15 @@ struct Reader {
     panicked: Option<String>,
     /// Test whose output follows: the running one with `-v`, else the one that was reported last.
     current: Option<String>,
-    /// First message of each test of the current package.
-    messages: BTreeMap<String, (String, u64, String)>,
+    /// Messages of each test of the current package: logs and assertions look the same.
+    messages: BTreeMap<String, Vec<Message>>,
 }
 
 impl Reader {
     fn line(&mut self, line: &str) {
         let bare = line.trim_start();
         if let Some(name) = bare.strip_prefix("--- PASS: ") {
+            self.messages.remove("");
             self.run.passed += u64::from(!name.is_empty());
             self.ran_tests = true;
         } else if let Some(name) = bare.strip_prefix("--- SKIP: ") {
@@ -64,13 +65,29 @@ impl Reader {
             self.current = Some(name.to_owned());
         } else if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
             self.panicked.get_or_insert_with(|| line.to_owned());
+            let current = self.current.as_deref();
+            let known = self.run.failures.iter_mut().rev().find(|known| Some(known.name.as_str()) == current);
+            if let Some(failure) = known.filter(|failure| failure.message.is_none()) {
+                failure.message = QaFailure::say(line);
+            }
         } else if is_package(line) {
             self.end_package(line);
-        } else if let Some((file, at, message)) = spot(bare)
-            && let Some(name) = &self.current
+        } else if let Some((file, at, message)) = spot(bare) {
+            // A log that was cut has no line that names the running test.
+            let name = self.current.as_deref().unwrap_or_default().to_owned();
+            let message = Message { file: file.to_owned(), line: at, text: message.to_owned() };
+            let messages = self.messages.entry(name).or_default();
+            if messages.len() < MAX_MESSAGES {
+                messages.push(message);
+            }
+        } else if let Some(rest) = assertion_part(bare)
+            && let Some(last) = self
+                .messages
+                .get_mut(self.current.as_deref().unwrap_or_default())
+                .and_then(|all| all.last_mut())
         {
-            let found = (file.to_owned(), at, message.to_owned());
-            self.messages.entry(name.clone()).or_insert(found);
+            let space = if last.text.is_empty() { "" } else { " " };
+            last.text.push_str(&format!("{space}{rest}"));
         }
     }
 
@@ -80,17 +97,22 @@ impl Reader {
         self.ran_tests = true;
         self.run.fail(QaFailure::test(name));
         self.current = Some(name.to_owned());
+        if let Some(messages) = self.messages.remove("") {
+            self.messages.entry(name.to_owned()).or_insert(messages);
+        }
     }
 
     fn end_package(&mut self, line: &str) {
         self.seen = true;
         self.ran_tests |= line.starts_with("ok") && !line.contains("[no tests to run]");
-        for (name, (file, line, message)) in std::mem::take(&mut self.messages) {
+        for (name, messages) in std::mem::take(&mut self.messages) {
             let known = self.run.failures.iter_mut().find(|known| known.name == name && known.file.is_none());
-            if let Some(failure) = known {
-                failure.file = Some(file);
-                failure.line = Some(line);
-                failure.message = QaFailure::say(&message);
+            // A test logs before it fails: without an assertion the last message is the reason.
+            let asserted = messages.iter().find(|message| message.asserts()).or(messages.last());
+            if let (Some(failure), Some(message)) = (known, asserted) {
+                failure.file = Some(message.file.clone());
+                failure.line = Some(message.line);
+                failure.message = QaFailure::say(&message.text);
             }
         }
         // A package fails without a failed test when it does not build, panics, times out or exits.
@@ -119,6 +141,47 @@ impl Reader {
         self.run.no_tests = self.seen && !self.ran_tests && self.run.is_clean();
         any.then_some(self.run)
     }
+}
+
+/// Maximum number of messages kept per test.
+const MAX_MESSAGES: usize = 200;
+
+/// `sum_test.go:12: got 3, want 4`, with the lines of testify below it.
+struct Message {
+    file: String,
+    line: u64,
+    text: String,
+}
+
+impl Message {
+    /// Whether the message says what was expected, as far as its words tell.
+    fn asserts(&self) -> bool {
+        const WORDS: &[&str] = &[
+            "want",
+            "expected",
+            "should",
+            "unexpected",
+            "fail",
+            "error",
+            "must",
+            "mismatch",
+            "not equal",
+            "cannot",
+            "missing",
+        ];
+        let text = self.text.to_lowercase();
+        WORDS.iter().any(|word| text.contains(word))
+    }
+}
+
+/// A line of testify: `Error:      Not equal:`, `expected: 1`, `actual  : 2`, `Messages: after retry`.
+fn assertion_part(line: &str) -> Option<String> {
+    let (label, rest) = line.split_once(':')?;
+    let label = label.trim();
+    matches!(label, "Error" | "expected" | "actual" | "Messages").then(|| match label {
+        "Error" => rest.trim().to_owned(),
+        _ => format!("{label}: {}", rest.trim()),
+    })
 }
 
 /// Test of `=== RUN   TestA`, `=== CONT  TestA` and `=== NAME  TestA`.
@@ -205,7 +268,7 @@ fn ends_in_seconds(rest: &str) -> bool {
 
 /// `    sum_test.go:12: got 3, want 4`
 fn spot(line: &str) -> Option<(&str, u64, &str)> {
-    let (at, message) = line.split_once(": ")?;
+    let (at, message) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")))?;
     let (file, number) = place(at)?;
     file.ends_with(".go").then_some((file, number, message))
 }

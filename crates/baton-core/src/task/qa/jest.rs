@@ -9,7 +9,7 @@ use super::report::{QaFailure, QaRun, count};
 pub(super) fn jest(text: &str) -> Option<QaRun> {
     let mut run = QaRun::of("jest");
     let mut seen = false;
-    let (mut suites, mut file) = (0, None);
+    let (mut suites, mut file, mut is_open) = (0, None, false);
     for line in text.lines() {
         let bare = line.trim_start();
         if let Some(counts) = line.strip_prefix("Tests:").filter(|counts| count(counts, "total").is_some()) {
@@ -21,6 +21,9 @@ pub(super) fn jest(text: &str) -> Option<QaRun> {
             file = path.split_whitespace().find(|word| word.contains('.')).map(str::to_owned);
         } else if let Some(name) = bare.strip_prefix("● ").filter(|name| !name.starts_with("Console")) {
             run.fail(QaFailure { file: file.clone(), ..QaFailure::test(name) });
+            is_open = true;
+        } else if let Some(failure) = run.failures.last_mut().filter(|_| is_open) {
+            is_open = !add_reason(bare, failure);
         }
     }
     // A suite that cannot be loaded has no failed tests.
@@ -46,6 +49,30 @@ pub(super) fn jest(text: &str) -> Option<QaRun> {
     refuse(text, &mut run, other);
     let none = text.lines().any(|line| line.starts_with("No tests found, exiting with code 0"));
     (seen || none || run.errors > 0 && !text.contains("Test Files  ")).then(|| run.with_test_count())
+}
+
+/// Adds what a line below the name of a failed test says: what was expected and received, else the error. Returns true
+/// at the place of the failure, which ends its description.
+fn add_reason(line: &str, failure: &mut QaFailure) -> bool {
+    let line = line.trim();
+    let is_value = line.starts_with("Expected") || line.starts_with("Received");
+    match &mut failure.message {
+        None if !line.is_empty() => failure.message = QaFailure::say(line),
+        // The call of `expect` says less than the values below it.
+        Some(message) if is_value && message.starts_with("expect(") => failure.message = QaFailure::say(line),
+        Some(message) if is_value => failure.message = QaFailure::say(&format!("{message}; {line}")),
+        _ => {}
+    }
+    let place =
+        line.strip_prefix("at ").map(|frame| frame.rsplit('(').next().unwrap_or(frame).trim_end_matches(')'));
+    let Some((path, number)) = place.and_then(|place| place.rsplit_once(':')?.0.rsplit_once(':')) else {
+        return false;
+    };
+    let is_own = failure.file.as_deref().is_some_and(|file| path.ends_with(file));
+    if is_own {
+        failure.line = number.parse().ok();
+    }
+    is_own
 }
 
 /// `      Tests  2 failed | 10 passed | 1 skipped (13)`

@@ -85,6 +85,20 @@ fn pytest() {
 }
 
 #[test]
+fn go_failures_keep_the_assertion_among_logs() {
+    let verbose = only(
+        "=== RUN   TestA\n    a_test.go:5: opening\n    a_test.go:9: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx\t0.1s\n",
+    );
+    assert_eq!(failure(&verbose, 0), ("TestA", Some("a_test.go"), Some(9), "got 1, want 2"));
+    let cut = only(
+        "    a_test.go:9: \n        \tError:      \tShould be true\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx\t0.1s\n",
+    );
+    assert_eq!(failure(&cut, 0), ("TestA", Some("a_test.go"), Some(9), "Should be true"));
+    let panicked = only("--- FAIL: TestA (0.00s)\npanic: index out of range\nFAIL\tx\t0.1s\n");
+    assert_eq!(failure(&panicked, 0), ("TestA", None, None, "panic: index out of range"));
+}
+
+#[test]
 fn jest() {
     let run = only(
         "PASS src/a.test.ts\nFAIL src/b.test.ts (5.2 s)\n  ● math › adds\n\n    expect(received).toBe(expected)\n\n\
@@ -92,7 +106,10 @@ fn jest() {
          Tests:       1 failed, 2 skipped, 1 todo, 10 passed, 14 total\nSnapshots:   0 total\nTime:        1.5 s\n",
     );
     assert_eq!((run.tool.as_str(), counts(&run)), ("jest", [10, 1, 3, 0, 0]));
-    assert_eq!(failure(&run, 0), ("math › adds", Some("src/b.test.ts"), None, ""));
+    assert_eq!(
+        failure(&run, 0),
+        ("math › adds", Some("src/b.test.ts"), Some(5), "expect(received).toBe(expected)")
+    );
     let broken = only(
         "FAIL src/b.test.ts\n  ● Test suite failed to run\n\nTest Suites: 1 failed, 1 total\nTests:       0 total\n",
     );

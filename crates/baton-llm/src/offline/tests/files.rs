@@ -184,7 +184,7 @@ fn text_file_is_described_by_its_headings() {
     assert_eq!(seen.title, "Read docs/guide.md: Guide");
     let detail = detail(&seen);
     assert!(
-        detail.contains("Sections: Install")
+        detail.contains("## Install\n")
             && detail.contains("scripts/setup.sh")
             && detail.contains("make_install"),
         "{detail}"
@@ -200,7 +200,10 @@ fn search_lists_files_and_lines() {
         json!({ "mode": "content", "numFiles": 0, "filenames": [], "content": content, "numLines": 3 }),
     );
     assert_eq!(seen.title, "Search for 'handle_request' in src: 2 hits in 2 files");
-    assert_eq!(detail(&seen), "src/:\na.rs:\n12: handle_request(x);\nb.rs:\n3: fn handle_request() {");
+    assert_eq!(
+        detail(&seen),
+        "src/:\na.rs:\n12: handle_request(x);\nb.rs:\n3: fn handle_request() {\n|     next();"
+    );
     let none = observe(
         "Grep",
         json!({ "pattern": "nothing" }),

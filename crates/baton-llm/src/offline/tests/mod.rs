@@ -1,10 +1,12 @@
 //! Observations of each tool, and properties of all observations.
 
+mod failures;
 mod files;
 mod properties;
 mod rest;
 mod session;
 mod shell;
+mod written;
 
 use baton_core::observation::{CompressedObservation, FunctionAction, ToolUse};
 use serde_json::Value;

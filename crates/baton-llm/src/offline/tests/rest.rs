@@ -142,7 +142,7 @@ fn servers_of_mcp() {
         seen.summary,
         "Used mcp__linear-server__get_issue with id \"ENT-95\". Answer: Explain the folders."
     );
-    assert!(detail(&seen).contains("status: Todo\ndescription: Add README.md"), "{seen:?}");
+    assert!(detail(&seen).contains("ENT-95 Explain the folders (Todo)\nAdd README.md"), "{seen:?}");
     let comment = observe(
         "mcp__linear-server__create_comment",
         json!({ "issueId": "ENT-95", "body": "Done in 00fb9c4" }),

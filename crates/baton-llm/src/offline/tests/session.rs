@@ -72,6 +72,7 @@ fn a_summary_continues_another_and_stays_bounded() {
     let mut previous = None;
     for round in 0..30 {
         let file = format!("src/file_{round}.rs");
+        let question = digest("AskUserQuestion", &format!("Ask user about round {round}"), &[], &[]);
         let material = SessionMaterial {
             previous: previous.take(),
             prompts: vec!["Do much".into()],
@@ -82,7 +83,7 @@ fn a_summary_continues_another_and_stays_bounded() {
                     &[&file, "src/main.rs"],
                     &[("f", FunctionAction::New)],
                 ),
-                digest("AskUserQuestion", &format!("Ask user about round {round}"), &[], &[]),
+                Digest { summary: format!("\"Round {round}?\" User chose: yes."), ..question },
             ],
         };
         let summary = summarize(&material);
@@ -97,10 +98,24 @@ fn a_summary_continues_another_and_stays_bounded() {
         last.key_files
     );
     assert_eq!(last.key_decisions.len(), 10);
-    assert_eq!(last.key_decisions.last().unwrap(), "Ask user about round 29.");
+    assert_eq!(last.key_decisions.last().unwrap(), "\"Round 29?\" User chose: yes.");
     let unchanged =
         summarize(&SessionMaterial { previous: Some(last.clone()), ..SessionMaterial::default() });
     assert_eq!(unchanged, last);
+}
+
+#[test]
+fn unanswered_questions_rejected_plans_and_failed_commits_are_no_decisions() {
+    let mut plan = digest("ExitPlanMode", "Propose plan 'Keep hooks': not approved", &[], &[]);
+    plan.summary = "The user did not approve the plan \"Keep hooks\".".into();
+    let digests = vec![
+        plan,
+        digest("AskUserQuestion", "Ask user about Storage: not answered", &[], &[]),
+        digest("Bash", "Commit 'Fix it': nothing to commit", &[], &[]),
+    ];
+    let summary = summarize(&SessionMaterial { digests, ..SessionMaterial::default() });
+    assert!(summary.key_decisions.is_empty(), "{:?}", summary.key_decisions);
+    assert!(!summary.summary.contains("ommitted"), "{}", summary.summary);
 }
 
 #[test]

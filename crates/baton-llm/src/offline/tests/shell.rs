@@ -149,7 +149,13 @@ fn git() {
         "[main 1a2b3c4] store: keep the lease's token\n 2 files changed, 10 insertions(+)\n",
     );
     assert_eq!(commit.title, "Commit 'store: keep the lease's token'");
-    assert!(commit.summary.contains("Commit 1a2b3c4 on main."), "{}", commit.summary);
+    assert!(
+        commit
+            .summary
+            .contains("Commit 1a2b3c4 on main: \"store: keep the lease's token\" (2 files, +10 -0)."),
+        "{}",
+        commit.summary
+    );
     let status = bash("git status --short --branch", "## main...origin/main\n M src/a.rs\n?? src/b.rs\n");
     assert_eq!(status.title, "Check git status on main: 2 changed files");
     assert!(status.summary.ends_with("Changed: src/a.rs, src/b.rs.") && status.detail.is_none());
@@ -185,13 +191,13 @@ fn any_other_command() {
         json!({ "command": "./scripts/deploy.sh staging", "description": "Deploy to staging" }),
         json!({ "content": "Exit code 2\n\u{1b}[31mError: missing DEPLOY_KEY\u{1b}[0m\n", "is_error": true }),
     );
-    assert_eq!(seen.title, "Deploy to staging: exit 2");
+    assert_eq!(seen.title, "Deploy to staging: exit 2, Error: missing DEPLOY_KEY");
     assert_eq!(
         seen.summary,
         "`./scripts/deploy.sh staging` ended with exit code 2. First error: Error: missing DEPLOY_KEY"
     );
     let remove = bash("rm -rf build old.txt && mv a.txt b.txt", "");
-    assert_eq!(remove.title, "Delete path build and old.txt and move a.txt to b.txt");
+    assert_eq!(remove.title, "Delete path build and old.txt and move a.txt to b.txt: done");
     assert_eq!(remove.files_touched, ["build", "old.txt", "a.txt", "b.txt"]);
     assert!(failing("rm old.txt", "rm: cannot remove").files_touched.is_empty());
     let interrupted = observe(
@@ -208,11 +214,11 @@ fn codex_shell() {
         "{\"output\":\"src/a.rs\\nsrc/b.rs\\n\",\"metadata\":{\"exit_code\":0,\"duration_seconds\":0.1}}"
     );
     let seen = observe("shell", json!({ "command": ["bash", "-lc", "ls src"] }), response);
-    assert_eq!((seen.title.as_str(), detail(&seen)), ("List folder src", "src/a.rs\nsrc/b.rs"));
+    assert_eq!((seen.title.as_str(), detail(&seen)), ("List folder src: 2 lines", "src/a.rs\nsrc/b.rs"));
 }
 
 #[test]
-fn json_output_is_described_by_its_members() {
+fn entries_of_json_are_told_by_name_and_text() {
     let output = "[{\"number\":169,\"title\":\"Consolidate state\",\"url\":\"https://x/169\",\"body\":\"Renames `stepCount`.\\nThe rest stays.\"},{\"number\":170,\"title\":\"Next\"}]";
     let long = output.replace("The rest stays.", &"The rest stays. ".repeat(40));
     let seen = observe(
@@ -220,13 +226,10 @@ fn json_output_is_described_by_its_members() {
         json!({ "command": "gh pr list", "description": "Find pull requests" }),
         json!({ "stdout": long }),
     );
-    assert_eq!(seen.title, "Find pull requests");
+    assert_eq!(seen.title, "Find pull requests: 2 entries");
     let detail = detail(&seen);
-    assert!(
-        detail.starts_with("2 entries with: body, number, title\nnumber 169, title Consolidate state"),
-        "{detail}"
-    );
-    assert!(detail.contains("number 170, title Next") && !detail.contains("nThe"), "{detail}");
+    assert!(detail.starts_with("169 Consolidate state\nRenames `stepCount`. The rest stays."), "{detail}");
+    assert!(detail.ends_with("170 Next") && !detail.contains("nThe"), "{detail}");
 }
 
 #[test]

@@ -1,0 +1,308 @@
+//! Text that a person or an agent wrote: reports, plans, commit messages, issues. It is kept whole if it fits, else by
+//! its sections: conclusions first, then the beginning of every section, then the rest in order.
+
+use super::facts::{Detail, names, paths};
+use super::text::{first_sentence, shorten};
+
+/// Detail size of an observation that is mainly such a text.
+pub(super) const PROSE_BYTES: usize = 6_000;
+
+/// Longest and shortest limit of a paragraph when the text does not fit.
+const MAX_PARAGRAPH: usize = 600;
+const MIN_PARAGRAPH: usize = 160;
+/// How many blocks of a text are read.
+const MAX_BLOCKS: usize = 2_000;
+
+/// Words of headings above conclusions, decisions and goals.
+const CONCLUSIVE: &[&str] = &[
+    "summary",
+    "conclusion",
+    "finding",
+    "result",
+    "recommend",
+    "verdict",
+    "decision",
+    "answer",
+    "root cause",
+    "assessment",
+    "takeaway",
+    "goal",
+    "objective",
+    "problem",
+    "issue",
+    "solution",
+    "approach",
+    "next step",
+    "risk",
+    "bottom line",
+    "outcome",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Heading,
+    Paragraph,
+    Item,
+    Row,
+    Code,
+}
+
+impl Kind {
+    fn is_text(self) -> bool {
+        matches!(self, Self::Paragraph | Self::Item | Self::Row)
+    }
+}
+
+/// A heading, a paragraph, a list item, a row of a table or a line of code.
+#[derive(Debug)]
+struct Block {
+    kind: Kind,
+    text: String,
+    /// Index of the heading above it; its own index for a heading.
+    section: Option<usize>,
+}
+
+impl Block {
+    fn states_something(&self) -> bool {
+        matches!(self.kind, Kind::Paragraph | Kind::Item)
+            && self.text.split_whitespace().count() > 5
+            && !self.text.ends_with(':')
+    }
+}
+
+/// Adds a text to a detail.
+pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
+    let blocks = blocks(text);
+    let size: usize = blocks.iter().map(|block| block.text.len() + 1).sum();
+    if size <= detail.left() {
+        for block in &blocks {
+            detail.paragraph(&block.text);
+        }
+        return;
+    }
+    let whole = detail.reserve(detail.left() / 6);
+    let chosen = choose(&blocks, detail.left().saturating_sub(40));
+    let left_out = blocks.len() - chosen.len();
+    for (_, text) in chosen {
+        detail.paragraph(&text);
+    }
+    detail.restore(whole);
+    detail.line(&format!("[{left_out} of {} parts left out]", blocks.len()));
+    let whole = detail.reserve(detail.left() / 2);
+    detail.list("Files", paths(text, cwd));
+    detail.restore(whole);
+    detail.names("Names", &names(text));
+}
+
+/// What a text says first and what it concludes, for a summary.
+pub(super) fn gist(text: &str, characters: usize) -> String {
+    let blocks = blocks(text);
+    let statements: Vec<&Block> = blocks.iter().filter(|block| block.states_something()).collect();
+    let first = statements.iter().find(|block| !announces(&block.text)).or(statements.first());
+    let Some(first) = first else {
+        return blocks.first().map(|block| shorten(bare(&block.text), characters)).unwrap_or_default();
+    };
+    let lead = first_sentence(bare(&first.text), characters);
+    let concluded = statements.iter().find(|block| concludes(&blocks, block));
+    let room = characters.saturating_sub(lead.chars().count() + 1);
+    match concluded.filter(|block| block.text != first.text && room > 80) {
+        Some(block) => format!("{lead} {}", first_sentence(bare(&block.text), room)),
+        None => lead,
+    }
+}
+
+/// The first heading of a text without its marks, or its first line.
+pub(super) fn heading(text: &str) -> Option<String> {
+    let mut lines = text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
+    let first = lines.next()?;
+    let heading = text.lines().map(str::trim).take(40).find(|line| line.starts_with("# "));
+    let heading = bare(heading.unwrap_or(first));
+    let heading = heading.strip_prefix("Plan: ").unwrap_or(heading);
+    Some(heading.trim_matches(['*', ' ']).to_owned()).filter(|heading| !heading.is_empty())
+}
+
+/// A line without the marks of Markdown before it: `- `, `1. `, `## `, `**`.
+pub(super) fn bare(line: &str) -> &str {
+    let line = line.trim_start_matches(['#', ' ', '>']);
+    let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let line = match line.get(digits..) {
+        Some(rest) if (1..3).contains(&digits) => rest.strip_prefix(". ").unwrap_or(line),
+        _ => line,
+    };
+    line.trim_start()
+}
+
+/// Whether a sentence only announces what comes: "Perfect! I now have…", "Here is my report".
+fn announces(text: &str) -> bool {
+    const OPENINGS: &[&str] = &[
+        "perfect",
+        "great",
+        "excellent",
+        "now i",
+        "i have",
+        "i now",
+        "i've",
+        "let me",
+        "based on",
+        "here is",
+        "here's",
+    ];
+    let start: String = bare(text).chars().take(12).collect::<String>().to_lowercase();
+    OPENINGS.iter().any(|opening| start.starts_with(opening))
+}
+
+/// Whether a block is below a heading of conclusions, or begins with a label like `**Goal:**`.
+fn concludes(blocks: &[Block], block: &Block) -> bool {
+    let label = block.text.strip_prefix("**").and_then(|rest| rest.split_once("**")).map(|(label, _)| label);
+    let heading = block.section.and_then(|at| blocks.get(at)).map(|heading| heading.text.as_str());
+    [label, heading].into_iter().flatten().any(|words| {
+        let words = words.to_lowercase();
+        CONCLUSIVE.iter().any(|word| words.contains(word))
+    })
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut section = None;
+    let mut is_fenced = false;
+    let mut is_open = false;
+    for line in text.lines() {
+        let bare = line.trim();
+        if blocks.len() >= MAX_BLOCKS {
+            break;
+        }
+        if bare.starts_with("```") {
+            is_fenced = !is_fenced;
+            is_open = false;
+            continue;
+        }
+        let is_rule = !bare.chars().any(char::is_alphanumeric);
+        if is_rule {
+            is_open = false;
+            continue;
+        }
+        let kind = kind_of(bare, is_fenced);
+        match blocks.last_mut() {
+            Some(last) if is_open && kind == Kind::Paragraph => {
+                last.text.push(' ');
+                last.text.push_str(bare);
+            }
+            _ if bare.is_empty() => {}
+            _ => {
+                if kind == Kind::Heading {
+                    section = Some(blocks.len());
+                }
+                blocks.push(Block { kind, text: bare.to_owned(), section });
+            }
+        }
+        is_open = matches!(kind, Kind::Paragraph | Kind::Item);
+    }
+    blocks
+}
+
+fn kind_of(line: &str, is_fenced: bool) -> Kind {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let is_numbered =
+        digits > 0 && line.get(digits..).is_some_and(|rest| rest.starts_with(". ") || rest.starts_with(") "));
+    // A line in bold is a heading of its own, with or without text after it.
+    let is_bold = line.starts_with("**") && line.trim_end_matches(':').ends_with("**");
+    if is_fenced {
+        Kind::Code
+    } else if line.starts_with('#') && line.trim_start_matches('#').starts_with(' ') || is_bold {
+        Kind::Heading
+    } else if line.starts_with('|') {
+        Kind::Row
+    } else if is_numbered || ["- ", "* ", "• ", "+ ", "**"].iter().any(|mark| line.starts_with(mark)) {
+        Kind::Item
+    } else {
+        Kind::Paragraph
+    }
+}
+
+/// The blocks that fit into `bytes`, in their order. Long ones are shortened.
+fn choose(blocks: &[Block], bytes: usize) -> Vec<(usize, String)> {
+    let mut is_chosen = vec![false; blocks.len()];
+    let mut room = bytes;
+    let limit = (bytes / 8).clamp(MIN_PARAGRAPH, MAX_PARAGRAPH);
+    let cost = |block: &Block| block.text.len().min(limit) + 1;
+    for pass in 0..4 {
+        let mut seen = None;
+        for (index, block) in blocks.iter().enumerate() {
+            let is_first = seen != Some(block.section) && block.kind != Kind::Heading;
+            if is_first {
+                seen = Some(block.section);
+            }
+            let is_wanted = block.kind != Kind::Heading
+                && match pass {
+                    0 => block.kind.is_text() && (index == 0 || concludes(blocks, block)),
+                    1 => block.kind.is_text() && is_first,
+                    2 => block.kind.is_text(),
+                    _ => true,
+                };
+            if !is_wanted || is_chosen.get(index).copied().unwrap_or(true) {
+                continue;
+            }
+            // The heading comes with the first block below it.
+            let heading = block.section.filter(|at| !is_chosen.get(*at).copied().unwrap_or(true));
+            let needed = cost(block) + heading.and_then(|at| blocks.get(at)).map_or(0, cost);
+            if needed <= room {
+                room -= needed;
+                for at in heading.into_iter().chain([index]) {
+                    if let Some(chosen) = is_chosen.get_mut(at) {
+                        *chosen = true;
+                    }
+                }
+            }
+        }
+    }
+    blocks
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| is_chosen.get(*index).copied().unwrap_or(false))
+        .map(|(index, block)| (index, shorten(&block.text, limit)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str, bytes: usize) -> String {
+        let mut detail = Detail::new(bytes, "", "");
+        fill(text, None, &mut detail);
+        detail.finish().unwrap_or_default()
+    }
+
+    #[test]
+    fn keeps_a_text_that_fits_and_joins_its_paragraphs() {
+        let text = "# Plan\n\nFirst line\nof a paragraph.\n\n- item one\n  goes on\n- item two\n\n---\n";
+        assert_eq!(filled(text, 500), "# Plan\nFirst line of a paragraph.\n- item one goes on\n- item two");
+    }
+
+    #[test]
+    fn keeps_conclusions_and_says_how_much_is_missing() {
+        let filler = "Some words about the way that was taken in this part of the work. ".repeat(5);
+        let text = format!(
+            "Opening words of the report here.\n\n## Way\n\n{filler}\n\n{filler}\n\n## Conclusion\n\nThe lock is held twice.\n"
+        );
+        let kept = filled(&text, 420);
+        assert!(kept.starts_with("Opening words of the report here."), "{kept}");
+        assert!(kept.contains("## Conclusion\nThe lock is held twice."), "{kept}");
+        assert!(kept.contains("parts left out]"), "{kept}");
+    }
+
+    #[test]
+    fn the_gist_is_a_statement_and_not_a_list_number() {
+        let report = "Perfect! I have everything now, here we go.\n\n### Issues\n\n1. **`save` drops the error** of the second write.\n";
+        assert_eq!(gist(report, 200), "**`save` drops the error** of the second write.");
+        assert_eq!(gist("", 200), "");
+    }
+
+    #[test]
+    fn the_heading_of_a_plan_is_its_name() {
+        assert_eq!(heading("# Plan: Keep unknown hooks\n\nText").as_deref(), Some("Keep unknown hooks"));
+        assert_eq!(heading("\n1. Do it\n").as_deref(), Some("Do it"));
+        assert_eq!(heading("---\n"), None);
+    }
+}
