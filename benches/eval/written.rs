@@ -99,7 +99,7 @@ pub(crate) fn texts(tool_use: &ToolUse) -> Option<(Source, String)> {
 /// Compares a text with its observation.
 pub(crate) fn compare(text: &str, observation: &str, cwd: &str) -> Kept {
     let found: Vec<Fact> = facts::find(text, cwd).into_iter().collect();
-    let kept = facts::Kept::of(observation);
+    let kept = facts::ObservationText::of(observation);
     let words: HashSet<String> = self::words(observation).collect();
     let statements: Vec<Vec<String>> = statements(text);
     let is_kept = |statement: &&Vec<String>| {
@@ -108,7 +108,7 @@ pub(crate) fn compare(text: &str, observation: &str, cwd: &str) -> Kept {
     Kept {
         texts: 1,
         bytes: text.len() as u64,
-        facts: (found.iter().filter(|fact| kept.holds(fact)).count() as u64, found.len() as u64),
+        facts: (found.iter().filter(|fact| kept.contains(fact)).count() as u64, found.len() as u64),
         statements: (statements.iter().filter(is_kept).count() as u64, statements.len() as u64),
     }
 }
