@@ -1,4 +1,4 @@
-//! Actors: the credential behind a call, what it may do and where.
+//! Actors: the credential of a call, its access level and its ventures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::canonical::Sha256Hash;
 use crate::error::{ErrorCode, Fault};
 use crate::name::Venture;
 
-/// The public name of a credential: the first 16 hex digits of its SHA-256.
+/// Public id of a credential: the first 16 hex digits of its SHA-256 hash.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ActorKeyId(String);
@@ -23,9 +23,9 @@ impl ActorKeyId {
         Self(hex)
     }
 
-    /// Gives the id as bytes, which take half the space of the digits.
+    /// Returns the id as bytes, half the size of the digits.
     pub fn to_bytes(&self) -> [u8; 8] {
-        // Always 16 hex digits.
+        // The text is always 16 hex digits.
         u64::from_str_radix(&self.0, 16).unwrap_or_default().to_be_bytes()
     }
 
@@ -34,7 +34,7 @@ impl ActorKeyId {
         Self(format!("{:016x}", u64::from_be_bytes(bytes)))
     }
 
-    /// Gives the 16 hex digits.
+    /// Returns the 16 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -89,7 +89,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Gives the stored and wire spelling.
+    /// Returns the stored and wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -97,44 +97,45 @@ impl Access {
         }
     }
 
-    /// Finds the access of a spelling.
+    /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
         [Self::Read, Self::Write].into_iter().find(|access| access.as_str() == text)
     }
 }
 
-/// The ventures that a credential reaches.
+/// Ventures that a credential may access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VentureScope {
     /// Every venture.
     All,
-    /// These alone.
+    /// Only these ventures.
     Only(Vec<Venture>),
 }
 
-/// Who calls.
+/// Caller of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
-    /// The public name of the credential.
+    /// Public id of the credential.
     pub key_id: ActorKeyId,
-    /// What it may do.
+    /// Access level.
     pub access: Access,
-    /// Where it may do it.
+    /// Accessible ventures.
     pub ventures: VentureScope,
 }
 
 impl Actor {
-    /// The person at this machine: whoever can read the data folder may do all that it holds.
+    /// Returns the local user. Access to the data folder is controlled by file permissions, so this actor is
+    /// unrestricted.
     pub fn local() -> Self {
         Self { key_id: ActorKeyId::of("local"), access: Access::Write, ventures: VentureScope::All }
     }
 
-    /// The holder of the shared relay key.
+    /// Returns the actor of the shared relay key.
     pub fn shared(key: &str) -> Self {
         Self { key_id: ActorKeyId::of(key), ..Self::local() }
     }
 
-    /// Tells whether this actor reaches a venture.
+    /// Returns true if this actor may access a venture.
     pub fn reaches(&self, venture: &Venture) -> bool {
         match &self.ventures {
             VentureScope::All => true,
@@ -142,7 +143,7 @@ impl Actor {
         }
     }
 
-    /// Returns the venture of an actor that reaches only one: what a call means that names none.
+    /// Returns the venture of an actor that may access exactly one. It is the default of calls that name no venture.
     pub fn only_venture(&self) -> Option<&Venture> {
         match &self.ventures {
             VentureScope::Only(ventures) if ventures.len() == 1 => ventures.first(),
@@ -150,7 +151,7 @@ impl Actor {
         }
     }
 
-    /// Refuses an actor that does not reach every venture.
+    /// Rejects an actor that may not access all ventures.
     pub fn require_every_venture(&self) -> Result<(), Fault> {
         match self.ventures {
             VentureScope::All => Ok(()),
@@ -162,7 +163,7 @@ impl Actor {
         }
     }
 
-    /// Refuses a venture that this actor does not reach.
+    /// Rejects a venture that this actor may not access.
     pub fn require_venture(&self, venture: &Venture) -> Result<(), Fault> {
         if self.reaches(venture) {
             Ok(())
@@ -172,7 +173,7 @@ impl Actor {
         }
     }
 
-    /// Refuses an actor that may only read.
+    /// Rejects an actor with less than the given access.
     pub fn require_access(&self, access: Access) -> Result<(), Fault> {
         if self.access >= access {
             Ok(())
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_id_is_the_start_of_the_hash() {
+    fn key_id_is_a_prefix_of_the_hash() {
         assert_eq!(ActorKeyId::of("abc").as_str(), "ba7816bf8f01cfea");
         assert_eq!("ba7816bf8f01cfea".parse(), Ok(ActorKeyId::of("abc")));
         assert!("BA7816BF8F01CFEA".parse::<ActorKeyId>().is_err());
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn scope_and_access_are_held() {
+    fn actor_is_limited_to_its_ventures_and_access() {
         let mine: Venture = "mine".parse().unwrap();
         let actor = Actor {
             access: Access::Read,

@@ -1,4 +1,4 @@
-//! Handoffs: what one session leaves for the next, and what it may consist of.
+//! Handoffs: messages from one session to the next, and their schema.
 
 use std::sync::LazyLock;
 
@@ -69,12 +69,12 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// The payload as it was handed over.
+    /// Parses the payload.
     pub fn payload(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_str(&self.payload_json)
     }
 
-    /// Tells whether the same was handed over.
+    /// Returns true if the draft has the same content.
     pub fn says_the_same_as(&self, draft: &HandoffDraft) -> bool {
         self.summary == draft.summary
             && self.status_label == draft.status_label
@@ -82,12 +82,12 @@ impl Handoff {
             && self.payload_hash == draft.payload.hash()
     }
 
-    /// What it says stands in the way.
+    /// Returns the blockers listed in the payload.
     pub fn blockers(&self) -> Vec<String> {
         self.texts("blockers")
     }
 
-    /// What it says is to be done next.
+    /// Returns the next actions listed in the payload.
     pub fn next_actions(&self) -> Vec<String> {
         self.texts("next_actions")
     }
@@ -99,7 +99,7 @@ impl Handoff {
     }
 }
 
-/// What an agent wants to hand over, checked.
+/// A validated handoff that is not stored yet.
 #[derive(Debug, Clone)]
 pub struct HandoffDraft {
     /// Summary of the work.
@@ -108,13 +108,13 @@ pub struct HandoffDraft {
     pub status_label: Option<String>,
     /// Agent that should take over.
     pub to_agent: Option<Agent>,
-    /// The rest, canonical.
+    /// All other fields, as canonical JSON.
     pub payload: Canonical,
 }
 
 impl HandoffDraft {
-    /// Checks a handoff document against the schema: `summary`, `status_label` and `to_agent` are its head, everything
-    /// else is its payload. `place` is where the document stands in the request, for messages.
+    /// Validates a handoff document against the schema. `summary`, `status_label` and `to_agent` become fields of the
+    /// draft, all other members are its payload. `place` is the path of the document in the request, for messages.
     pub fn read(mut document: Map<String, Value>, place: &str) -> Result<Self, Fault> {
         require_plain_text(place, &document)?;
         let whole = Value::Object(document);
@@ -156,7 +156,7 @@ fn join(place: &str, field: &str) -> String {
     }
 }
 
-/// Reports every field that does not fit, not only the first.
+/// Rejects a document that does not match the schema and lists every invalid field.
 fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
     static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| {
         let schema: Value = serde_json::from_str(HANDOFF_SCHEMA_1_0).ok()?;

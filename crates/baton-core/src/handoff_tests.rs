@@ -5,7 +5,7 @@ fn read(document: Value) -> Result<HandoffDraft, Fault> {
 }
 
 #[test]
-fn head_and_payload_are_told_apart() {
+fn head_fields_are_separated_from_the_payload() {
     let draft = read(json!({
         "summary": "done 🎉", "status_label": "ready", "to_agent": "qa-1",
         "work_completed": ["a"], "blockers": [], "next_actions": ["b"], "extra": { "z": 1, "a": 2 },
@@ -21,7 +21,7 @@ fn head_and_payload_are_told_apart() {
 }
 
 #[test]
-fn every_field_that_does_not_fit_is_named() {
+fn every_invalid_field_is_listed() {
     let fault = read(json!({ "summary": "", "blockers": "none", "next_actions": [1], "to_agent": "a b" }))
         .unwrap_err();
     assert_eq!(fault.code, ErrorCode::InvalidRequest);
@@ -33,27 +33,27 @@ fn every_field_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn a_missing_summary_is_named() {
+fn missing_summary_is_reported() {
     let fault = read(json!({ "blockers": [] })).unwrap_err();
     assert!(fault.message.contains("summary"), "{}", fault.message);
 }
 
 #[test]
-fn control_characters_are_refused_and_line_breaks_are_not() {
+fn control_characters_except_line_breaks_are_rejected() {
     assert!(read(json!({ "summary": "one\ntwo\tthree\r\n" })).is_ok());
     assert!(read(json!({ "summary": "bell \u{7}" })).is_err());
     assert!(read(json!({ "summary": "x", "status_label": "a\nb" })).is_err());
 }
 
 #[test]
-fn an_integer_that_would_be_rounded_is_refused_by_name() {
+fn integer_that_would_be_rounded_is_rejected_with_its_path() {
     let fault = read(json!({ "summary": "x", "counts": { "big": 9_007_199_254_740_993_u64 } })).unwrap_err();
     assert_eq!(fault.code, ErrorCode::InvalidRequest);
     assert!(fault.message.contains("handoff.counts.big"), "{}", fault.message);
 }
 
 #[test]
-fn the_limit_is_on_the_canonical_payload() {
+fn size_limit_applies_to_the_canonical_payload() {
     let overhead = r#"{"note":""}"#.len();
     let fits = "x".repeat(MAX_PAYLOAD_BYTES - overhead);
     assert_eq!(

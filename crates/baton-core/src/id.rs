@@ -1,7 +1,7 @@
-//! Ids: a prefix that says what the thing is, and a ULID that sorts by when it was made.
+//! Ids: a prefix for the kind of object, and a ULID that sorts by creation time.
 //!
-//! Owns parsing, printing and the monotonic sequence. Does not own a clock or a source of random bits: both are
-//! arguments of [`UlidSequence::next`].
+//! Owns parsing, formatting and the monotonic sequence. The clock and the random bits are arguments of
+//! [`UlidSequence::next`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use ulid::Ulid;
 
 use crate::time::Timestamp;
 
-/// Why a text is not an id.
+/// Reason why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// The text does not start with the prefix of this kind of id.
+    /// The text does not start with the prefix of this id type.
     #[error("id must start with `{prefix}`")]
     Prefix {
         /// The prefix that was expected.
         prefix: &'static str,
     },
-    /// What follows the prefix is not a canonical ULID.
+    /// The text after the prefix is not a canonical ULID.
     #[error("id must be `{prefix}` followed by 26 characters of upper-case Crockford base 32")]
     Ulid {
         /// The prefix that was expected.
@@ -32,7 +32,7 @@ pub enum IdError {
 fn parse_ulid(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
     let body = text.strip_prefix(prefix).ok_or(IdError::Prefix { prefix })?;
     let ulid = Ulid::from_string(body).map_err(|_| IdError::Ulid { prefix })?;
-    // Crockford base 32 also reads lower case and look-alikes; an id has one spelling only.
+    // The ULID parser also accepts lower case and look-alike characters; ids must have exactly one form.
     let mut buffer = [0; ulid::ULID_LEN];
     if ulid.array_to_str(&mut buffer) == body { Ok(ulid) } else { Err(IdError::Ulid { prefix }) }
 }
@@ -45,15 +45,15 @@ macro_rules! id {
         pub struct $name(Ulid);
 
         impl $name {
-            /// What every id of this kind starts with.
+            /// Prefix of all ids of this type.
             pub const PREFIX: &'static str = $prefix;
 
-            /// Makes an id from the next ULID of a sequence.
+            /// Creates an id from a ULID.
             pub const fn new(ulid: Ulid) -> Self {
                 Self(ulid)
             }
 
-            /// Gives the bare ULID.
+            /// Returns the ULID without the prefix.
             pub const fn ulid(self) -> Ulid {
                 self.0
             }
@@ -111,48 +111,48 @@ macro_rules! id {
 }
 
 id!(
-    /// A run of one agent, alive or not.
+    /// Id of a session.
     SessionId,
     "sess_"
 );
 id!(
-    /// What one session leaves for the next.
+    /// Id of a handoff.
     HandoffId,
     "ho_"
 );
 id!(
-    /// A saved context.
+    /// Id of a checkpoint.
     CheckpointId,
     "ckpt_"
 );
 id!(
-    /// What one tool call taught.
+    /// Id of an observation.
     ObservationId,
     "obs_"
 );
 
-/// Makes ULIDs that only ever go up, also within one millisecond and when the clock steps back.
+/// Generates strictly increasing ULIDs, also within one millisecond and when the clock moves backwards.
 #[derive(Debug, Default)]
 pub struct UlidSequence {
     last: Option<Ulid>,
 }
 
 impl UlidSequence {
-    /// Starts a sequence with nothing before it.
+    /// Creates an empty sequence.
     pub const fn new() -> Self {
         Self { last: None }
     }
 
-    /// Makes the sequence go on after a ULID that was made elsewhere, by another process or before a restart.
+    /// Continues the sequence after a ULID that another process, or this one before a restart, generated.
     pub fn skip_past(&mut self, ulid: Ulid) {
         self.last = self.last.max(Some(ulid));
     }
 
-    /// Gives the next ULID for `now`.
+    /// Returns the next ULID for `now`.
     ///
-    /// A later millisecond takes `random` (80 bits of it). The same or an earlier one takes the successor of the
-    /// last; when its 80 random bits are used up it moves to the next millisecond, so the sequence never fails and
-    /// never repeats before the end of ULID time (the year 10889), where it stays on the last value.
+    /// If `now` is later than the last ULID, its random part is the low 80 bits of `random`. Otherwise the result is
+    /// the last ULID plus one; if its random part overflows, the sequence moves to the next millisecond. The sequence
+    /// never fails and never repeats before the largest ULID (year 10889), where it stays.
     pub fn next(&mut self, now: Timestamp, random: u128) -> Ulid {
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let next = match self.last {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_has_one_spelling() {
+    fn ids_in_any_other_form_are_rejected() {
         assert_eq!(format!("ho_{ULID}").parse::<SessionId>(), Err(IdError::Prefix { prefix: "sess_" }));
         for bad in [
             "sess_".to_string(),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sequence_goes_on_after_a_ulid_that_was_made_elsewhere() {
+    fn sequence_continues_after_a_skipped_ulid() {
         let mut sequence = UlidSequence::new();
         let elsewhere = Ulid::from_parts(5_000, 7);
         sequence.skip_past(elsewhere);
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sequence_only_goes_up(steps in prop::collection::vec((-5i64..5, any::<u128>()), 1..200)) {
+        fn sequence_is_strictly_increasing(steps in prop::collection::vec((-5i64..5, any::<u128>()), 1..200)) {
             let mut sequence = UlidSequence::new();
             let mut clock = 1_700_000_000_000;
             let mut last = None;

@@ -1,4 +1,4 @@
-//! Idempotency: a key that makes a repeated request one request.
+//! Idempotency keys: a repeated request with the same key is executed once.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use crate::error::{ErrorCode, Fault};
 use crate::name::CorrelationId;
 use crate::time::Timestamp;
 
-/// A client's own name for one request: 1 to 255 visible characters.
+/// Key chosen by the client for one request: 1 to 255 visible characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// Takes a key as the client sent it.
+    /// Parses a key.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let length = text.chars().count();
         if (1..=255).contains(&length) && !text.chars().any(|c| c.is_control() || c.is_whitespace()) {
@@ -23,7 +23,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// Gives the key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -35,47 +35,47 @@ impl fmt::Display for IdempotencyKey {
     }
 }
 
-/// Within which a key means one request.
+/// Scope of a key: the same key may be used with another credential or operation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyScope {
-    /// The credential that used it.
+    /// Id of the credential.
     pub actor_key_id: ActorKeyId,
-    /// The operation it was used on, by its wire name.
+    /// Wire name of the operation.
     pub operation: &'static str,
-    /// The key.
+    /// Key sent by the client.
     pub key: IdempotencyKey,
 }
 
-/// The stored answer of a keyed request.
+/// Stored response of a request with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// The SHA-256 of the request's canonical parameters.
+    /// SHA-256 hash of the canonical parameters.
     pub request_hash: Sha256Hash,
-    /// 200, or the status of the error code that was answered.
+    /// 200, or the status of the error code.
     pub response_status: u16,
-    /// The error code that was answered, if one was.
+    /// Error code, if the request failed.
     pub response_code: Option<String>,
-    /// The SHA-256 of the whole answer.
+    /// SHA-256 hash of the full response.
     pub response_hash: Sha256Hash,
-    /// The answer: whole, or compact when the whole one was too large to keep.
+    /// Full response, or a compact one if the full response exceeds [`MAX_BODY_BYTES`](Self::MAX_BODY_BYTES).
     pub response_body: String,
-    /// The size of the whole answer.
+    /// Size of the full response.
     pub response_size_bytes: u64,
-    /// Whether the body is the compact one.
+    /// True if the body is the compact response.
     pub response_truncated: bool,
-    /// When the key was used first.
+    /// Time of the first use.
     pub created_at: Timestamp,
-    /// When the key is forgotten.
+    /// Time when the key expires.
     pub expires_at: Timestamp,
-    /// The request that used it first.
+    /// Correlation id of the first request.
     pub correlation_id: CorrelationId,
 }
 
 impl KeyRecord {
-    /// The largest answer that is kept whole.
+    /// Maximum size of a response that is stored in full.
     pub const MAX_BODY_BYTES: usize = 64 * 1024;
 
-    /// Refuses another request under the same key.
+    /// Rejects a request with other parameters under the same key.
     pub fn require_same_request(&self, request_hash: Sha256Hash) -> Result<(), Fault> {
         if self.request_hash == request_hash {
             Ok(())
@@ -91,12 +91,12 @@ impl KeyRecord {
     }
 }
 
-/// What claiming a key found.
+/// Result of claiming a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyClaim {
-    /// The key is new: the effect is ours to make.
+    /// The key is new; the caller must execute the request.
     Claimed,
-    /// The key was used: here is what was answered.
+    /// The key was used before; this is the stored response.
     Answered(KeyRecord),
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_visible_and_bounded() {
+    fn keys_are_1_to_255_visible_characters() {
         assert!(IdempotencyKey::parse("550e8400-e29b-41d4-a716-446655440000").is_ok());
         assert!(IdempotencyKey::parse(&"é".repeat(255)).is_ok());
         for bad in ["", " ", "a b", "a\n", "\u{7f}", &"a".repeat(256)] {

@@ -1,7 +1,7 @@
-//! Baton's rules, and nothing else.
+//! Domain types and rules of Baton.
 //!
 //! This crate has no I/O, no clock, no randomness and no async: `now`, ids and random bits are arguments.
-//! Everything here can be called twice with the same input and answers the same.
+//! Every function is deterministic.
 
 mod actor;
 mod canonical;

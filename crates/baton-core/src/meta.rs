@@ -1,4 +1,4 @@
-//! What an agent keeps with its session, within bounds.
+//! Limits of the `meta` object of a session.
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +6,10 @@ use crate::canonical::Canonical;
 use crate::error::{ErrorCode, Fault};
 use crate::text::require_plain_text;
 
-/// The largest `meta` of a session, as canonical JSON.
+/// Maximum size of `meta` as canonical JSON.
 pub const MAX_META_BYTES: usize = 256 * 1024;
 
-/// Refuses a `meta` that is too large, holds control characters, or integers that would be rounded.
+/// Rejects `meta` that is too large or contains control characters or integers that would be rounded.
 pub fn require_sound_meta(meta: &Map<String, Value>) -> Result<(), Fault> {
     require_plain_text("meta", meta)?;
     let canonical = Canonical::of(&Value::Object(meta.clone()))
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_hold() {
+    fn limits_are_enforced() {
         let overhead = r#"{"a":""}"#.len();
         assert_eq!(check(json!({ "a": "x".repeat(MAX_META_BYTES - overhead) })), Ok(()));
         assert_eq!(

@@ -1,6 +1,6 @@
-//! The names that callers give to things: agents, ventures, repositories, tracks, their own ids.
+//! Names and ids chosen by callers: agents, ventures, repositories, tracks, client session ids.
 //!
-//! Each is checked once, where it enters, and compared exactly as sent afterwards.
+//! Names are validated once, on input, and then compared exactly as sent.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// Gives the name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -152,11 +152,11 @@ name!(
 
 /// Prefix of generated correlation ids; the rest is a UUID.
 const OWN_CORRELATION: &str = "corr_";
-/// The lengths of the groups of a UUID's digits.
+/// Lengths of the digit groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
 impl CorrelationId {
-    /// Gives the UUID of an id that Baton made; `None` for other ids, which only their text restores.
+    /// Returns the UUID of an id that Baton generated; `None` for other ids, which must be stored as text.
     pub fn uuid(&self) -> Option<[u8; 16]> {
         let text = self.as_str().strip_prefix(OWN_CORRELATION)?;
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -167,7 +167,7 @@ impl CorrelationId {
         u128::from_str_radix(&text.replace('-', ""), 16).ok().map(u128::to_be_bytes)
     }
 
-    /// Restores an id that Baton made from its UUID.
+    /// Restores an id that Baton generated from its UUID.
     pub fn from_uuid(uuid: [u8; 16]) -> Self {
         let digits = format!("{:032x}", u128::from_be_bytes(uuid));
         let mut text = OWN_CORRELATION.to_owned();
@@ -191,10 +191,10 @@ macro_rules! number {
         pub struct $name(i64);
 
         impl $name {
-            /// The largest one: what JSON numbers carry without rounding.
+            /// Largest value: JSON numbers are exact up to here.
             pub const MAX: i64 = (1 << 53) - 1;
 
-            /// Gives the number.
+            /// Returns the number.
             pub const fn number(self) -> i64 {
                 self.0
             }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_are_refused() {
+    fn bad_names_are_rejected() {
         for name in ["", ".a", "-a", "a b", "a/b", "é", "a\n", "a\0", &"a".repeat(129)] {
             assert!(name.parse::<Agent>().is_err(), "{name:?}");
         }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn correlation_ids_made_here_are_restored_from_their_uuid() {
+    fn generated_correlation_ids_are_restored_from_their_uuid() {
         let own: CorrelationId = "corr_019a8f3e-0001-7abc-8def-00000000000f".parse().unwrap();
         assert_eq!(CorrelationId::from_uuid(own.uuid().unwrap()), own);
         for other in [

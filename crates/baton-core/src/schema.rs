@@ -1,15 +1,15 @@
-//! The JSON Schemas of what operations are told and what they answer, as every face shows them.
+//! JSON Schemas of the parameters and outputs of operations, shared by HTTP, MCP and the CLI.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
-/// Gives the schema of what an operation is told.
+/// Returns the schema of the parameters of an operation.
 pub fn params_schema<T: JsonSchema>() -> Value {
     schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// Gives the schema of what an operation answers.
+/// Returns the schema of the output of an operation.
 pub fn output_schema<T: JsonSchema>() -> Value {
     schema_of::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -24,7 +24,7 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Takes out `uint32` and the like: they are no formats of JSON Schema, and clients warn about them.
+/// Removes number formats such as `uint32`. They are not JSON Schema formats, and clients warn about them.
 fn drop_number_formats(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -1,6 +1,6 @@
-//! Sessions: one run of one agent, alive or not, and the rules of its life.
+//! Sessions: one run of one agent, and the rules for its lifecycle.
 //!
-//! Owns what a start, a heartbeat, an end and a sweep decide. Does not own where sessions are kept or what time it is.
+//! Owns the decisions of start, heartbeat, end and sweep. Storage and the clock are elsewhere.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::id::SessionId;
 use crate::name::{Agent, ClientSessionId, CorrelationId, Repo, Track, Venture};
 use crate::time::Timestamp;
 
-/// Whether a session goes on.
+/// Status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -28,7 +28,7 @@ pub enum SessionStatus {
 }
 
 impl SessionStatus {
-    /// Gives the stored and wire spelling.
+    /// Returns the stored and wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -37,7 +37,7 @@ impl SessionStatus {
         }
     }
 
-    /// Finds the status of a spelling.
+    /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
         [Self::Active, Self::Ended, Self::Abandoned].into_iter().find(|status| status.as_str() == text)
     }
@@ -59,7 +59,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Gives the stored and wire spelling.
+    /// Returns the stored and wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -69,7 +69,7 @@ impl EndReason {
         }
     }
 
-    /// Finds the reason of a spelling.
+    /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
         [Self::Manual, Self::Stale, Self::Superseded, Self::Error]
             .into_iter()
@@ -152,16 +152,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes a sign of life: the heartbeat moves forward, never back.
+    /// Records a heartbeat. The stored time never moves backwards.
     ///
-    /// Fails with `session_ended` when the session is over.
+    /// Fails with `session_ended` if the session is not active.
     pub fn beat(&mut self, now: Timestamp) -> Result<(), Fault> {
         self.require_active()?;
         self.last_heartbeat_at = self.last_heartbeat_at.max(now);
         Ok(())
     }
 
-    /// Goes on with a session that was started before: a sign of life, and whatever is newly known.
+    /// Resumes an active session: records a heartbeat and copies every field that is set in `facts`.
     pub fn resume(&mut self, now: Timestamp, facts: SessionFacts) -> Result<(), Fault> {
         self.beat(now)?;
         self.facts.fill_from(facts);
@@ -177,19 +177,19 @@ impl Session {
         Ok(())
     }
 
-    /// Gives up a session that fell silent: it was over at its last sign of life.
+    /// Marks a stale session as abandoned. Its end time is its last heartbeat.
     pub fn abandon(&mut self) {
         self.status = SessionStatus::Abandoned;
         self.ended_at = Some(self.last_heartbeat_at);
         self.end_reason = Some(EndReason::Stale);
     }
 
-    /// Tells whether the session has been silent for too long.
+    /// Returns true if the last heartbeat is older than the policy allows.
     pub fn is_stale(&self, now: Timestamp, policy: &Liveness) -> bool {
         self.last_heartbeat_at < policy.stale_before(now)
     }
 
-    /// Refuses a session that is over.
+    /// Rejects a session that is not active.
     pub fn require_active(&self) -> Result<(), Fault> {
         if self.status == SessionStatus::Active {
             return Ok(());
@@ -203,22 +203,22 @@ impl Session {
     }
 }
 
-/// How long silence is bearable.
+/// Time limits for sessions without heartbeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Liveness {
-    /// A session silent for longer is stale.
+    /// Time without a heartbeat after which a session is stale.
     pub stale_after: Duration,
-    /// A session stale for longer is given up by the sweeper.
+    /// Further time after which cleanup abandons a stale session.
     pub abandon_after: Duration,
 }
 
 impl Liveness {
-    /// Gives the moment before which a last heartbeat is stale.
+    /// Returns the time before which a last heartbeat is stale.
     pub fn stale_before(&self, now: Timestamp) -> Timestamp {
         now.minus(self.stale_after)
     }
 
-    /// Gives the moment before which a last heartbeat makes the sweeper give a session up.
+    /// Returns the time before which a last heartbeat makes cleanup abandon the session.
     pub fn abandon_before(&self, now: Timestamp) -> Timestamp {
         now.minus(self.stale_after.saturating_add(self.abandon_after))
     }
@@ -230,17 +230,17 @@ impl Default for Liveness {
     }
 }
 
-/// When clients are asked to come back.
+/// Heartbeat interval that clients are asked to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatPolicy {
-    /// The middle of the interval.
+    /// Mean interval.
     pub interval_seconds: u32,
-    /// How far an interval may lie from the middle, either way and inclusive.
+    /// Maximum deviation from the mean interval, inclusive.
     pub jitter_seconds: u32,
 }
 
 impl HeartbeatPolicy {
-    /// Picks the seconds until the next heartbeat, evenly from the whole range, given random bits.
+    /// Returns the seconds until the next heartbeat, chosen uniformly from the range with the given random bits.
     pub fn interval(&self, random: u64) -> u32 {
         let jitter = self.jitter_seconds.min(self.interval_seconds.saturating_sub(1));
         let width = u64::from(jitter) * 2 + 1;
@@ -255,19 +255,20 @@ impl Default for HeartbeatPolicy {
     }
 }
 
-/// What a start does with the active sessions of its tuple.
+/// How starting a session affects the active sessions with the same tuple.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartDecision {
-    /// The session to go on with; a new one is made when there is none.
+    /// Session to resume. If there is none, a new session is created.
     pub resume: Option<SessionId>,
-    /// Sessions that a more recent one replaces.
+    /// Sessions replaced by a more recent one.
     pub supersede: Vec<SessionId>,
-    /// Sessions that fell silent.
+    /// Stale sessions.
     pub abandon: Vec<SessionId>,
 }
 
 impl StartDecision {
-    /// Decides from every active session of the tuple: the most recent is kept if it is not stale, the others go.
+    /// Decides for all active sessions of a tuple: stale ones are abandoned, the most recent other one is resumed, the
+    /// rest are superseded.
     pub fn over(active: &[Session], now: Timestamp, liveness: &Liveness) -> Self {
         let newest = active.iter().max_by_key(|session| (session.last_heartbeat_at, session.id));
         let mut decision = Self { resume: None, supersede: Vec::new(), abandon: Vec::new() };

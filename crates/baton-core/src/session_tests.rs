@@ -28,7 +28,7 @@ fn session(number: u128, heartbeat: i64) -> Session {
 }
 
 #[test]
-fn heartbeats_never_move_back() {
+fn heartbeats_never_move_backwards() {
     let mut session = session(1, 1_000);
     session.beat(Timestamp::from_millis(500)).unwrap();
     assert_eq!(session.last_heartbeat_at.as_millis(), 1_000);
@@ -37,7 +37,7 @@ fn heartbeats_never_move_back() {
 }
 
 #[test]
-fn what_is_over_stays_over() {
+fn ended_session_rejects_every_change() {
     let mut session = session(1, 1_000);
     session.end(Timestamp::from_millis(2_000), EndReason::Manual).unwrap();
     assert_eq!(session.status, SessionStatus::Ended);
@@ -53,7 +53,7 @@ fn what_is_over_stays_over() {
 }
 
 #[test]
-fn an_abandoned_session_ended_at_its_last_heartbeat() {
+fn abandoned_session_ends_at_its_last_heartbeat() {
     let mut session = session(1, 1_000);
     session.abandon();
     assert_eq!(session.status, SessionStatus::Abandoned);
@@ -62,7 +62,7 @@ fn an_abandoned_session_ended_at_its_last_heartbeat() {
 }
 
 #[test]
-fn resuming_fills_in_what_is_newly_known_and_keeps_the_rest() {
+fn resume_updates_given_fields_and_keeps_the_others() {
     let mut session = session(1, 0);
     session.facts.branch = Some("old".into());
     session.facts.host = Some("crane1".into());
@@ -74,7 +74,7 @@ fn resuming_fills_in_what_is_newly_known_and_keeps_the_rest() {
 }
 
 #[test]
-fn staleness_begins_after_forty_five_minutes_not_at_them() {
+fn session_is_stale_after_more_than_forty_five_minutes() {
     let liveness = Liveness::default();
     let session = session(1, 0);
     assert!(!session.is_stale(Timestamp::from_millis(45 * MINUTE), &liveness));
@@ -82,7 +82,7 @@ fn staleness_begins_after_forty_five_minutes_not_at_them() {
 }
 
 #[test]
-fn the_most_recent_of_several_is_kept_and_the_others_go() {
+fn start_resumes_the_most_recent_session() {
     let now = Timestamp::from_millis(100 * MINUTE);
     let (fresh, newest, stale) = (session(1, 90 * MINUTE), session(2, 95 * MINUTE), session(3, 10 * MINUTE));
     let all = [fresh.clone(), newest.clone(), stale.clone()];
@@ -93,7 +93,7 @@ fn the_most_recent_of_several_is_kept_and_the_others_go() {
 }
 
 #[test]
-fn a_stale_session_alone_is_abandoned_and_nothing_resumed() {
+fn start_abandons_a_single_stale_session() {
     let decision =
         StartDecision::over(&[session(1, 0)], Timestamp::from_millis(46 * MINUTE), &Liveness::default());
     assert_eq!(decision.resume, None);
@@ -101,7 +101,7 @@ fn a_stale_session_alone_is_abandoned_and_nothing_resumed() {
 }
 
 #[test]
-fn the_jitter_reaches_both_ends() {
+fn jitter_includes_both_ends_of_the_range() {
     let policy = HeartbeatPolicy::default();
     assert_eq!(policy.interval(0), 480);
     assert_eq!(policy.interval(240), 720);
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_start_never_leaves_two_active(heartbeats in prop::collection::vec(0i64..200, 0..8), now in 0i64..300) {
+    fn start_leaves_at_most_one_active_session(heartbeats in prop::collection::vec(0i64..200, 0..8), now in 0i64..300) {
         let sessions: Vec<_> =
             heartbeats.iter().zip(1u128..).map(|(beat, id)| session(id, beat * MINUTE)).collect();
         let decision = StartDecision::over(&sessions, Timestamp::from_millis(now * MINUTE), &Liveness::default());

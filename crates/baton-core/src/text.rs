@@ -1,14 +1,14 @@
-//! Text inside JSON that callers send: where it holds characters that no terminal should be shown.
+//! Finds control characters in the JSON that callers send.
 
 use serde_json::{Map, Value};
 
 use crate::error::Fault;
 use crate::json::{prepend_index, prepend_key};
 
-/// Refuses a JSON object with a control character, other than tabs and line ends, in any text or key of it. `field` is
-/// where the object stands in the request, for the message.
+/// Rejects a JSON object with a control character, other than tabs and line ends, in any string or key. `field` is the
+/// path of the object in the request, for the message.
 ///
-/// What is handed over is read in terminals, where an escape sequence could rewrite what the next reader sees.
+/// Stored text is shown in terminals, where escape sequences could hide or change it.
 pub fn require_plain_text(field: &str, object: &Map<String, Value>) -> Result<(), Fault> {
     let Some(mut found) = find_in_members(object, is_control) else { return Ok(()) };
     if !field.is_empty() {
@@ -17,11 +17,11 @@ pub fn require_plain_text(field: &str, object: &Map<String, Value>) -> Result<()
     Err(found.fault())
 }
 
-/// Refuses a JSON object with the character U+0000 in any text or key of it, because PostgreSQL cannot store it. The member
-/// `except` is not looked at.
+/// Rejects a JSON object with the character U+0000 in any string or key, because PostgreSQL cannot store it. The member
+/// `except` is not checked.
 pub fn require_no_nul(object: &Map<String, Value>, except: Option<&str>) -> Result<(), Fault> {
-    let looked_at = object.iter().filter(|(key, _)| Some(key.as_str()) != except);
-    find_among(looked_at, |character| character == '\0').map_or(Ok(()), |found| Err(found.fault()))
+    let checked = object.iter().filter(|(key, _)| Some(key.as_str()) != except);
+    find_among(checked, |character| character == '\0').map_or(Ok(()), |found| Err(found.fault()))
 }
 
 struct Found {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_found_and_their_place_is_named() {
+    fn control_characters_are_reported_with_their_path() {
         assert_eq!(field(&json!({ "a": ["b", { "c": "\u{1b}[2J" }] })).as_deref(), Some("meta.a[1].c"));
         assert_eq!(field(&json!({ "a\0b": 1 })).as_deref(), Some("meta[\"a\\0b\"]"));
         for control in ["\0", "\u{8}", "\u{b}", "\u{7f}", "\u{85}"] {

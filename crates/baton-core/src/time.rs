@@ -1,4 +1,4 @@
-//! Time as Baton keeps it: whole milliseconds since the Unix epoch, compared as numbers; RFC 3339 on the wire.
+//! Timestamps: whole milliseconds since the Unix epoch internally, RFC 3339 on the wire.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,26 +7,26 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a text is not a point in time.
+/// Reason why a text is not a timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("time must be RFC 3339, like 2026-01-17T10:00:00.000Z")]
 pub struct TimeError;
 
 /// A point in time, to the millisecond, in UTC.
 ///
-/// Values are kept within the years 1970 to 9999, so that each has an RFC 3339 spelling of 24 characters.
+/// Values are limited to the years 1970 to 9999, so every RFC 3339 form has exactly 24 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Timestamp(i64);
 
-/// 9999-12-30T22:00:00Z, the last moment that every offset can still write with four digits.
+/// 9999-12-30T22:00:00Z, the last time whose year has four digits at every UTC offset.
 const MAX_MILLIS: i64 = 253_402_207_200_000;
 
 impl Timestamp {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// Takes milliseconds since the Unix epoch; what lies outside the years 1970 to 9999 moves to the nearer end.
+    /// Creates a timestamp from milliseconds since the Unix epoch, clamped to the years 1970 to 9999.
     pub const fn from_millis(millis: i64) -> Self {
         if millis < 0 {
             Self(0)
@@ -37,24 +37,24 @@ impl Timestamp {
         }
     }
 
-    /// Gives milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// Gives the day in UTC: `2026-11-15`.
+    /// Returns the date in UTC: `2026-11-15`.
     pub fn day(self) -> String {
         let mut text = self.to_string();
         text.truncate("2026-11-15".len());
         text
     }
 
-    /// Gives the point `duration` later.
+    /// Returns the time `duration` later, clamped to the range.
     pub fn plus(self, duration: Duration) -> Self {
         Self::from_millis(self.0.saturating_add(whole_millis(duration)))
     }
 
-    /// Gives the point `duration` earlier.
+    /// Returns the time `duration` earlier, clamped to the range.
     pub fn minus(self, duration: Duration) -> Self {
         Self::from_millis(self.0.saturating_sub(whole_millis(duration)))
     }
@@ -118,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_wire_form_has_milliseconds_and_z() {
+    fn wire_form_has_milliseconds_and_z() {
         assert_eq!(Timestamp::EPOCH.to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::from_millis(1_768_644_000_007).to_string(), "2026-01-17T10:00:00.007Z");
         assert_eq!(Timestamp::from_millis(MAX_MILLIS).to_string(), "9999-12-30T22:00:00.000Z");
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_time_is_refused() {
+    fn invalid_times_are_rejected() {
         for bad in ["", "yesterday", "2026-01-17", "2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
             assert_eq!(bad.parse::<Timestamp>(), Err(TimeError), "{bad}");
         }
     }
 
     #[test]
-    fn the_ends_of_time_hold() {
+    fn times_are_clamped_to_the_range() {
         assert_eq!(Timestamp::from_millis(-1), Timestamp::EPOCH);
         assert_eq!(Timestamp::EPOCH.minus(Duration::MAX), Timestamp::EPOCH);
         assert_eq!(Timestamp::EPOCH.plus(Duration::MAX).as_millis(), MAX_MILLIS);
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_comes_back(millis in 0..=MAX_MILLIS) {
+        fn times_round_trip(millis in 0..=MAX_MILLIS) {
             let time = Timestamp::from_millis(millis);
             let text = time.to_string();
             prop_assert_eq!(text.len(), 24);

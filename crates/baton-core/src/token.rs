@@ -1,6 +1,6 @@
-//! Tokens: the credentials of single agents, `bt_<id>_<secret>`.
+//! Tokens: credentials of individual agents, in the form `bt_<id>_<secret>`.
 //!
-//! The id is public and finds the token; the secret is 256 random bits of which only a hash is kept.
+//! The id is public and identifies the token. The secret is 256 random bits; only its hash is stored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,6 @@ use crate::canonical::Sha256Hash;
 use crate::error::{ErrorCode, Fault};
 use crate::time::Timestamp;
 
-/// What every token starts with.
 const PREFIX: &str = "bt_";
 const ID_LENGTH: usize = 16;
 const SECRET_LENGTH: usize = 64;
@@ -24,12 +23,12 @@ fn is_hex(text: &str, length: usize) -> bool {
 pub struct TokenId(String);
 
 impl TokenId {
-    /// Makes an id from random bits.
+    /// Creates an id from random bits.
     pub fn new(random: u64) -> Self {
         Self(format!("{random:016x}"))
     }
 
-    /// Gives the digits.
+    /// Returns the digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -52,33 +51,33 @@ impl FromStr for TokenId {
     }
 }
 
-/// A token as it is kept: all but its secret.
+/// A token as stored, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Its public part.
+    /// Public part.
     pub id: TokenId,
-    /// What it is for, in its owner's words.
+    /// Name given by its creator.
     pub name: String,
-    /// The SHA-256 of the secret.
+    /// SHA-256 hash of the secret.
     pub secret_hash: Sha256Hash,
-    /// What it may do.
+    /// Access level.
     pub access: Access,
-    /// Where it may do it.
+    /// Accessible ventures.
     pub ventures: VentureScope,
-    /// When it was made.
+    /// Time when the token was created.
     pub created_at: Timestamp,
-    /// When it stops working by itself.
+    /// Time when the token expires.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Time when the token was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A token as its holder sends it. It is never printed by accident.
+/// A token as sent by a client. `Debug` shows only its id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PresentedToken {
     /// The public part.
     pub id: TokenId,
-    /// The SHA-256 of the secret that was sent.
+    /// SHA-256 hash of the secret that was sent.
     pub secret_hash: Sha256Hash,
     key_id: ActorKeyId,
 }
@@ -90,7 +89,7 @@ impl fmt::Debug for PresentedToken {
 }
 
 impl PresentedToken {
-    /// Reads a credential; `None` when it does not have the form of a token.
+    /// Parses a credential; `None` if it does not have the form of a token.
     pub fn parse(credential: &str) -> Option<Self> {
         let (id, secret) = credential.strip_prefix(PREFIX)?.split_once('_')?;
         let id = id.parse().ok()?;
@@ -101,15 +100,15 @@ impl PresentedToken {
         })
     }
 
-    /// Writes the credential of an id and 256 random bits.
+    /// Formats the credential of an id and 256 random bits.
     pub fn write(id: &TokenId, random: (u128, u128)) -> String {
         format!("{PREFIX}{id}_{:032x}{:032x}", random.0, random.1)
     }
 }
 
 impl Token {
-    /// Lets a presented token in: its secret fits, and it is neither revoked nor expired. Which of these fails is not
-    /// said to whoever presents it, except once the secret fits.
+    /// Authenticates a presented token: the secret must match, and the token must be neither revoked nor expired.
+    /// Callers with a wrong secret do not learn whether the token is revoked or expired.
     pub fn admit(&self, presented: &PresentedToken, now: Timestamp) -> Result<Actor, Fault> {
         let refused = |problem: &str| {
             Err(Fault::new(ErrorCode::Unauthorized, problem).hint("ask for a new token: baton token create"))
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_token_reads_back() {
+    fn token_round_trips() {
         let text = PresentedToken::write(&TokenId::new(7), (1, 2));
         let presented = PresentedToken::parse(&text).unwrap();
         assert_eq!(presented.id, TokenId::new(7));
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_token_is_told_apart() {
+    fn malformed_tokens_are_rejected() {
         let good = PresentedToken::write(&TokenId::new(7), (1, 2));
         for bad in ["", "bt_", "bt_x_y", &good[1..], &good[..good.len() - 1], &good.to_uppercase()] {
             assert!(PresentedToken::parse(bad).is_none(), "{bad}");
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn revoked_expired_and_wrong_tokens_stay_out() {
+    fn revoked_expired_and_wrong_tokens_are_rejected() {
         let presented = PresentedToken::parse(&PresentedToken::write(&TokenId::new(7), (1, 2))).unwrap();
         let now = Timestamp::from_millis(1_000);
         let good = token(&presented);
