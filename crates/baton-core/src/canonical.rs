@@ -1,7 +1,7 @@
 //! Canonical JSON (RFC 8785) and the SHA-256 hash of it.
 //!
-//! Owns the one text and the one hash that stand for a JSON value, and refuses values that have none
-//! without loss. It does not read untrusted JSON (see `json`) or decide what is hashed.
+//! Owns the canonical text and hash of a JSON value, and rejects values that cannot be represented without loss. It
+//! does not parse untrusted JSON (see `json`) or decide what is hashed.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,30 +16,31 @@ use subtle::ConstantTimeEq;
 
 use crate::json::{plain_length, prepend_index, prepend_key};
 
-/// Where the text of a value begins to grow.
+/// Initial capacity of the text of a value.
 const INITIAL_BYTES: usize = 256;
-/// Every integer up to this magnitude is a 64-bit float and is written with its own digits.
+/// Every integer up to this magnitude is exact as a 64-bit float.
 const MAX_SAFE_INTEGER: u64 = 1 << 53;
 
-/// An integer that has no canonical text: RFC 8785 writes every number as a 64-bit float, which would change its digits.
+/// An integer that has no canonical text: RFC 8785 writes every number as a 64-bit float, which would change its
+/// digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("integer {number}{} would be rounded by RFC 8785; send it as a string", at_path(path))]
 pub struct RoundedInteger {
-    /// Where the integer is, like `payload.count`; empty when it is the whole value.
+    /// Path of the integer, such as `payload.count`; empty if it is the whole value.
     pub path: String,
-    /// The integer as it was given.
+    /// The integer as given.
     pub number: String,
 }
 
-/// Why a text is not a SHA-256 hash.
+/// Reason why a text is not a SHA-256 hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("hash must be 64 lowercase hexadecimal digits")]
 pub struct HashError;
 
-/// Writes a value as RFC 8785 canonical JSON: no whitespace, sorted keys, one spelling per number.
+/// Writes a value as RFC 8785 canonical JSON: no whitespace, sorted keys, one form per number.
 ///
-/// Unless it is nested too deep, the text reads back with [`read_strict`](crate::read_strict), and its
-/// canonical form is itself.
+/// Unless nested too deeply, the text can be parsed with [`read_strict`](crate::read_strict), and its canonical form is
+/// the text itself.
 ///
 /// # Errors
 ///
@@ -134,8 +135,8 @@ pub(crate) fn write_number(text: &mut String, number: &Number) -> Result<(), Rou
         text.push_str(&digits);
         return Ok(());
     }
-    // Digits are compared, not values: 2^63 is exactly a float, and yet RFC 8785 writes it as 9223372036854776000, which
-    // reads back as another integer.
+    // Compare digits, not values: 2^63 is exact as a float, but RFC 8785 writes it as 9223372036854776000, which is
+    // another integer.
     match serde_json_canonicalizer::to_string(number) {
         Ok(canonical) if magnitude.is_none() || canonical == digits => {
             text.push_str(&canonical);
@@ -154,10 +155,10 @@ pub(crate) fn compare_keys(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// Tells whether a key sorts by its UTF-8 bytes, as maps have it, like it does by its UTF-16 units, as RFC 8785 wants:
-/// the two differ only from the surrogates on.
+/// Returns true if a key has the same order by UTF-8 bytes, as in maps, and by UTF-16 units, as RFC 8785 requires. The
+/// orders differ only for characters from U+E000.
 fn is_below_surrogates(key: &str) -> bool {
-    // U+E000 and all after it begin with 0xEE or more.
+    // The UTF-8 encoding of U+E000 and later characters starts with 0xEE or more.
     key.bytes().all(|byte| byte < 0xEE)
 }
 
@@ -181,14 +182,14 @@ impl Sha256Hash {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Hashes some bytes one after the other.
+    /// Hashes the concatenation of several parts.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = Sha256::new();
         parts.into_iter().for_each(|part| hasher.update(part));
         Self(hasher.finalize().into())
     }
 
-    /// Hashes what is read to its end.
+    /// Hashes everything that a reader returns.
     pub fn of_all(mut source: impl Read) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 64 * 1024];
@@ -202,12 +203,12 @@ impl Sha256Hash {
         }
     }
 
-    /// Takes a hash that was computed piece by piece.
+    /// Creates a hash from its bytes.
     pub const fn from_bytes(hash: [u8; 32]) -> Self {
         Self(hash)
     }
 
-    /// Gives the hash itself, not its digits.
+    /// Returns the bytes of the hash.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -241,7 +242,7 @@ impl FromStr for Sha256Hash {
     }
 }
 
-/// Uppercase is refused so that a hash has one spelling and can be compared as text.
+/// Uppercase is rejected so that a hash has one form and can be compared as text.
 fn hex_digit(digit: u8) -> Result<u8, HashError> {
     match digit {
         b'0'..=b'9' => Ok(digit - b'0'),
@@ -294,39 +295,39 @@ impl Canonical {
     ///
     /// # Errors
     ///
-    /// Fails as [`canonicalize`] does.
+    /// Fails like [`canonicalize`].
     pub fn of(value: &Value) -> Result<Self, RoundedInteger> {
         canonicalize(value).map(Self::of_text)
     }
 
-    /// Hashes a text that is canonical.
+    /// Hashes text that is already canonical.
     pub(crate) fn of_text(text: String) -> Self {
         let hash = Sha256Hash::of(text.as_bytes());
         Self { text, hash }
     }
 
-    /// Gives the canonical text.
+    /// Returns the canonical text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Gives the hash of the canonical text.
+    /// Returns the hash of the canonical text.
     pub const fn hash(&self) -> Sha256Hash {
         self.hash
     }
 
-    /// Gives the length of the canonical text in bytes.
+    /// Returns the length of the canonical text in bytes.
     pub const fn size_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Gives the canonical text without a copy.
+    /// Returns the canonical text without copying it.
     pub fn into_text(self) -> String {
         self.text
     }
 }
 
-/// Shows hash and size only: the text is payload, and payload stays out of logs.
+/// Shows only hash and size, because the text must not appear in logs.
 impl fmt::Debug for Canonical {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Canonical")

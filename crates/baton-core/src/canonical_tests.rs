@@ -19,7 +19,7 @@ macro_rules! vector {
 }
 
 #[test]
-fn public_vectors_are_reproduced_byte_for_byte() {
+fn rfc_8785_test_vectors_are_reproduced_byte_for_byte() {
     let vectors = [
         vector!("arrays"),
         vector!("french"),
@@ -65,7 +65,7 @@ const APPENDIX_B: [(u64, &str); 24] = [
 ];
 
 #[test]
-fn appendix_b_numbers_are_written_as_listed_and_read_back() {
+fn appendix_b_numbers_round_trip() {
     for (bits, expected) in APPENDIX_B {
         let double = f64::from_bits(bits);
         assert_eq!(canonicalize(&json!(double)).expect(expected), expected);
@@ -91,7 +91,7 @@ fn integers_keep_their_digits() {
 }
 
 #[test]
-fn integers_that_would_be_rounded_are_refused_with_their_path() {
+fn integers_that_would_be_rounded_are_rejected_with_their_path() {
     let count = 9_007_199_254_740_993_u64;
     let cases = [
         (json!({"payload": {"count": count}}), "payload.count", "9007199254740993"),
@@ -113,8 +113,8 @@ fn integers_that_would_be_rounded_are_refused_with_their_path() {
 }
 
 #[test]
-fn the_refusal_says_what_to_do() {
-    let message = |value: Value| canonicalize(&value).expect_err("a refusal").to_string();
+fn rounding_error_contains_path_and_advice() {
+    let message = |value: Value| canonicalize(&value).expect_err("an error").to_string();
     assert_eq!(
         message(json!({"payload": {"count": 9_007_199_254_740_993_u64}})),
         "integer 9007199254740993 at payload.count would be rounded by RFC 8785; send it as a string"
@@ -144,7 +144,7 @@ fn hashes_match_the_published_examples() {
 }
 
 #[test]
-fn hashes_have_one_spelling() {
+fn hashes_in_any_other_form_are_rejected() {
     assert_eq!(ABC_HASH.parse(), Ok(Sha256Hash::of(b"abc")));
     let longer = format!("{ABC_HASH}00");
     let not_ascii = "é".repeat(32);
@@ -156,7 +156,7 @@ fn hashes_have_one_spelling() {
 }
 
 #[test]
-fn hashes_travel_as_strings() {
+fn hashes_are_serialized_as_strings() {
     let hash = Sha256Hash::of(b"abc");
     assert_eq!(serde_json::to_value(hash).expect("a value"), json!(ABC_HASH));
     assert_eq!(serde_json::from_value::<Sha256Hash>(json!(ABC_HASH)).expect("a hash"), hash);
@@ -169,7 +169,7 @@ fn hashes_travel_as_strings() {
 }
 
 #[test]
-fn a_canonical_carries_text_hash_and_size() {
+fn canonical_has_text_hash_and_size() {
     let canonical = Canonical::of(&json!({"b": 1.0, "a": "é"})).expect("a canonical");
     assert_eq!(canonical.text(), "{\"a\":\"é\",\"b\":1}");
     assert_eq!(canonical.size_bytes(), 16);
@@ -179,14 +179,14 @@ fn a_canonical_carries_text_hash_and_size() {
 }
 
 #[test]
-fn debug_output_does_not_hold_the_text() {
+fn debug_output_does_not_contain_the_text() {
     let shown = format!("{:?}", Canonical::of(&json!("do not log me")).expect("a canonical"));
     assert!(!shown.contains("do not log me"), "{shown}");
     assert!(shown.contains("size_bytes: 15"), "{shown}");
 }
 
 fn finite() -> impl Strategy<Value = f64> {
-    // Half of the doubles come from where RFC 8785 writes digits beyond 2^53 without an exponent.
+    // Two of the three strategies cover magnitudes around and above 2^53 that RFC 8785 writes without an exponent.
     let any_finite = any::<f64>().prop_filter("JSON has finite numbers only", |double| double.is_finite());
     prop_oneof![any_finite, 9e15..2e21_f64, -2e21..-9e15_f64]
 }
@@ -230,19 +230,19 @@ proptest! {
     }
 
     #[test]
-    fn the_text_is_that_of_the_general_serializer(value in any_value()) {
+    fn text_equals_the_output_of_the_general_serializer(value in any_value()) {
         prop_assert_eq!(canonicalize(&value).unwrap(), serde_json_canonicalizer::to_string(&value).unwrap());
     }
 
     #[test]
-    fn every_double_survives_canonical_text(double in finite()) {
+    fn every_double_round_trips(double in finite()) {
         let text = canonicalize(&json!(double)).expect("canonical text");
         let read = read_strict(text.as_bytes()).expect("canonical text is strict JSON");
         prop_assert_eq!(read.as_f64(), Some(double), "{}", text);
     }
 
     #[test]
-    fn order_and_whitespace_do_not_matter((one, other) in two_orders()) {
+    fn member_order_and_whitespace_are_ignored((one, other) in two_orders()) {
         let canonical = |members: &Members| {
             let value = read_strict(object_text(members).as_bytes()).expect("strict JSON");
             Canonical::of(&value).expect("a canonical")
@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn an_integer_is_written_with_its_digits_or_refused(integer in any::<i64>(), shift in 0..64_u32) {
+    fn integers_keep_their_digits_or_are_rejected(integer in any::<i64>(), shift in 0..64_u32) {
         let integer = integer >> shift;
         match canonicalize(&json!(integer)) {
             Ok(text) => prop_assert_eq!(text, integer.to_string()),
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn hashes_read_back(bytes in vec(any::<u8>(), 0..64)) {
+    fn hashes_round_trip(bytes in vec(any::<u8>(), 0..64)) {
         let hash = Sha256Hash::of(&bytes);
         prop_assert_eq!(hash.to_string().parse(), Ok(hash));
     }

@@ -1,7 +1,7 @@
-//! The closed list of error codes, and the one error that operations answer with.
+//! The closed list of error codes, and the error type of all operations.
 //!
-//! Owns the codes, their stable spelling and their status number. The faces own how a code looks on their wire: an
-//! MCP result, a process exit code.
+//! Owns the codes, their stable names and their status numbers. Each interface maps codes to its own representation,
+//! such as MCP results and process exit codes.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What went wrong, as a name that callers may rely on.
+/// Kind of error. The names are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorCode {
     /// The body or arguments are not strict JSON.
@@ -22,9 +22,9 @@ pub enum ErrorCode {
     MissingIdempotencyKey,
     /// No credential, or one that is unknown, expired or revoked.
     Unauthorized,
-    /// The credential does not reach this venture or may not write.
+    /// The credential may not access this venture or may not write.
     Forbidden,
-    /// There is nothing at this path.
+    /// The requested item does not exist.
     NotFound,
     /// There is no such session.
     SessionNotFound,
@@ -32,7 +32,7 @@ pub enum ErrorCode {
     HandoffNotFound,
     /// There is no such checkpoint.
     CheckpointNotFound,
-    /// The checkpoint is there, but what is stored of it is damaged.
+    /// The checkpoint exists, but its stored data is damaged.
     CheckpointCorrupt,
     /// There is no such task, or it has no context.
     TaskNotFound,
@@ -44,36 +44,36 @@ pub enum ErrorCode {
     HandoffConflict,
     /// The task has a context already.
     TaskExists,
-    /// It is not this role's turn, or the task's files say something else than its context.
+    /// The state of the task does not allow the operation, for example because another role holds it.
     TaskConflict,
-    /// The working tree is not as it was left.
+    /// The working tree differs from its snapshot.
     DriftDetected,
-    /// The task waits for somebody to settle something.
+    /// The task has an open drift or a blocking finding.
     TaskBlocked,
     /// The body or payload is larger than allowed.
     PayloadTooLarge,
-    /// The store holds as much as it may, and nothing can be dropped.
+    /// The store is full, and retention cannot delete anything.
     StorageQuotaExceeded,
     /// The idempotency key was used before with other parameters.
     IdempotencyMismatch,
-    /// What was sent looks like it holds a credential.
+    /// The input appears to contain a secret.
     SecretFound,
     /// Too many requests in a short time.
     RateLimited,
-    /// Something failed inside Baton; the log has it under the correlation id.
+    /// Internal error; the log contains details under the correlation id.
     Internal,
-    /// The stored context of a task is not as it was written.
+    /// The stored context of a task is damaged or was modified.
     TaskCorrupt,
-    /// There is no git to run, or it is too old.
+    /// Git is missing or too old.
     GitUnavailable,
     /// The database cannot be opened, read or written.
     StoreUnavailable,
-    /// More work is waiting than can be taken on.
+    /// The queue is full.
     Overloaded,
 }
 
 impl ErrorCode {
-    /// Every code, in the order of the list above.
+    /// All codes, in declaration order.
     pub const ALL: [Self; 29] = [
         Self::InvalidJson,
         Self::InvalidRequest,
@@ -106,7 +106,7 @@ impl ErrorCode {
         Self::Overloaded,
     ];
 
-    /// Gives the stable spelling used on every wire.
+    /// Returns the stable wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidJson => "invalid_json",
@@ -141,12 +141,12 @@ impl ErrorCode {
         }
     }
 
-    /// Finds the code of a spelling.
+    /// Parses a wire name.
     pub fn from_wire(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.as_str() == text)
     }
 
-    /// Gives the HTTP status, which is also what the request log and stored answers record for every face.
+    /// Returns the HTTP status. The request log and stored responses record it for all interfaces.
     pub const fn status(self) -> u16 {
         match self {
             Self::InvalidJson
@@ -189,50 +189,50 @@ impl Serialize for ErrorCode {
     }
 }
 
-/// A refused or failed call: what a caller may see of it, and the cause that only the log may see.
+/// Error of a rejected or failed call. The source is for the log only; everything else is shown to the caller.
 #[derive(Debug)]
 pub struct Fault {
-    /// The name of what went wrong.
+    /// Kind of error.
     pub code: ErrorCode,
-    /// What failed, and on which input.
+    /// What failed and for which input.
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
-    /// More about it, in a form that a program can read.
+    /// Machine-readable details.
     pub details: Option<Value>,
-    /// The cause inside, for the log alone.
+    /// Internal cause, for the log only.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Fault {
-    /// Says which file it is about, and to mend that unless something else was hinted at.
+    /// Prefixes the message with a file and, without another hint, adds the hint to fix that file.
     #[must_use]
     pub fn in_file(mut self, path: &str) -> Self {
         self.message = format!("{path}: {}", self.message);
-        self.hint.get_or_insert_with(|| format!("mend {path}, then try again"));
+        self.hint.get_or_insert_with(|| format!("fix {path} and try again"));
         self
     }
 
-    /// Makes a fault of a code and a message.
+    /// Creates a fault.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, details: None, source: None }
     }
 
-    /// Says what to do next.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds what a program may want to read.
+    /// Sets the machine-readable details.
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
-    /// Keeps the cause for the log.
+    /// Sets the cause, for the log only.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -281,12 +281,12 @@ impl Fault {
     ///
     /// # Errors
     ///
-    /// `invalid_request` that names the field, when it does not fit.
+    /// `invalid_request` that names the field if `fits` is false.
     pub fn require(fits: bool, field: &str, problem: impl fmt::Display) -> Result<(), Self> {
         if fits { Ok(()) } else { Err(Self::invalid(field, problem)) }
     }
 
-    /// Makes the fault of a field that is missing, wrong or outside its limits.
+    /// Creates the fault for a field that is missing, wrong or outside its limits.
     pub fn invalid(field: &str, problem: impl fmt::Display) -> Self {
         let problem = problem.to_string();
         Self::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_its_own_spelling_and_comes_back() {
+    fn every_code_round_trips_through_its_wire_name() {
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::from_wire(code.as_str()), Some(code));
             assert!((400..=599).contains(&code.status()));

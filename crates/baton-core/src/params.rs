@@ -1,7 +1,7 @@
 //! Reading the parameters of a call into their type.
 //!
-//! Owns what is accepted as an integer and how fields that do not fit are reported: all of them at once. Does not own
-//! the checks that need the typed parameters.
+//! Owns the conversion of integers and the report of invalid fields, which lists all of them at once. Checks of the
+//! typed parameters are elsewhere.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -11,11 +11,11 @@ use serde_path_to_error::Segment;
 use crate::error::{ErrorCode, Fault};
 use crate::schema::params_schema;
 
-/// Numbers up to this are exact as floats.
+/// Largest integer up to which all integers are exact as floats.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-/// Number of values below one parameter that are searched for floats. Integer parameters are not deeper.
+/// Maximum number of values searched for floats in one parameter. Integer parameters are found within this limit.
 const MAX_SEARCHED: usize = 256;
-/// Bytes of one parameter that are kept to look for further problems after the first one.
+/// Maximum size of a parameter that is copied to search for problems after the first one.
 const MAX_COPIED_BYTES: usize = 64 * 1024;
 /// Largest number of problems that are reported.
 const MAX_PROBLEMS: usize = 20;
@@ -97,14 +97,14 @@ fn normalize_integers(schema: &Value, value: &mut Value) {
     }
 }
 
-/// A copy of parameters, to look for further problems in.
+/// Copy of the parameters, used to search for further problems.
 struct Copied {
     params: Value,
-    /// Parameters that were sent and are too large to be copied.
+    /// Parameters that are too large to copy.
     omitted: Vec<String>,
 }
 
-/// Copies parameters without those that are large; none when they are no object.
+/// Copies all parameters that are not too large. Returns `None` if the parameters are not an object.
 fn copy_of(params: &Value) -> Option<Copied> {
     fn copy(value: &Value, left: &mut usize) -> Option<Value> {
         let size = match value {
@@ -134,10 +134,10 @@ fn copy_of(params: &Value) -> Option<Copied> {
     Some(Copied { params: Value::Object(copied), omitted })
 }
 
-/// A field that does not fit.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Problem {
-    /// Names of the object members that lead to the field. An element of an array is reported, the array is the field.
+    /// Member names on the path to the field. For an element of an array, the path of the array.
     path: Vec<String>,
     /// The field as it is shown; empty for the parameters as a whole.
     field: String,
@@ -181,16 +181,16 @@ impl Problem {
     }
 }
 
-/// Finds the problems beside the first one: fields that do not fit once those that were found are left out, and fields that
-/// are missing.
+/// Finds the problems after the first one: removes each invalid field and reads the rest again, then adds missing
+/// fields.
 fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied) -> Vec<Problem> {
     let Copied { params: sent, omitted } = copied;
     let mut left = sent.clone();
     let mut last = first.clone();
     let mut known = vec![first];
     while known.len() < MAX_PROBLEMS {
-        // A type checks the fields in the order of the request, and which ones are missing after that. When one is missing
-        // inside an object, that object is left out, because the fields after it are still unchecked.
+        // Deserialization checks fields in the order of the request and detects missing fields last. If a field is
+        // missing inside an object, the object is removed, because the fields after it are still unchecked.
         let object = last.path.len().saturating_sub(1);
         let path = if last.is_missing { last.path.get(..object).unwrap_or_default() } else { &last.path };
         if !remove(&mut left, path) {
@@ -200,7 +200,7 @@ fn all_problems<T: DeserializeOwned + JsonSchema>(first: Problem, copied: Copied
             Ok(_) => break,
             Err(error) => last = Problem::of(&error),
         }
-        // A missing field may be one that was left out. Those that were never sent are added below.
+        // A missing field may be one that was removed above. Fields that were never sent are added below.
         if !last.is_missing && !known.contains(&last) {
             known.push(last.clone());
         }
@@ -253,7 +253,7 @@ fn join(place: &str, field: &str) -> String {
     if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") }
 }
 
-/// What a type of the code is called on the wire.
+/// Returns the JSON name of a Rust type.
 fn wire_type(expected: &str) -> &str {
     match expected {
         "i64" | "u32" | "u64" | "u16" | "u8" | "i32" => "a whole number",
@@ -264,7 +264,7 @@ fn wire_type(expected: &str) -> &str {
     }
 }
 
-/// Bounds text and replaces control characters, which not every database takes.
+/// Truncates text and replaces control characters, which some databases reject.
 fn clip(text: &str) -> String {
     text.chars()
         .take(MAX_MESSAGE)

@@ -1,4 +1,4 @@
-//! The request log: which calls were made, by which actor and with which result. Never what was sent.
+//! The request log: calls, their actors and their results. It never contains request content.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,20 +13,20 @@ use crate::id::SessionId;
 use crate::name::CorrelationId;
 use crate::time::Timestamp;
 
-/// One call, as the request log keeps it.
+/// One call in the request log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// When the call arrived.
+    /// Time when the call arrived.
     pub timestamp: Timestamp,
-    /// Ties it to its answer and its log lines.
+    /// Correlation id of the call.
     pub correlation_id: CorrelationId,
-    /// The path, or the operation when it did not come over HTTP.
+    /// URL path, or the operation for calls that did not use HTTP.
     pub endpoint: String,
-    /// The HTTP method, or the face (`MCP`, `CLI`).
+    /// HTTP method, or the interface (`MCP`, `CLI`).
     pub method: String,
-    /// The credential; none when there was no valid one.
+    /// Id of the credential; `None` without a valid one.
     pub actor_key_id: Option<ActorKeyId>,
-    /// The session that the call names, starts or resumes.
+    /// Session that the call names, starts or resumes.
     pub session_id: Option<SessionId>,
     /// Agent given in the call, or that of the session.
     pub agent: Option<String>,
@@ -38,18 +38,18 @@ pub struct RequestRecord {
     pub track: Option<i64>,
     /// Issue given in the call.
     pub issue_number: Option<i64>,
-    /// How it was answered.
+    /// Response status.
     pub status_code: u16,
-    /// How long it took.
+    /// Duration of the call.
     pub duration_ms: i64,
-    /// The error code and message that were answered.
+    /// Error code and message of the response.
     pub error_message: Option<String>,
-    /// The idempotency key it carried.
+    /// Idempotency key of the call.
     pub idempotency_key: Option<String>,
-    /// Whether the answer was a stored one.
+    /// True if the response was a stored one.
     pub idempotency_hit: bool,
-    /// The number of calls that this record stands for. Calls without a valid credential and repeated reads of pages about
-    /// the server are counted, not recorded one by one.
+    /// Number of calls in this record. Calls without a valid credential and repeated reads of status pages are counted
+    /// in one record.
     pub request_count: u32,
 }
 
@@ -76,7 +76,7 @@ impl StatusFilter {
     }
 }
 
-/// Why a text is not a status filter.
+/// Reason why a text is not a status filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be a status code like 404, a class like 4xx, or error")]
 pub struct StatusFilterError;
@@ -155,7 +155,7 @@ impl Since {
     }
 }
 
-/// Why a text is neither a point in time nor a duration.
+/// Reason why a text is neither a timestamp nor a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be a time like 2026-01-17T10:00:00Z or a duration like 15m, 2h or 7d")]
 pub struct SinceError;

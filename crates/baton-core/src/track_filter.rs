@@ -14,14 +14,14 @@ const EXPECTED: &str = "a track number or \"none\"";
 /// Selects the sessions or handoffs of one track, or those without a track. On the wire a number or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrackFilter {
-    /// Those of this track.
+    /// This track.
     Track(Track),
-    /// Those without a track.
+    /// No track.
     Untracked,
 }
 
 impl TrackFilter {
-    /// Returns the track to match; `None` matches what has no track.
+    /// Returns the track to match; `None` matches sessions and handoffs without a track.
     pub const fn track(self) -> Option<Track> {
         match self {
             Self::Track(track) => Some(track),
@@ -30,7 +30,7 @@ impl TrackFilter {
     }
 }
 
-/// Why a text is not a track filter.
+/// Reason why a text is not a track filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be a track number or none")]
 pub struct TrackFilterError;

@@ -1,24 +1,25 @@
-//! Sharing room among values that want more than there is.
+//! Distributes limited space fairly among values.
 
-/// What one value needs at least and at most, in bytes.
+/// Minimum and maximum size of one value, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Want {
-    /// Below this it is not worth having.
+    /// Minimum size of a useful value.
     pub(super) floor: usize,
-    /// Above this it gains nothing.
+    /// Size of the full value.
     pub(super) full: usize,
 }
 
 impl Want {
-    /// Gives what the value gets when no value may have more than `cap`, except to reach its floor.
+    /// Returns the size of the value if each value is limited to `cap` or its floor, whichever is larger.
     pub(super) fn at(self, cap: usize) -> usize {
         self.full.min(cap.max(self.floor))
     }
 }
 
-/// Finds the largest cap at which all values together fit into `room`: small ones stay whole, large ones are cut.
+/// Returns the largest cap at which all values together fit into `room`. Small values stay complete, large ones are
+/// truncated.
 ///
-/// Their floors have to fit; the cap is zero when they do not.
+/// The cap is zero if the sum of all floors exceeds `room`.
 pub(super) fn fair_cap(wants: &[Want], room: usize) -> usize {
     let fits = |cap: usize| wants.iter().map(|want| want.at(cap)).sum::<usize>() <= room;
     let (mut low, mut high) = (0, wants.iter().map(|want| want.full).max().unwrap_or(0));
@@ -43,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn small_values_stay_whole_and_large_ones_share_the_rest() {
+    fn small_values_stay_complete_and_large_ones_share_the_rest() {
         let wants = [want(5, 10), want(20, 500), want(20, 900)];
         let cap = fair_cap(&wants, 210);
         assert_eq!(wants.map(|want| want.at(cap)), [10, 100, 100]);
@@ -54,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_fits_by_its_floors_fits_at_the_cap(
+        fn values_whose_floors_fit_also_fit_at_the_cap(
             wants in prop::collection::vec((0..200_usize, 0..2000_usize), 0..20),
             spare in 0..5000_usize,
         ) {

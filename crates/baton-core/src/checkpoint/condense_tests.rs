@@ -9,7 +9,7 @@ fn condensed(value: &Value, target: usize) -> Value {
 }
 
 #[test]
-fn a_text_is_cut_at_lines_and_says_how_much_is_missing() {
+fn text_is_cut_at_lines_and_counts_the_omitted_bytes() {
     let lines: String = (1..=40).map(|number| format!("line number {number}\n")).collect();
     let short = condensed(&json!(lines), 200);
     let short = short.as_str().unwrap();
@@ -22,7 +22,7 @@ fn a_text_is_cut_at_lines_and_says_how_much_is_missing() {
 }
 
 #[test]
-fn a_text_on_one_line_is_cut_at_sentences() {
+fn single_line_text_is_cut_at_sentences() {
     let text = "The first sentence is here. The second one follows it. ".repeat(20);
     let short = condensed(&json!(text), 240);
     let short = short.as_str().unwrap();
@@ -30,7 +30,7 @@ fn a_text_on_one_line_is_cut_at_sentences() {
 }
 
 #[test]
-fn an_array_keeps_its_ends_and_counts_the_rest() {
+fn array_keeps_its_ends_and_counts_the_omitted_items() {
     let items: Vec<String> = (0..100).map(|number| format!("item {number}")).collect();
     let short = condensed(&json!(items), 200);
     let short = short.as_array().unwrap();
@@ -41,7 +41,7 @@ fn an_array_keeps_its_ends_and_counts_the_rest() {
 }
 
 #[test]
-fn one_long_item_is_cut_rather_than_lost() {
+fn single_long_item_is_cut_instead_of_omitted() {
     let short = condensed(&json!(["word ".repeat(400)]), 200);
     let item = short[0].as_str().unwrap();
     assert_eq!(short.as_array().unwrap().len(), 1);
@@ -49,7 +49,7 @@ fn one_long_item_is_cut_rather_than_lost() {
 }
 
 #[test]
-fn an_object_keeps_its_keys_as_long_as_it_can() {
+fn object_keeps_as_many_keys_as_possible() {
     let value = json!({ "long": "word ".repeat(100), "longer": "word ".repeat(200), "n": 1 });
     let short = condensed(&value, 300);
     assert_eq!(short["n"], 1);
@@ -60,7 +60,7 @@ fn an_object_keeps_its_keys_as_long_as_it_can() {
 }
 
 #[test]
-fn a_key_that_looks_like_the_marker_is_not_overwritten() {
+fn key_equal_to_the_marker_is_not_overwritten() {
     let value = json!({ "…": 1, "a": "x".repeat(100) });
     assert_eq!(condensed(&value, 40)["…"], 1);
 }
@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_is_shortened_fits_and_stays_what_it_is(
+    fn shortened_value_fits_and_keeps_its_type(
         context in crate::classify::any_context(),
         target in 0..900_usize,
     ) {
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_fits(text in "(\\PC|\n|\"|\\x01){0,300}", target in 30..400_usize) {
+    fn any_text_fits_the_target(text in "(\\PC|\n|\"|\\x01){0,300}", target in 30..400_usize) {
         let text = canonicalize(&Value::from(text)).unwrap();
         let json = JsonText::new(&text);
         prop_assert!(condense(json, target, || Emphasis::Start).len() <= target.max(min_size(json)));

@@ -38,7 +38,7 @@ fn members_are_added_removed_and_changed() {
 }
 
 #[test]
-fn an_item_put_in_the_middle_is_one_change() {
+fn item_inserted_in_the_middle_is_one_change() {
     let old = json!({ "steps": ["a", "b", "c", "d"] });
     let new = json!({ "steps": ["a", "x", "b", "c"] });
     assert_eq!(
@@ -48,7 +48,7 @@ fn an_item_put_in_the_middle_is_one_change() {
 }
 
 #[test]
-fn a_changed_item_is_compared_inside() {
+fn changed_item_is_compared_member_by_member() {
     let old = json!({ "steps": [{ "title": "a", "done": false }, { "title": "b", "done": false }] });
     let new = json!({ "steps": [{ "title": "a", "done": true }, { "title": "b", "done": false }] });
     assert_eq!(listed(&diff(&old, &new)), [("steps[0].done", ChangeKind::Changed)]);
@@ -65,7 +65,7 @@ fn long_arrays_are_compared_item_by_item() {
 }
 
 #[test]
-fn a_change_of_type_is_a_change() {
+fn type_change_is_one_change() {
     let found = diff(&json!({ "a": [1] }), &json!({ "a": { "b": 1 } }));
     assert_eq!(listed(&found), [("a", ChangeKind::Changed)]);
 }
@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn only_equal_contexts_do_not_differ(
+    fn only_equal_contexts_have_no_differences(
         old in crate::classify::any_context(),
         new in crate::classify::any_context(),
     ) {
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn an_alignment_pairs_equal_items_in_order(
+    fn alignment_pairs_equal_items_in_order(
         old in prop::collection::vec(0..5_u8, 0..30),
         new in prop::collection::vec(0..5_u8, 0..30),
     ) {

@@ -1,4 +1,4 @@
-//! The ids of workflows, how a workflow without one gets one, and the names of checkpoints in requests.
+//! Workflow ids, their derivation, and references to checkpoints in requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use crate::canonical::Sha256Hash;
 use crate::id::CheckpointId;
 
-/// How many hexadecimal digits of a hash a derived id has.
+/// Number of hexadecimal digits of a derived id.
 const DERIVED_DIGITS: usize = 32;
 
-/// Why a text is not the id of a workflow.
+/// Reason why a text is not a workflow id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 128 letters, digits, `_` or `-`")]
 pub struct WorkflowIdError;
 
-/// Names a checkpoint in a request. What could be the name of one in another store is one that is not there; anything else
-/// is no name at all.
+/// Reference to a checkpoint in a request. Any text in the form of a workflow id is accepted; text that is not a
+/// checkpoint id of this store refers to a checkpoint that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct CheckpointRef(String);
 
 impl CheckpointRef {
-    /// Gives the id, if this store could have given it.
+    /// Returns the checkpoint id, or `None` if the text is not one.
     pub fn id(&self) -> Option<CheckpointId> {
         self.0.parse().ok()
     }
@@ -65,28 +65,28 @@ impl JsonSchema for CheckpointRef {
     }
 }
 
-/// Letters, digits, dash and underscore alone: nothing that could lead out of a folder.
+/// Returns true for letters, digits, dashes and underscores, which are safe in file names.
 fn is_name(text: &str) -> bool {
     let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=WorkflowId::MAX_BYTES).contains(&text.len()) && text.bytes().all(is_name_byte)
 }
 
-/// Names a series of checkpoints; on the wire of the checkpoint tools it is called `sessionId`.
+/// Id of a series of checkpoints; called `sessionId` by the checkpoint tools.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct WorkflowId(String);
 
 impl WorkflowId {
-    /// The longest id, in bytes.
+    /// Maximum length in bytes.
     pub const MAX_BYTES: usize = 128;
 
-    /// Derives the id of a new workflow from what it calls itself and the hash of its first context.
+    /// Derives the id of a new workflow from its name and the hash of its first context.
     pub fn derive(workflow_name: &str, initial_context_hash: Sha256Hash) -> Self {
         let hash = Sha256Hash::of(format!("{workflow_name}\n{initial_context_hash}").as_bytes()).to_string();
         Self(format!("wf-{}", hash.get(..DERIVED_DIGITS).unwrap_or(&hash)))
     }
 
-    /// Gives the id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -142,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ids_with_anything_but_letters_digits_dash_and_underscore_are_refused() {
+    fn ids_contain_only_letters_digits_dashes_and_underscores() {
         for id in ["a", "auth-migration_2", &"a".repeat(128)] {
             assert_eq!(id.parse::<WorkflowId>().unwrap().as_str(), id);
         }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derived_id_depends_on_name_and_context_alone() {
+    fn derived_id_depends_only_on_name_and_context() {
         let (one, other) = (Sha256Hash::of(b"1"), Sha256Hash::of(b"2"));
         let id = WorkflowId::derive("auth", one);
         assert_eq!(id, WorkflowId::derive("auth", one));

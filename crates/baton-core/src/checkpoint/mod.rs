@@ -1,7 +1,7 @@
-//! Checkpoints: saved contexts, what is kept of them in a small view, and how two of them differ.
+//! Checkpoints: saved contexts, views within a budget, and differences between contexts.
 //!
-//! Owns the ids of workflows, what is known of a checkpoint, which one leans on which, the run-time keys that are never
-//! saved, budgeted views and structural differences. Does not own where checkpoints are kept or how they are compressed.
+//! Owns workflow ids, checkpoint metadata, the delta chains between checkpoints, the run-time keys that are never
+//! saved, views and structural differences. Storage and compression are elsewhere.
 
 mod allot;
 mod condense;

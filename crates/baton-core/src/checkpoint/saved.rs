@@ -1,4 +1,4 @@
-//! A context on its way into the store.
+//! A context prepared for storage.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::json::{JsonError, JsonText, read_canonical_object, remove_member};
 const CURRENT_LOOP: &str = "_currentLoop";
 /// Size of the context when it was loaded; never stored.
 pub(super) const CONTEXT_SIZE: &str = "_contextSize";
-/// Keys that name the workflow, the first before the second.
+/// Keys that name the workflow, in order of precedence.
 const NAME_KEYS: [&str; 2] = ["workflowId", "workflow_id"];
 
-/// A context as it will be stored: canonical JSON without its run-time keys, and the hash of that.
+/// A context as stored: canonical JSON without run-time keys, and its hash.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SavedContext {
     canonical: Canonical,
@@ -37,7 +37,7 @@ impl SavedContext {
         Ok(read_canonical_object(bytes)?.map(Self::of_canonical))
     }
 
-    /// Writes a context as canonical text.
+    /// Converts a context to canonical text.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl SavedContext {
         canonicalize(&Value::Object(context)).map(Self::of_canonical)
     }
 
-    /// Takes a context that is canonical JSON already.
+    /// Creates a context from canonical JSON.
     pub fn of_canonical(mut text: String) -> Self {
         remove_member(&mut text, CURRENT_LOOP);
         let had_size = remove_member(&mut text, CONTEXT_SIZE);
@@ -64,7 +64,7 @@ impl SavedContext {
         self.canonical.text()
     }
 
-    /// Returns the context, to look into it.
+    /// Returns the context as navigable JSON text.
     pub fn json(&self) -> JsonText<'_> {
         JsonText::new(self.text())
     }
@@ -74,29 +74,29 @@ impl SavedContext {
         self.canonical.hash()
     }
 
-    /// Returns what the workflow calls itself in this context.
+    /// Returns the workflow name that the context contains.
     pub fn workflow_name(&self) -> Option<&str> {
         self.workflow_name.as_deref()
     }
 
-    /// Returns true if the context carried its size, which is then put back when it is loaded.
+    /// Returns true if the context had a size member, which is restored on load.
     pub const fn had_size(&self) -> bool {
         self.had_size
     }
 
-    /// Returns the context as text to be saved elsewhere.
+    /// Returns the context as text for saving it in another store, with its size member if it had one.
     pub fn to_sent_text(&self) -> Cow<'_, str> {
         if self.had_size { ContextText::with_size(self.text()).into() } else { self.text().into() }
     }
 }
 
-/// Finds what a workflow calls itself in its context.
+/// Returns the first name in a context that is not blank.
 fn workflow_name(context: &str) -> Option<String> {
     let named = NAME_KEYS.iter().filter_map(|key| JsonText::new(context).member(key));
     named.map(|member| member.value.decode().into_owned()).find(|name| !name.trim().is_empty())
 }
 
-/// Shows hash and size only: a context stays out of logs.
+/// Shows only hash and size, because contexts must not appear in logs.
 impl fmt::Debug for SavedContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.canonical, f)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_run_time_keys_at_the_top_only() {
+    fn removes_run_time_keys_at_the_top_level_only() {
         let saved = read(json!({ "b": 1, "a": { "_currentLoop": 2 }, "_currentLoop": 3, "_contextSize": 4 }));
         let saved = saved.unwrap();
         assert_eq!(saved.text(), r#"{"a":{"_currentLoop":2},"b":1}"#);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_object_or_would_be_rounded() {
+    fn rejects_non_objects_and_integers_that_would_be_rounded() {
         assert!(read(json!([1])).is_err());
         assert!(read(json!(null)).is_err());
         assert!(SavedContext::read(b"[1]").unwrap().is_none());
@@ -175,7 +175,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn reads_text_like_a_tree(context in any_context()) {
+        fn reading_text_equals_reading_a_value(context in any_context()) {
             let tree = Value::Object(context);
             let pretty = serde_json::to_string_pretty(&tree).unwrap();
             let saved = SavedContext::read(pretty.as_bytes()).unwrap().unwrap();

@@ -1,44 +1,44 @@
-//! How the checkpoints of a workflow lean on each other, so that the hundredth costs the change and not the context.
+//! Delta chains of the checkpoints of a workflow: a checkpoint is stored as the difference to an earlier one.
 //!
-//! A series begins with a whole context at position 0. Each later position is the difference to one before it: the
-//! position with its lowest bit cleared. Half of the steps are differences to the direct neighbour, and yet no position
-//! is more than six steps away from the whole one, because a position below 64 has six bits.
+//! A series starts with a full context at position 0. Each later position is stored as the difference to its base: the
+//! position with the lowest set bit cleared. Half of the positions are differences to their direct predecessor, and a
+//! chain has at most six differences, because positions below 64 have six bits.
 
 use std::collections::BTreeSet;
 
-/// How many checkpoints lean on one whole context at the most.
+/// Maximum number of checkpoints in a series, including the full context.
 pub const SERIES_LENGTH: u32 = 64;
 
-/// Where a checkpoint stands in its workflow. Later checkpoints have greater places.
+/// Position of a checkpoint in its workflow. Later checkpoints compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Which whole context it leans on; counted from 0.
+    /// Number of the series, from 0.
     pub series: u32,
-    /// Where it stands after that one; 0 is the whole context itself.
+    /// Position in the series; 0 is the full context.
     pub position: u32,
 }
 
 impl Place {
-    /// The place of the first checkpoint of a workflow.
+    /// Place of the first checkpoint of a workflow.
     pub const FIRST: Self = Self { series: 0, position: 0 };
 
-    /// Gives the place after this one in the same series; none when the series is full.
+    /// Returns the next place in the same series; `None` if the series is full.
     pub const fn next_in_series(self) -> Option<Self> {
         let position = self.position + 1;
         if position < SERIES_LENGTH { Some(Self { series: self.series, position }) } else { None }
     }
 
-    /// Gives the first place of the next series.
+    /// Returns the first place of the next series.
     pub const fn next_series(self) -> Self {
         Self { series: self.series + 1, position: 0 }
     }
 
-    /// Gives the place that this one is the difference to; none for a whole context.
+    /// Returns the base of the difference; `None` for a full context.
     pub fn base(self) -> Option<Self> {
         base_of(self.position).map(|position| Self { series: self.series, position })
     }
 
-    /// Gives the positions that are read to get at this one: from the whole context to itself.
+    /// Returns the positions needed to restore this one, from the full context to this position.
     pub fn chain(self) -> Vec<u32> {
         let mut chain: Vec<u32> = std::iter::successors(Some(self.position), |at| base_of(*at)).collect();
         chain.reverse();
@@ -46,12 +46,11 @@ impl Place {
     }
 }
 
-/// The position that another one is the difference to; none for the whole context.
 const fn base_of(position: u32) -> Option<u32> {
     if position == 0 { None } else { Some(position & (position - 1)) }
 }
 
-/// Gives every position of a series that must be kept so that the wanted ones can be read.
+/// Returns all positions of a series that are needed to restore the wanted ones.
 pub fn needed_positions(wanted: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
     wanted.into_iter().flat_map(|position| Place { series: 0, position }.chain()).collect()
 }
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_leads_from_the_whole_context_to_the_position() {
+    fn chain_starts_at_the_full_context_and_ends_at_the_position() {
         assert_eq!(at(0).chain(), [0]);
         assert_eq!(at(1).chain(), [0, 1]);
         assert_eq!(at(7).chain(), [0, 4, 6, 7]);
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_full_after_its_length() {
+    fn series_is_full_after_64_checkpoints() {
         assert_eq!(at(62).next_in_series(), Some(at(63)));
         assert_eq!(at(63).next_in_series(), None);
         assert_eq!(at(63).next_series(), Place { series: 4, position: 0 });
@@ -83,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chains_are_short_and_go_up(position in 0..SERIES_LENGTH) {
+        fn chains_are_short_and_increasing(position in 0..SERIES_LENGTH) {
             let chain = at(position).chain();
             prop_assert!(chain.len() <= 7);
             prop_assert!(chain.is_sorted_by(|a, b| a < b));
@@ -91,7 +90,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_needed_is_closed(wanted in prop::collection::btree_set(0..SERIES_LENGTH, 0..20)) {
+        fn needed_positions_include_all_bases(wanted in prop::collection::btree_set(0..SERIES_LENGTH, 0..20)) {
             let needed = needed_positions(wanted.iter().copied());
             prop_assert!(needed.is_superset(&wanted));
             prop_assert_eq!(&needed_positions(needed.iter().copied()), &needed);

@@ -1,4 +1,4 @@
-//! What is known of a workflow and of its checkpoints beside the contexts themselves.
+//! Metadata of workflows and checkpoints.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::id::{CheckpointId, SessionId};
 use crate::name::{Agent, Label, Repo, Venture};
 use crate::time::Timestamp;
 
-/// A named series of checkpoints that outlives chats.
+/// A named series of checkpoints. It can span several chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workflow {
     /// Venture of the workflow.
@@ -38,7 +38,7 @@ pub struct Workflow {
     pub critical_keys: Vec<String>,
 }
 
-/// A saved context, without the context itself.
+/// Metadata of a saved context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Checkpoint id.

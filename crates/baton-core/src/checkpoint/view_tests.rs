@@ -39,7 +39,7 @@ fn context() -> Value {
 }
 
 #[test]
-fn what_fits_is_shown_as_it_is() {
+fn context_within_the_budget_is_unchanged() {
     let context = context();
     let size = context.to_string().len();
     let whole = view(&context, size);
@@ -49,7 +49,7 @@ fn what_fits_is_shown_as_it_is() {
 }
 
 #[test]
-fn what_is_ephemeral_goes_first_and_what_is_critical_never() {
+fn ephemeral_keys_are_omitted_first_and_critical_keys_never() {
     let context = context();
     let all = context.to_string().len();
     let log = context["build_log"].to_string().len();
@@ -71,7 +71,7 @@ fn what_is_ephemeral_goes_first_and_what_is_critical_never() {
 }
 
 #[test]
-fn layers_share_the_room_and_none_is_starved() {
+fn every_layer_gets_a_share_of_the_budget() {
     let context = context();
     let small = view(&context, 2000);
     let shown = shown_in(&small);
@@ -82,7 +82,7 @@ fn layers_share_the_room_and_none_is_starved() {
 }
 
 #[test]
-fn too_much_that_is_critical_is_shown_and_said() {
+fn critical_keys_beyond_the_budget_are_shown_and_reported() {
     let context = json!({ "goal": "x".repeat(500), "plan": "y" });
     let shown = view(&context, 100);
     let critical = json!({ "goal": "x".repeat(500) });
@@ -96,7 +96,7 @@ fn too_much_that_is_critical_is_shown_and_said() {
 }
 
 #[test]
-fn harder_levels_keep_more_keys() {
+fn higher_compression_levels_keep_more_keys() {
     let context: Map<String, Value> =
         (0..40).map(|number| (format!("plan_{number}"), json!("step ".repeat(200)))).collect();
     let context = Value::Object(context);
@@ -110,14 +110,14 @@ fn view_in_tokens(context: &Value, tokens: usize) -> View {
     view_with(context, ViewOptions { budget, level: Level::Standard, shares: Shares::default() })
 }
 
-/// Estimates the tokens of everything that a reader of a view gets.
+/// Estimates the tokens of a view including its list of omissions.
 fn tokens_with_omissions(view: &View) -> usize {
     let omissions = serde_json::to_string(&(&view.omissions, &view.unlisted)).unwrap();
     estimate_tokens(&view.context) + estimate_tokens(&omissions)
 }
 
 #[test]
-fn a_token_budget_covers_the_omissions_too() {
+fn token_budget_includes_the_omissions() {
     let context = context();
     for budget in [200, 400, 800, 1600] {
         let shown = view_in_tokens(&context, budget);
@@ -154,7 +154,7 @@ fn omissions_beyond_their_share_of_a_token_budget_are_counted() {
 }
 
 #[test]
-fn a_byte_budget_lists_the_thousand_largest_omissions() {
+fn byte_budget_lists_the_thousand_largest_omissions() {
     let context: Value = (0..3_000)
         .map(|number| (format!("k{number}"), json!({ "log": "x".repeat(20 + number % 1_500), "goal": "g" })))
         .collect::<Map<String, Value>>()
@@ -182,7 +182,7 @@ fn too_many_critical_tokens_are_shown_and_reported() {
 }
 
 #[test]
-fn a_conversation_keeps_its_latest_messages() {
+fn conversation_keeps_its_latest_messages() {
     let messages: Vec<Value> = (0..200).map(|number| json!(format!("message number {number}"))).collect();
     for key in ["messages", "log", "steps"] {
         let list = json!(messages).to_string();
@@ -196,7 +196,7 @@ fn a_conversation_keeps_its_latest_messages() {
 }
 
 #[test]
-fn a_long_list_of_prompts_fits_a_small_budget() {
+fn long_list_of_prompts_fits_a_small_budget() {
     let prompts: Vec<String> =
         (0..100).map(|number| format!("Please change file {number}. ").repeat(4)).collect();
     let context = json!({ "goal": "Ship it", "userPrompts": prompts });
@@ -224,7 +224,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_view_keeps_its_promises(context in any_context(), budget in 0..3000_usize, level in any_level()) {
+    fn view_fits_its_budget_and_keeps_critical_keys(context in any_context(), budget in 0..3000_usize, level in any_level()) {
         let (classifier, text) = (Classifier::builtin(), canonicalize(&Value::Object(context)).unwrap());
         let classification = classifier.classify(JsonText::new(&text), &[]);
         let shown = View::of(&classification, options(budget, level));
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn a_view_in_tokens_fits_or_reports_an_overflow(context in any_context(), budget in 100..3000_usize) {
+    fn view_in_tokens_fits_or_reports_an_overflow(context in any_context(), budget in 100..3000_usize) {
         let value = Value::Object(context);
         let shown = view_in_tokens(&value, budget);
         prop_assert!(tokens_with_omissions(&shown) <= budget + 20 || shown.overflow.is_some() || shown.tokens <= budget);
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn a_larger_budget_never_loses_a_key(
+    fn larger_budget_keeps_all_keys_of_a_smaller_one(
         context in any_context(),
         budgets in (0..3000_usize, 0..600_usize),
         level in any_level(),
