@@ -1,4 +1,4 @@
-//! Making the frozen part of a task: from what its files say to what every role will read.
+//! Creates the frozen part of a task context from the task file and its sources.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,11 +89,11 @@ pub struct Captured {
     pub summary: Vec<SummaryLine>,
 }
 
-/// Makes the frozen part.
+/// Creates the frozen part.
 ///
 /// # Errors
 ///
-/// `invalid_request` when there is no description or nothing is cited: the next reader would have to guess.
+/// `invalid_request` if the description is empty.
 pub fn capture(from: Capture<'_>) -> Result<Captured, Fault> {
     let mut warnings = Vec::new();
     let mut bounded = |field: &str, text: String| bound(&from, field, text, &mut warnings);
@@ -185,7 +185,7 @@ fn bound(from: &Capture<'_>, field: &str, text: String, warnings: &mut Vec<Strin
     }
 }
 
-/// The line that a field of the task file begins at, from 1. `scope_in` may also be spelled as a part of `scope`.
+/// Returns the first line of a field of the task file, from 1. `scope_in` may also be written as `in` within `scope`.
 pub fn line_of(text: &str, field: &str) -> usize {
     let line = |field: &str| {
         let begins =
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_normalised_and_the_table_says_what_came_from_where() {
+    fn text_is_normalized_and_the_summary_lists_sources() {
         let captured = run(&task(json!({})), citation(), LargeText::Keep).unwrap();
         let snapshot = &captured.immutable.task_snapshot;
         assert_eq!((snapshot.title.as_str(), snapshot.description.as_str()), ("T", "a b\n"));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_however_its_file_spells_it() {
+    fn field_is_found_in_every_notation() {
         let line = |text: &str| line_of(text, "scope_in");
         assert_eq!(line("title: T\nscope:\n  in: [a]\n"), 2);
         assert_eq!(line("title: T\nscope_out: [b]\nscope_in: [a]\n"), 3);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_citations_warn_and_a_missing_description_is_refused() {
+    fn missing_citations_warn_and_a_missing_description_is_rejected() {
         let captured = run(&task(json!({})), Vec::new(), LargeText::Keep).unwrap();
         assert!(captured.warnings.iter().any(|text| text.contains("no standards are cited")));
         let only_comments = task(json!({ "description": "# nothing\n" }));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn large_text_warns_or_is_cut_with_a_pointer() {
+    fn large_text_warns_or_is_truncated_with_a_reference() {
         let large = task(json!({ "description": "ä ".repeat(2_000) }));
         let kept = run(&large, citation(), LargeText::Keep).unwrap();
         assert!(kept.warnings[0].contains("tasks/TASK-1.task.yaml#L2"), "{:?}", kept.warnings);

@@ -1,5 +1,5 @@
-//! Which sections of which standards a task is bound to: by area and priority from the configuration, and by the task
-//! itself.
+//! Citations: sections of standards that apply to a task, selected by the configuration (area and priority) or by the
+//! task file.
 
 use std::collections::BTreeMap;
 
@@ -61,11 +61,11 @@ pub struct Citation {
     pub content_sha: Option<String>,
 }
 
-/// Lists what a task is bound to, the task's own words last.
+/// Lists the sections that apply to a task: those of the configuration, then those of the task file.
 ///
 /// # Errors
 ///
-/// `invalid_request` when a reference of the task cannot be read or leaves the repository.
+/// `invalid_request` if a reference is not `file#section` or its path is outside the repository.
 pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Result<Vec<Wanted>, Fault> {
     let mut list = Vec::new();
     for rule in rules.iter().filter(|rule| rule.applies(task)) {
@@ -100,12 +100,12 @@ pub fn wanted(task: &TaskFile, rules: &[CitationRule], task_path: &str) -> Resul
     Ok(list)
 }
 
-/// Makes the citations: finds every wanted section in the texts of the files. Where two ask for the same section the
-/// later wins, which is the task's own. Sorted by file and section.
+/// Finds every requested section in the texts of the files. If a section is requested twice, the later request wins,
+/// which is that of the task file. Sorted by file and section.
 ///
 /// # Errors
 ///
-/// `invalid_request` naming every file and section that is missing.
+/// `invalid_request` that lists every missing file and section.
 pub fn cite(wanted: &[Wanted], texts: &BTreeMap<String, String>) -> Result<Vec<Citation>, Fault> {
     let parsed: BTreeMap<&str, Vec<Section>> =
         texts.iter().map(|(file, text)| (file.as_str(), sections(text))).collect();
@@ -138,12 +138,12 @@ pub fn cite(wanted: &[Wanted], texts: &BTreeMap<String, String>) -> Result<Vec<C
     missing.sort();
     missing.dedup();
     Err(Fault::new(ErrorCode::InvalidRequest, format!("standards cannot be cited: {}", missing.join("; ")))
-        .hint("mend [task] citations in .baton.toml or `standards` in the task file")
+        .hint("fix [task] citations in .baton.toml or `standards` in the task file")
         .details(serde_json::json!({ "missing": missing })))
 }
 
-/// Says which citations no longer stand where and as they were cited. A section that moved within its file and says the
-/// same is still good.
+/// Lists the citations whose file or section is missing or whose content changed. A section that only moved within its
+/// file is not listed.
 pub fn stale_citations(citations: &[Citation], texts: &BTreeMap<String, String>) -> Vec<String> {
     let mut stale = Vec::new();
     for citation in citations {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn area_and_priority_choose_and_the_task_has_the_last_word() {
+    fn rules_apply_by_area_and_priority_and_the_task_file_overrides_them() {
         let rules = [
             rule("backend", &[], "standards/backend.md", "Layering Rules"),
             rule("mobile", &[], "standards/nowhere.md", "x"),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_all_at_once() {
+    fn all_missing_sections_are_listed() {
         let own = json!(["standards/none.md#a", "standards/global.md#nothing"]);
         let fault = cite(&wanted(&task(own), &[], "tasks/t").unwrap(), &texts()).unwrap_err();
         assert!(fault.message.contains("standards/none.md is not there"), "{}", fault.message);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_section_is_stale_and_a_moved_one_is_not() {
+    fn changed_section_is_stale_and_a_moved_one_is_not() {
         let list = wanted(&task(json!(["standards/global.md#evidence"])), &[], "t").unwrap();
         let cited = cite(&list, &texts()).unwrap();
         let with = |text: &str| BTreeMap::from([("standards/global.md".to_owned(), text.to_owned())]);

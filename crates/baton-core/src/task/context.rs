@@ -1,5 +1,4 @@
-//! The context document of a task: `context.json`. Owns its shape, its one spelling, and that what is read is what was
-//! written.
+//! The context document of a task: the types of `context.json` and their canonical form.
 
 use std::collections::BTreeMap;
 
@@ -311,11 +310,11 @@ pub struct ForcedSecret {
 }
 
 impl TaskContext {
-    /// Puts another frozen part in the place of this one, which becomes a past revision.
+    /// Replaces the frozen part; the previous one becomes a past revision.
     ///
     /// # Errors
     ///
-    /// As [`Immutable::hash`].
+    /// Fails like [`Immutable::hash`].
     pub fn revise(
         &mut self,
         immutable: Immutable,
@@ -337,7 +336,7 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Stamps a write.
+    /// Records a write in the audit data.
     pub fn stamp(&mut self, verb: &str, now: Timestamp, by: &str, head: Option<String>) {
         self.audit.updated_at = now;
         by.clone_into(&mut self.audit.updated_by);
@@ -371,18 +370,18 @@ impl Immutable {
     ///
     /// # Errors
     ///
-    /// `internal` when a value has no canonical text, which none of ours has.
+    /// `internal` if a value has no canonical text, which does not happen for this type.
     pub fn hash(&self) -> Result<Sha256Hash, Fault> {
         let value = serde_json::to_value(self).map_err(unwritable)?;
         Canonical::of(&value).map(|canonical| canonical.hash()).map_err(unwritable)
     }
 }
 
-/// Writes a value as every file of a task is written: canonical JSON and a line end.
+/// Formats a value like every file of a task: canonical JSON and a line end.
 ///
 /// # Errors
 ///
-/// `internal` when the value has no canonical text.
+/// `internal` if the value has no canonical text.
 pub fn canonical_line(value: &Value) -> Result<String, Fault> {
     let mut text = crate::canonicalize(value).map_err(unwritable)?;
     text.push('\n');

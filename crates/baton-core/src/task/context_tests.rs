@@ -74,7 +74,7 @@ pub(crate) fn sample() -> TaskContext {
 }
 
 #[test]
-fn a_document_comes_back_and_has_one_spelling() {
+fn document_round_trips_in_canonical_form() {
     let context = sample();
     let text = context.to_document().unwrap();
     assert!(text.ends_with("}\n") && text.starts_with("{\"artifact_count\":0,"));
@@ -84,7 +84,7 @@ fn a_document_comes_back_and_has_one_spelling() {
 }
 
 #[test]
-fn every_field_of_the_specification_is_in_it() {
+fn document_contains_every_specified_field() {
     let value: Value = serde_json::from_str(&sample().to_document().unwrap()).unwrap();
     let paths = [
         "/version",
@@ -145,7 +145,7 @@ fn every_field_of_the_specification_is_in_it() {
 }
 
 #[test]
-fn whatever_is_changed_by_hand_is_noticed() {
+fn manual_changes_are_detected() {
     let text = sample().to_document().unwrap();
     for (from, to) in
         [("\"Do it\"", "\"Do that\""), ("pending", "done"), ("\"update_count\":1", "\"update_count\":2")]
@@ -162,7 +162,7 @@ fn whatever_is_changed_by_hand_is_noticed() {
 }
 
 #[test]
-fn a_frozen_part_that_was_swapped_is_noticed_even_with_a_good_checksum() {
+fn replaced_frozen_part_is_detected_despite_a_valid_checksum() {
     let mut context = sample();
     context.immutable.task_snapshot.title = "Other".into();
     let fault = TaskContext::from_document(context.to_document().unwrap().as_bytes(), "x").unwrap_err();
@@ -170,7 +170,7 @@ fn a_frozen_part_that_was_swapped_is_noticed_even_with_a_good_checksum() {
 }
 
 #[test]
-fn other_versions_are_refused_by_name() {
+fn other_versions_are_rejected() {
     let mut context = sample();
     context.version = 2;
     let fault = TaskContext::from_document(context.to_document().unwrap().as_bytes(), "x").unwrap_err();
@@ -178,7 +178,7 @@ fn other_versions_are_refused_by_name() {
 }
 
 #[test]
-fn a_revision_keeps_the_one_before() {
+fn new_revision_keeps_the_previous_one() {
     let mut context = sample();
     let before = context.immutable_revision.clone();
     let mut next = context.immutable.clone();
@@ -197,7 +197,7 @@ fn a_revision_keeps_the_one_before() {
 }
 
 #[test]
-fn what_is_no_context_is_corrupt_and_of_no_version() {
+fn files_that_are_not_a_context_are_corrupt() {
     for text in ["[]", "null", "1", "{}", r#"{"version":"1"}"#, r#"{"version":null}"#] {
         let fault = TaskContext::from_document(text.as_bytes(), "context.json").unwrap_err();
         assert_eq!(fault.code, ErrorCode::TaskCorrupt, "{text}: {}", fault.message);
@@ -211,7 +211,7 @@ fn document_is_read_by_its_text_or_in_full_with_the_same_result() {
     let text = context.to_document().unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(crate::canonicalize(&value).unwrap() + "\n", text, "the document is canonical");
-    // Other white space is not the text that was written, but says the same.
+    // Other white space changes the text but not the content.
     let spaced = serde_json::to_string_pretty(&value).unwrap();
     for text in [text.as_str(), &spaced] {
         assert_eq!(TaskContext::from_document(text.as_bytes(), "x").unwrap(), context);

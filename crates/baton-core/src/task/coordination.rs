@@ -1,8 +1,8 @@
-//! Where each role stands, and who may do what when.
+//! State of the roles of a task, and the rules for acquiring, finishing and blocking it.
 //!
-//! One role holds the task at a time. A role may take it when the roles before it are done; a role that is done, or
-//! blocked, may take it again, and then those after it have to look again. What a role took over is verified when it
-//! takes it: while it holds the task the tree is its own.
+//! One role holds the task at a time. A role may acquire it when all earlier roles are done. A role that is done or
+//! blocked may acquire it again; later roles that were done are then pending again. The working tree is verified
+//! against the latest snapshot when a role acquires the task, and not while the role holds it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,20 +106,20 @@ pub enum Acquisition {
 }
 
 impl TaskContext {
-    /// Finds a role of the pipeline.
+    /// Returns the state of a role.
     ///
     /// # Errors
     ///
-    /// `invalid_request` naming the roles that there are.
+    /// `invalid_request` for an unknown role; the message lists the known ones.
     pub fn role(&self, role: &Role) -> Result<&RoleState, Fault> {
         self.coordination.get(role).ok_or_else(|| self.unknown_role(role))
     }
 
-    /// Finds a role of the pipeline, to change it.
+    /// Returns the mutable state of a role.
     ///
     /// # Errors
     ///
-    /// As [`role`](Self::role).
+    /// Fails like [`role`](Self::role).
     pub fn role_mut(&mut self, role: &Role) -> Result<&mut RoleState, Fault> {
         if !self.coordination.contains_key(role) {
             return Err(self.unknown_role(role));
@@ -132,38 +132,38 @@ impl TaskContext {
         Fault::invalid("agent", format!("{} has no role {role}; it has {}", self.task_id, roles.join(", ")))
     }
 
-    /// Gives the role that holds the task.
+    /// Returns the role that holds the task.
     pub fn holder(&self) -> Option<&Role> {
         self.pipeline.iter().find(|role| {
             self.coordination.get(*role).is_some_and(|state| state.status == RoleStatus::InProgress)
         })
     }
 
-    /// Gives the newest snapshot: the state to go on from.
+    /// Returns the newest snapshot.
     pub fn latest_snapshot(&self) -> Option<&SnapshotRef> {
         self.snapshots.last()
     }
 
-    /// Gives the commit that HEAD should be at: where the newest snapshot was taken, or where the task began.
+    /// Returns the expected HEAD: that of the newest snapshot, or of the start of the task.
     pub fn expected_head(&self) -> Option<&String> {
         self.latest_snapshot().map_or(self.git.head.as_ref(), |snapshot| snapshot.head.as_ref())
     }
 
-    /// Finds the whole record of a snapshot; `None` if only its number is kept.
+    /// Returns the full record of a snapshot; `None` if only its reference is stored.
     pub fn whole_snapshot(&self, reference: &SnapshotRef) -> Option<&WorktreeSnapshot> {
         let of_role = self.coordination.get(&reference.agent)?.worktree_snapshot.as_ref();
         of_role.into_iter().chain(&self.resolution).find(|whole| whole.sequence == reference.sequence)
     }
 
-    /// Finds the snapshot that the tree must equal after a role's work: its last one, or the resolution of a drift from
-    /// it.
+    /// Returns the snapshot that the tree must match after a role's work: the last snapshot of the role, or the
+    /// resolution of a drift from it.
     pub fn expected_snapshot(&self, role: &Role) -> Option<&WorktreeSnapshot> {
         let own = self.coordination.get(role)?.worktree_snapshot.as_ref();
         let resolved = self.latest_snapshot().filter(|latest| latest.agent == *role);
         resolved.and_then(|latest| self.whole_snapshot(latest)).or(own)
     }
 
-    /// Gives the newest snapshot as a role would take it over; none when there is none, or only its number is known.
+    /// Returns the newest snapshot as the start of a role's work; `None` without a snapshot or its full record.
     pub fn newest_snapshot(&self) -> Option<TakenOver> {
         let latest = self.latest_snapshot()?;
         self.whole_snapshot(latest).map(|whole| TakenOver {
@@ -173,11 +173,11 @@ impl TaskContext {
         })
     }
 
-    /// Refuses to go on while a drift is open.
+    /// Checks that no drift is open.
     ///
     /// # Errors
     ///
-    /// `task_blocked` saying how to settle it.
+    /// `task_blocked` with instructions for resolving the drift.
     pub fn require_no_drift(&self) -> Result<(), Fault> {
         let open = self.drift.open();
         if open == 0 {
@@ -196,12 +196,12 @@ impl TaskContext {
         .details(json!({ "drift_budget": open, "drift": events })))
     }
 
-    /// Decides whether a role may take the task now, and what must be verified first.
+    /// Decides whether a role may acquire the task, and what must be verified first.
     ///
     /// # Errors
     ///
-    /// `task_conflict` while another holds it or one before is not done, `task_blocked` while a drift is open or one
-    /// before is blocked.
+    /// `task_conflict` while another role holds the task or an earlier role is not done, `task_blocked` while a drift
+    /// is open or an earlier role is blocked.
     pub fn acquisition(&self, role: &Role) -> Result<Acquisition, Fault> {
         let state = self.role(role)?;
         self.require_no_drift()?;
@@ -220,7 +220,7 @@ impl TaskContext {
             .map_or(Acquisition::Fresh, |snapshot| Acquisition::Verify(snapshot.clone())))
     }
 
-    /// Every role before this one must be done.
+    /// Checks that all earlier roles are done.
     fn require_turn(&self, role: &Role) -> Result<(), Fault> {
         for before in self.pipeline.iter().take_while(|other| *other != role) {
             let Some(state) = self.coordination.get(before) else { continue };
@@ -250,7 +250,7 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Gives the task to a role. What was approved after it has to be approved again.
+    /// Assigns the task to a role. Later roles that were done become pending.
     ///
     /// # Errors
     ///
@@ -281,16 +281,16 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Tells whether a role may begin without saying so: it is the first, and nobody worked yet.
+    /// Returns true if a role may start without acquiring the task: it is the first role, and no role has started.
     pub fn may_begin_silently(&self, role: &Role) -> bool {
         self.pipeline.first() == Some(role) && self.last_holder.is_none() && self.snapshots.is_empty()
     }
 
-    /// Refuses what only the role that holds the task may do.
+    /// Checks that a role holds the task.
     ///
     /// # Errors
     ///
-    /// `task_conflict` saying who holds it.
+    /// `task_conflict` that names the role that holds the task.
     pub fn require_holder(&self, role: &Role) -> Result<(), Fault> {
         let state = self.role(role)?;
         if state.status == RoleStatus::InProgress {
@@ -304,11 +304,11 @@ impl TaskContext {
         )))
     }
 
-    /// Marks the role that holds the task as done. What blocked it is dealt with.
+    /// Marks the role that holds the task as done and its blocking findings as resolved.
     ///
     /// # Errors
     ///
-    /// As [`require_holder`](Self::require_holder).
+    /// Fails like [`require_holder`](Self::require_holder).
     pub fn finish(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
         if self.role(role)?.status == RoleStatus::Done {
             return Ok(());
@@ -322,11 +322,11 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Gives the task back without being done. A role that is blocked takes its findings back with that.
+    /// Releases the task without finishing it. Blocking findings of the role become resolved.
     ///
     /// # Errors
     ///
-    /// `invalid_request` for an unknown role, `task_conflict` for one that is done.
+    /// `invalid_request` for an unknown role, `task_conflict` for a role that is done.
     pub fn give_back(&mut self, role: &Role) -> Result<(), Fault> {
         let id = self.task_id.clone();
         let state = self.role_mut(role)?;
@@ -343,12 +343,12 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Refuses a session other than the one that holds the task in this role. Who names none, then or now, may be the
-    /// same.
+    /// Rejects a session other than the one that holds the task in this role. A missing session id, in the call or in
+    /// the state, matches any session.
     ///
     /// # Errors
     ///
-    /// `task_conflict` naming the session that holds it.
+    /// `task_conflict` that names the session that holds the task.
     pub fn require_session(&self, role: &Role, session: Option<&str>) -> Result<(), Fault> {
         let state = self.role(role)?;
         let (Some(session), Some(holder)) = (session, state.session_id.as_deref()) else { return Ok(()) };
@@ -365,7 +365,7 @@ impl TaskContext {
             .details(json!({ "agent": role, "session_id": holder, "started_at": state.started_at })))
     }
 
-    /// Adds a finding that must be dealt with, and takes the task from the role. The same finding counts once.
+    /// Marks a role as blocked, with a finding. The role no longer holds the task. Duplicate findings are stored once.
     ///
     /// # Errors
     ///
@@ -382,7 +382,7 @@ impl TaskContext {
         Ok(())
     }
 
-    /// Says that a role left no snapshot, and what to do about it.
+    /// Returns the error for a role without a snapshot.
     pub fn no_snapshot(&self, role: &Role) -> Fault {
         let id = &self.task_id;
         let fault = Fault::new(ErrorCode::NotFound, format!("no snapshot found for {role} of {id}"));
@@ -393,24 +393,24 @@ impl TaskContext {
         })
     }
 
-    /// Returns true if the role took a snapshot since it took the task.
+    /// Returns true if the role recorded a snapshot since it acquired the task.
     pub fn has_left_snapshot(&self, role: &Role) -> bool {
         let before = self.coordination.get(role).map_or(0, |state| state.snapshots_before);
         self.snapshots.iter().any(|snapshot| snapshot.agent == *role && snapshot.sequence > before)
     }
 
-    /// Returns true if the role recorded a QA result since it took the task.
+    /// Returns true if the role recorded a QA result since it acquired the task.
     pub fn has_recorded_qa(&self, role: &Role) -> bool {
         let Some(state) = self.coordination.get(role) else { return false };
         let recorded = state.qa_results.as_ref().and_then(|results| results.recorded_at);
         recorded.is_some_and(|at| state.started_at.is_none_or(|started| at >= started))
     }
 
-    /// Refuses what the role that holds the task may do, and takes the task for the first role if no role worked yet.
+    /// Checks that a role holds the task. Acquires the task for the first role if no role has started.
     ///
     /// # Errors
     ///
-    /// As [`require_holder`](Self::require_holder).
+    /// Fails like [`require_holder`](Self::require_holder).
     pub fn hold(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
         if self.may_begin_silently(role) && self.role(role)?.status == RoleStatus::Pending {
             return self.acquire(role, now);
@@ -418,7 +418,7 @@ impl TaskContext {
         self.require_holder(role)
     }
 
-    /// Names the command that continues the task.
+    /// Returns the command that continues the task.
     pub fn next_command(&self) -> String {
         let id = &self.task_id;
         let take = |role: &Role| format!("baton task update-agent {id} --agent {role} --status in_progress");
@@ -440,7 +440,7 @@ impl TaskContext {
             return format!("baton task complete {id}");
         };
         let role = &self.pipeline[at];
-        // A finding is for the role before, unless that role has dealt with it.
+        // A blocking finding is for the previous role, unless that role has worked on it since.
         let before = at.checked_sub(1).map(|before| &self.pipeline[before]);
         match before {
             Some(before)
@@ -452,17 +452,17 @@ impl TaskContext {
         }
     }
 
-    /// Counts the open drifts at every role.
+    /// Stores the number of open drifts in the state of every role.
     pub fn count_drift(&mut self) {
         let open = self.drift.open();
         self.coordination.values_mut().for_each(|state| state.drift_budget = open);
     }
 
-    /// Refuses to complete a task that is not.
+    /// Checks that all roles are done and no drift is open.
     ///
     /// # Errors
     ///
-    /// `task_blocked` while a drift is open or a role is blocked, `task_conflict` while one is not done.
+    /// `task_blocked` while a drift is open or a role is blocked, `task_conflict` while a role is not done.
     pub fn require_complete(&self) -> Result<(), Fault> {
         self.require_no_drift()?;
         for role in &self.pipeline {

@@ -41,7 +41,7 @@ fn statuses(context: &TaskContext) -> Vec<&'static str> {
 }
 
 #[test]
-fn roles_take_their_turn() {
+fn roles_acquire_the_task_in_order() {
     let mut context = sample();
     assert_eq!(context.acquisition(&role("implementer")).unwrap(), Acquisition::Fresh);
     assert_eq!(code(context.acquisition(&role("reviewer"))), ErrorCode::TaskConflict);
@@ -105,7 +105,7 @@ fn next_command_follows_the_workflow() {
 }
 
 #[test]
-fn a_rework_loop_goes_back_and_forth() {
+fn blocked_task_returns_to_the_previous_role_and_back() {
     let mut context = sample();
     work(&mut context, "implementer");
     context.acquire(&role("reviewer"), NOW).unwrap();
@@ -126,7 +126,7 @@ fn a_rework_loop_goes_back_and_forth() {
 }
 
 #[test]
-fn only_the_holder_finishes_and_a_task_can_be_given_back() {
+fn only_the_holder_can_finish_and_it_can_release_the_task() {
     let mut context = sample();
     assert_eq!(context.finish(&role("implementer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
     context.acquire(&role("implementer"), NOW).unwrap();
@@ -137,7 +137,7 @@ fn only_the_holder_finishes_and_a_task_can_be_given_back() {
 }
 
 #[test]
-fn only_who_holds_the_task_or_is_blocked_gives_it_back() {
+fn blocked_role_can_release_the_task_and_a_done_role_cannot() {
     let mut context = sample();
     work(&mut context, "implementer");
     let fault = context.give_back(&role("implementer")).unwrap_err();
@@ -150,11 +150,11 @@ fn only_who_holds_the_task_or_is_blocked_gives_it_back() {
 }
 
 #[test]
-fn one_session_at_a_time_holds_a_role() {
+fn only_one_session_holds_a_role() {
     let mut context = sample();
     let implementer = role("implementer");
     context.acquire(&implementer, NOW).unwrap();
-    assert!(context.require_session(&implementer, Some("s1")).is_ok(), "nobody was named");
+    assert!(context.require_session(&implementer, Some("s1")).is_ok(), "the state has no session id");
     context.role_mut(&implementer).unwrap().session_id = Some("s1".into());
     assert!(context.require_session(&implementer, Some("s1")).is_ok());
     assert!(context.require_session(&implementer, None).is_ok());
@@ -166,7 +166,7 @@ fn one_session_at_a_time_holds_a_role() {
 }
 
 #[test]
-fn an_open_drift_blocks_everybody_until_it_is_settled() {
+fn open_drift_blocks_all_roles_until_it_is_resolved() {
     let mut context = sample();
     work(&mut context, "implementer");
     let point = |tree: &str| TreePoint { tree: tree.into(), head: None };
@@ -198,7 +198,7 @@ fn an_open_drift_blocks_everybody_until_it_is_settled() {
 }
 
 #[test]
-fn other_pipelines_work_the_same_way() {
+fn custom_pipelines_follow_the_same_rules() {
     let mut context = sample();
     context.pipeline = vec![role("writer"), role("editor")];
     context.coordination = context.pipeline.iter().map(|role| (role.clone(), RoleState::default())).collect();

@@ -1,7 +1,7 @@
-//! The text of a context: canonical JSON with a hash of itself.
+//! The text of a context: canonical JSON with a checksum.
 //!
-//! A context with a large scope has megabytes of text, and every verb reads it. A document that is byte for byte as it was
-//! written is therefore verified by its text alone; any other is read in full, which finds out what is wrong with it.
+//! A context with a large scope has megabytes of text, and every command reads it. An unmodified document is therefore
+//! verified by hashing its text. Any other document is parsed completely to report the problem.
 
 use serde_json::Value;
 
@@ -10,15 +10,15 @@ use crate::canonical::{Canonical, Sha256Hash, canonicalize};
 use crate::error::{ErrorCode, Fault};
 use crate::json::read_strict;
 
-/// The field that holds the hash of everything else.
+/// Field with the hash of all other fields.
 const CHECKSUM: &str = "checksum";
 
 impl TaskContext {
-    /// Writes the document: canonical JSON with a hash of itself, and a line end.
+    /// Formats the document: canonical JSON with a checksum, and a line end.
     ///
     /// # Errors
     ///
-    /// `internal` when a value has no canonical text, which none of ours has.
+    /// `internal` if a value has no canonical text, which does not happen for this type.
     pub fn to_document(&self) -> Result<String, Fault> {
         let Value::Object(members) = serde_json::to_value(self).map_err(unwritable)? else {
             return Err(unwritable("a context is an object"));
@@ -32,11 +32,11 @@ impl TaskContext {
         Ok(object(&members) + "\n")
     }
 
-    /// Reads a document and checks that it is as it was written, the frozen part too.
+    /// Parses a document and verifies its checksum and the hash of its frozen part.
     ///
     /// # Errors
     ///
-    /// `unsupported_schema_version` for one that is not version 1, `task_corrupt` for anything else.
+    /// `unsupported_schema_version` for a version other than 1, `task_corrupt` for any other problem.
     pub fn from_document(bytes: &[u8], path: &str) -> Result<Self, Fault> {
         match std::str::from_utf8(bytes).ok().and_then(as_written) {
             Some(context) => Ok(context),
@@ -45,7 +45,7 @@ impl TaskContext {
     }
 }
 
-/// Writes an object of members that are sorted by name.
+/// Formats an object from members that are sorted by name.
 fn object(members: &[(String, String)]) -> String {
     let length: usize = members.iter().map(|(name, text)| name.len() + text.len() + 4).sum();
     let mut all = String::with_capacity(length + 2);
@@ -60,8 +60,8 @@ fn object(members: &[(String, String)]) -> String {
     all
 }
 
-/// Reads a document whose hashes are those of its own text; `None` if they are not. Equal hashes prove that the text is the
-/// canonical one, wherever the fields were found in it.
+/// Parses a document whose hashes match its text; `None` otherwise. Matching hashes prove that the text is canonical,
+/// so the fields may be located by text search.
 fn as_written(text: &str) -> Option<TaskContext> {
     let document = text.strip_suffix('\n')?;
     let (before, rest) = document.split_once(&format!(",\"{CHECKSUM}\":\""))?;
@@ -77,7 +77,7 @@ fn as_written(text: &str) -> Option<TaskContext> {
     known.then_some(context)
 }
 
-/// Reads a document member by member and says what is wrong with it.
+/// Parses and verifies a document completely and reports the first problem.
 fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
     let damaged = |problem: String| {
         Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))

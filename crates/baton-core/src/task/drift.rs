@@ -1,4 +1,4 @@
-//! Whether a working tree is still as it was left, what differs, and the record of it.
+//! Drift: differences between the working tree and a snapshot, and the log of detected drifts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,8 +87,8 @@ impl Verdict {
     }
 }
 
-/// Compares a tree with a snapshot. `changes` lead from the snapshot's tree to the present one; `missing` are the paths
-/// of the scope that are not there now.
+/// Compares a tree with a snapshot. `changes` are the differences between the snapshot and the current tree; `missing`
+/// are the paths in scope that do not exist now.
 pub fn compare(
     snapshot: &WorktreeSnapshot,
     actual: &TreeState,
@@ -108,7 +108,7 @@ pub fn compare(
             "base commit changed, cannot verify deltas",
         ));
         let is_changed = |path: &str| changes.iter().any(|change| change.path == path);
-        // What differed from HEAD, is as it was left and differs from HEAD no more.
+        // The file differed from HEAD, was not changed since, and equals HEAD now.
         let committed = |path: &&&str| !now.contains_key(**path) && !is_changed(path);
         let count = before.keys().filter(committed).count();
         if count > 0 {
@@ -119,7 +119,7 @@ pub fn compare(
             };
             verdict.differences.push(whole(DifferenceKind::Committed, None, None, text));
         }
-    } else if !same_tree && was_put_away(&before, &now, actual.clean) {
+    } else if !same_tree && changes_are_gone(&before, &now, actual.clean) {
         let left = if actual.clean { "working tree is clean" } else { "tracked files are as in HEAD" };
         let (kind, what) = if snapshot.stash == actual.stash {
             (DifferenceKind::Reset, "the changes were reset")
@@ -132,7 +132,7 @@ pub fn compare(
     if !same_tree {
         verdict.differences.extend(changes.iter().map(|change| of_file(change, scope)));
         if changes.is_empty() {
-            // The trees differ and nobody can say where: that is no reason to call them equal.
+            // The tree ids differ although no changed file is known, so report a general difference.
             let (expected, found) = (snapshot.tree.clone(), actual.tree.clone());
             let text = "working tree differs";
             verdict.differences.push(whole(
@@ -164,13 +164,14 @@ pub fn compare(
 
 type Report<'a> = BTreeMap<&'a str, Entry<'a>>;
 
-/// Tells whether what differed from HEAD does no more. Files that git does not track stay when others are stashed or reset.
-fn was_put_away(before: &Report<'_>, now: &Report<'_>, clean: bool) -> bool {
+/// Returns true if tracked files differed from HEAD before and none does now. Untracked files are ignored, because a
+/// stash or reset leaves them in place.
+fn changes_are_gone(before: &Report<'_>, now: &Report<'_>, clean: bool) -> bool {
     let tracked = |report: &Report<'_>| report.values().any(|entry| entry.is_tracked());
     clean || tracked(before) && !tracked(now)
 }
 
-/// Names every path at which the index is another while the files are the same.
+/// Lists every path whose index entry differs while its content is the same.
 fn staged_only(before: &Report<'_>, now: &Report<'_>, scope: &ScopeFence) -> Vec<Difference> {
     let paths: BTreeSet<&str> = before.keys().chain(now.keys()).copied().collect();
     let differing = paths.into_iter().filter(|path| before.get(path) != now.get(path));

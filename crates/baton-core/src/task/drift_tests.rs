@@ -42,13 +42,13 @@ fn kinds(list: &[Difference]) -> Vec<DifferenceKind> {
 }
 
 #[test]
-fn the_same_tree_on_the_same_commit_matches() {
+fn same_tree_on_the_same_commit_matches() {
     let verdict = verdict(|_| {}, &[], &["src/never-there.rs"]);
     assert_eq!(verdict, Verdict::default());
 }
 
 #[test]
-fn each_kind_of_change_is_named_with_expected_and_actual() {
+fn every_change_is_reported_with_expected_and_actual_state() {
     let all = [
         (ChangeStatus::Added, DifferenceKind::Added, "src/x: was added, SHA bbbbbbbbbbbb"),
         (ChangeStatus::Deleted, DifferenceKind::Removed, "src/x: was removed, SHA was aaaaaaaaaaaa"),
@@ -83,7 +83,7 @@ fn each_kind_of_change_is_named_with_expected_and_actual() {
 }
 
 #[test]
-fn out_of_scope_edits_say_so() {
+fn out_of_scope_changes_are_marked() {
     let verdict =
         verdict(|tree| tree.tree = "other".into(), &[change("docs/x", ChangeStatus::Modified)], &[]);
     assert_eq!(verdict.differences[0].in_scope, Some(false));
@@ -91,7 +91,7 @@ fn out_of_scope_edits_say_so() {
 }
 
 #[test]
-fn commits_stashes_and_resets_are_told_apart() {
+fn commits_stashes_and_resets_are_distinguished() {
     let moved = verdict(|tree| tree.head.commit = Some("c2".into()), &[], &[]);
     assert_eq!(
         kinds(&moved.differences),
@@ -131,7 +131,7 @@ fn commits_stashes_and_resets_are_told_apart() {
 }
 
 #[test]
-fn trees_that_differ_without_a_known_change_still_drift() {
+fn different_trees_without_a_known_change_are_drift() {
     assert_eq!(
         kinds(&verdict(|tree| tree.tree = "other".into(), &[], &[]).differences),
         [DifferenceKind::ContentChanged]
@@ -139,7 +139,7 @@ fn trees_that_differ_without_a_known_change_still_drift() {
 }
 
 #[test]
-fn staging_is_worth_knowing_and_no_drift() {
+fn staging_is_a_notice_and_not_drift() {
     let staged = format!("{}? y\0", line("M.", "src/x"));
     let verdict = verdict(|tree| tree.status_report = staged, &[], &[]);
     assert!(verdict.matches());
@@ -155,8 +155,12 @@ fn line(letters: &str, path: &str) -> String {
     format!("1 {letters} N... 100644 100644 100644 a a {path}\0")
 }
 
-/// What becomes of an edited and an untracked file.
-fn fate(report: String, edit: impl FnOnce(&mut TreeState), changes: &[TreeChange]) -> Vec<Difference> {
+/// Compares a snapshot with two edited files and an untracked one.
+fn compare_edits(
+    report: String,
+    edit: impl FnOnce(&mut TreeState),
+    changes: &[TreeChange],
+) -> Vec<Difference> {
     let mut snapshot = sample();
     snapshot.status_report = format!("{}{}? src/new\0", line(".M", "src/x"), line(".M", "src/y"));
     let mut actual = state(&snapshot);
@@ -166,31 +170,31 @@ fn fate(report: String, edit: impl FnOnce(&mut TreeState), changes: &[TreeChange
 }
 
 #[test]
-fn what_git_does_not_track_hides_no_commit_stash_or_reset() {
+fn commits_stashes_and_resets_are_detected_despite_untracked_files() {
     let untracked = || "? src/new\0".to_owned();
     let moved = |tree: &mut TreeState| tree.head.commit = Some("c2".into());
-    let committed = fate(untracked(), moved, &[]);
+    let committed = compare_edits(untracked(), moved, &[]);
     assert_eq!(kinds(&committed), [DifferenceKind::BaseCommitMoved, DifferenceKind::Committed]);
     assert!(committed[1].message.starts_with("working tree was committed"), "{committed:?}");
-    let partly = fate(format!("{}{}", line(".M", "src/y"), untracked()), moved, &[]);
+    let partly = compare_edits(format!("{}{}", line(".M", "src/y"), untracked()), moved, &[]);
     assert!(partly[1].message.starts_with("some of the working tree was committed"), "{partly:?}");
 
     let back = [change("src/x", ChangeStatus::Modified), change("src/y", ChangeStatus::Modified)];
     let other = |tree: &mut TreeState| tree.tree = "other".into();
-    let reset = fate(untracked(), other, &back);
+    let reset = compare_edits(untracked(), other, &back);
     assert_eq!(reset[0].kind, DifferenceKind::Reset);
     assert!(reset[0].message.starts_with("tracked files are as in HEAD: the changes were reset"));
     let stashed = |tree: &mut TreeState| (tree.tree, tree.stash) = ("other".into(), Some("s".into()));
-    assert_eq!(fate(untracked(), stashed, &back)[0].kind, DifferenceKind::Stashed);
-    // Another branch took the edits along, or one of two was undone: neither is any of these.
+    assert_eq!(compare_edits(untracked(), stashed, &back)[0].kind, DifferenceKind::Stashed);
+    // Edits carried to another branch, and one of two edits undone, are not a commit, stash or reset.
     let same = || format!("{}{}{}", line(".M", "src/x"), line(".M", "src/y"), untracked());
-    assert_eq!(kinds(&fate(same(), moved, &[])), [DifferenceKind::BaseCommitMoved]);
-    let one = fate(format!("{}{}", line(".M", "src/y"), untracked()), other, &back[..1]);
+    assert_eq!(kinds(&compare_edits(same(), moved, &[])), [DifferenceKind::BaseCommitMoved]);
+    let one = compare_edits(format!("{}{}", line(".M", "src/y"), untracked()), other, &back[..1]);
     assert_eq!(kinds(&one), [DifferenceKind::ContentChanged]);
 }
 
 #[test]
-fn missing_files_of_the_scope_are_named_unless_they_were_missing_before() {
+fn missing_files_in_scope_are_reported_unless_they_were_missing_before() {
     let changes = [change("src/x", ChangeStatus::Deleted)];
     let verdict = verdict(|tree| tree.tree = "other".into(), &changes, &["src/x", "src/never-there.rs"]);
     assert_eq!(kinds(&verdict.differences), [DifferenceKind::Removed, DifferenceKind::ScopeFileMissing]);
@@ -209,7 +213,7 @@ fn found(expected: &str, actual: &str) -> Found {
 }
 
 #[test]
-fn the_same_pair_counts_once_while_it_is_open() {
+fn same_pair_of_trees_is_recorded_once_while_open() {
     let mut log = DriftLog::default();
     let now = Timestamp::EPOCH;
     assert!(log.record(found("a", "b"), now, "x"));

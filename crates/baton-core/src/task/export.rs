@@ -1,4 +1,4 @@
-//! What each role needs of the frozen part: `context-<role>.json`; and the manifest of everything that was derived.
+//! Exports of the frozen part for each role (`context-<role>.json`), and the manifest of derived files.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::normalize::NORMALIZER_VERSION;
 use crate::canonical::Sha256Hash;
 use crate::error::{ErrorCode, Fault};
 
-/// The name of the serializer that manifests record: RFC 8785 canonical JSON, UTF-8, one LF at the end.
+/// Name of the serializer in manifests: RFC 8785 canonical JSON in UTF-8 with one LF at the end.
 pub const SERIALIZER: &str = "baton-canonical-json";
 
 /// Version of the serializer.
@@ -20,8 +20,8 @@ pub const SERIALIZER_VERSION: &str = "1.0.0";
 /// Name of the manifest file.
 pub const MANIFEST_FILE: &str = "context.manifest";
 
-/// Fields of the frozen part that a role does not need. A reviewer judges by the standards, not by an earlier run of the
-/// tests; a validator runs them and does not review. A role that is not known here gets everything.
+/// Returns the fields of the frozen part that a role does not need. Reviewers do not need the test baseline, validators
+/// do not need the standards. Other roles get every field.
 fn left_out(role: &Role) -> &'static [&'static str] {
     match role.as_str() {
         "reviewer" => &["validation_baseline", "scope_patterns"],
@@ -36,11 +36,11 @@ pub fn export_file(role: &Role) -> String {
     format!("context-{role}.json")
 }
 
-/// Gives what a role needs of the frozen part.
+/// Returns the export of a role: the fields of the frozen part that the role needs.
 ///
 /// # Errors
 ///
-/// `internal` when the context cannot be written as JSON.
+/// `internal` if the context cannot be serialized.
 pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
     let mut immutable = serde_json::to_value(&context.immutable).map_err(unwritable)?;
     if let Value::Object(fields) = &mut immutable {
@@ -51,11 +51,11 @@ pub fn role_export(context: &TaskContext, role: &Role) -> Result<Value, Fault> {
     Ok(with_frozen_part(context, role, immutable))
 }
 
-/// Gives the text of a role's export before and after the frozen part, which may be megabytes long.
+/// Returns the text of a role's export before and after the frozen part, which may have megabytes.
 ///
 /// # Errors
 ///
-/// `internal` when the context cannot be written as JSON.
+/// `internal` if the context cannot be serialized.
 pub fn export_edges(context: &TaskContext, role: &Role) -> Result<(String, String), Fault> {
     let text = canonical_line(&with_frozen_part(context, role, Value::Null))?;
     let (before, after) =
@@ -105,11 +105,11 @@ pub struct Tool {
     pub version: String,
 }
 
-/// Derives every file that only repeats what the context says: the exports, and the manifest last.
+/// Creates all files that are derived from the context: the exports, then the manifest.
 ///
 /// # Errors
 ///
-/// `internal` when the context cannot be written as JSON.
+/// `internal` if the context cannot be serialized.
 pub fn derive(context: &TaskContext) -> Result<Vec<(String, String)>, Fault> {
     let mut files = Vec::new();
     let mut derived = BTreeMap::new();
@@ -144,7 +144,7 @@ mod tests {
     use crate::task::context::tests::sample;
 
     #[test]
-    fn each_role_gets_what_it_needs() {
+    fn export_contains_the_fields_of_the_role() {
         let context = sample();
         let export = |name: &str| role_export(&context, &name.parse().unwrap()).unwrap()["immutable"].clone();
         assert!(export("implementer").get("validation_baseline").is_some());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_those_of_the_export() {
+    fn edges_match_the_export() {
         let context = sample();
         for role in &context.pipeline {
             let text = canonical_line(&role_export(&context, role).unwrap()).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_lists_every_derived_file_with_its_hash() {
+    fn manifest_lists_every_derived_file_with_its_hash() {
         let context = sample();
         let files = derive(&context).unwrap();
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();

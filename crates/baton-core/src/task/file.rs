@@ -1,4 +1,4 @@
-//! What a task file says: `tasks/**/TASK-XXXX*.task.yaml`. Reading YAML is not done here, what the fields mean is.
+//! Fields of a task file (`tasks/**/TASK-XXXX*.task.yaml`) and their validation. YAML is parsed elsewhere.
 
 use std::fmt;
 
@@ -113,11 +113,11 @@ impl TaskFile {
         self.scope.outside.iter().chain(&self.scope_out).map(String::as_str)
     }
 
-    /// Checks that the file says what must be said.
+    /// Checks the required fields.
     ///
     /// # Errors
     ///
-    /// `invalid_request` with every field that is empty or wrong.
+    /// `invalid_request` that lists every field that is empty or invalid.
     pub fn check(&self, path: &str) -> Result<(), Fault> {
         let mut problems: Vec<(&str, String)> = Vec::new();
         for (field, text) in [("title", &self.title), ("description", &self.description)] {
@@ -133,11 +133,11 @@ impl TaskFile {
         if problems.is_empty() { Ok(()) } else { Err(refused(path, &problems)) }
     }
 
-    /// Checks that the task is being worked on.
+    /// Checks that the status of the task is `in_progress`.
     ///
     /// # Errors
     ///
-    /// `task_conflict` when its status is another.
+    /// `task_conflict` for any other status.
     pub fn check_in_progress(&self, id: &TaskId, path: &str) -> Result<(), Fault> {
         if self.status == IN_PROGRESS {
             return Ok(());
@@ -148,7 +148,7 @@ impl TaskFile {
     }
 }
 
-/// Checks that a pipeline names at least one role and none twice.
+/// Checks that a pipeline has at least one role and no duplicates.
 pub fn check_pipeline(pipeline: &[Role]) -> Result<(), String> {
     if pipeline.is_empty() || pipeline.len() > 16 {
         return Err("must name 1 to 16 roles".into());
@@ -164,7 +164,7 @@ fn refused(path: &str, problems: &[(&str, String)]) -> Fault {
         .map(|(field, problem)| serde_json::json!({ "field": field, "problem": problem }))
         .collect();
     Fault::new(ErrorCode::InvalidRequest, format!("{path}: {}", list.join("; ")))
-        .hint(format!("mend {path}, then try again"))
+        .hint(format!("fix {path} and try again"))
         .details(serde_json::json!({ "fields": fields, "path": path }))
 }
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_of_scope_count() {
+    fn both_notations_of_scope_are_read() {
         let file = file(json!({ "standards": ["a.md#b", { "file": "c.md", "section": "D" }] }));
         assert_eq!(file.scope_in().collect::<Vec<_>>(), ["a", "c"]);
         assert_eq!(file.scope_out().collect::<Vec<_>>(), ["b"]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_named_at_once() {
+    fn all_problems_are_reported_at_once() {
         let bad =
             file(json!({ "id": "TASK-2", "title": " ", "description": "\n", "pipeline": ["a", "b", "a"] }));
         let fault = bad.check("tasks/x").unwrap_err();

@@ -1,12 +1,12 @@
-//! Reads a task file from its YAML value. Task files were written for other tools too, so the reader accepts every form it
-//! can make sense of and lists the rest as warnings.
+//! Reads a task file from its YAML value. Task files are also written for other tools, so the reader accepts every form
+//! it understands and reports the rest as warnings.
 
 use serde_json::{Map, Value};
 
 use super::file::{IN_PROGRESS, Priority, QaPlan, Scope, StandardRef, TaskFile, check_pipeline};
 use super::name::{Area, Role, TaskId};
 
-/// Fields that are read.
+/// Known fields.
 const KNOWN: [&str; 15] = [
     "id",
     "title",
@@ -25,23 +25,22 @@ const KNOWN: [&str; 15] = [
     "context",
 ];
 
-/// Parts of `validation` that hold no commands.
+/// Members of `validation` that do not contain commands.
 const NOT_COMMANDS: [&str; 6] = ["manual", "artifact", "evidence", "note", "description", "report"];
 
-/// A field name and what is wrong with the field.
+/// Field name and problem.
 pub type FieldProblem = (String, String);
 
 /// Reads the file of the task `id`. Returns the task and warnings about fields that were not understood.
 ///
 /// # Errors
 ///
-/// Each field without which there is no task: the file must be a mapping that says what the task is, with a title, a
-/// description, an outcome or an id.
+/// The missing or invalid fields: the file must be a mapping with at least a title, a description, an outcome or an id.
 pub fn read_task_file(file: &Value, id: &TaskId) -> Result<(TaskFile, Vec<String>), Vec<FieldProblem>> {
     let Value::Object(fields) = file else {
         return Err(vec![("the file".into(), "must hold fields like `title: TEXT`".into())]);
     };
-    if !["title", "description", "outcome", "id"].iter().any(|name| is_said(fields.get(*name))) {
+    if !["title", "description", "outcome", "id"].iter().any(|name| has_content(fields.get(*name))) {
         return Err(vec![("title".into(), "is missing".into())]);
     }
     let mut reader = Reader { fields, warnings: Vec::new() };
@@ -82,7 +81,7 @@ impl Reader<'_> {
         self.fields.get(name).and_then(as_text).filter(|text| !text.trim().is_empty())
     }
 
-    /// Text of a field that may be written as a list or mapping, joined with `; `.
+    /// Returns the text of a field. Lists and mappings are joined with `; `.
     fn joined(&mut self, name: &str) -> Option<String> {
         if let Some(text) = self.text(name) {
             return Some(text);
@@ -102,7 +101,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A task without a status is being worked on: only one that says otherwise is not.
+    /// Returns the status; a task without one is in progress.
     fn status(&mut self) -> String {
         let Some(status) = self.text("status") else {
             self.warn("status", &format!("is missing or not text; {IN_PROGRESS} is assumed"));
@@ -178,7 +177,7 @@ impl Reader<'_> {
                     self.flatten(&format!("{name}.{part}"), value, &mut found);
                 }
             }
-            // A list in the place of a mapping is what belongs to the task.
+            // A `scope` that is a list or text is read as `scope.in`.
             Some(value @ (Value::Array(_) | Value::String(_))) if name == "scope" && part == "in" => {
                 self.flatten(name, value, &mut found);
             }
@@ -187,8 +186,8 @@ impl Reader<'_> {
         found
     }
 
-    /// Collects texts from a text, a list, or a mapping of lists. An item that YAML took for a mapping because of its colon
-    /// is the text that was written.
+    /// Collects texts from a text, a list, or a mapping of lists. A list item with a colon, which YAML parses as a
+    /// mapping, is converted back to text.
     fn flatten(&mut self, name: &str, value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Null => {}
@@ -233,7 +232,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Commands of `qa.commands`, else of every part of `validation` that holds commands.
+    /// Returns the commands of `qa.commands`, otherwise those of `validation`.
     fn commands(&mut self) -> Vec<String> {
         let mut found = self.texts("qa", "commands");
         if let Some(value @ (Value::Array(_) | Value::String(_))) = self.fields.get("qa") {
@@ -296,7 +295,7 @@ fn problem(text: &str, otherwise: &str) -> String {
     if text.trim().is_empty() { "is missing".into() } else { format!("{text:?} {otherwise}") }
 }
 
-fn is_said(value: Option<&Value>) -> bool {
+fn has_content(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => !text.trim().is_empty(),
@@ -311,7 +310,7 @@ fn has_words(text: &str) -> bool {
     text.lines().map(str::trim).any(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Any plain value is text in YAML.
+/// Returns a scalar as text.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -320,7 +319,7 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// An item that was written with a colon in it.
+/// Restores the text of an item that YAML parsed as a mapping because of its colon.
 fn as_line(key: &str, value: &Value) -> String {
     match value {
         Value::Null => key.to_owned(),
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn criteria_may_be_a_mapping_of_lists_and_items_may_hold_colons() {
+    fn criteria_may_be_a_mapping_of_lists_and_items_may_contain_colons() {
         let (task, warnings) = read(json!({ "acceptance_criteria": {
             "must": ["one", { "p95": "below 20 ms" }], "quality_gates": ["two"], "note": "three" } }));
         assert_eq!(task.acceptance_criteria, ["one", "p95: below 20 ms", "note: three", "two"]);
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_are_not_understood_are_warnings() {
+    fn unknown_fields_are_warnings() {
         let (task, warnings) =
             read(json!({ "priority": "urgent", "area": ["x"], "id": "x", "standards": [{ "file": "a" }, 3],
             "pipeline": ["A B"], "description": null, "outcome": "o", "plan": [{ "id": 1 }], "order": 5 }));
@@ -392,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_says_nothing_of_the_task_is_refused() {
+    fn file_without_any_task_field_is_rejected() {
         let names = |value: Value| {
             read_task_file(&value, &id()).unwrap_err().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
@@ -402,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_title_and_status_are_assumed() {
+    fn missing_title_and_status_get_defaults() {
         let (task, warnings) = read_task_file(&json!({ "id": 7 }), &id()).unwrap();
         assert_eq!((task.title.as_str(), task.status.as_str()), ("TASK-1", "in_progress"));
         let all = warnings.join("\n");
@@ -417,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn pipeline_that_cannot_be_used_is_a_warning() {
+    fn invalid_pipeline_is_a_warning() {
         for pipeline in [json!([]), json!(["a", "b", "a"]), json!({ "a": 1 }), json!([1, 2])] {
             let (task, warnings) = read(json!({ "pipeline": pipeline }));
             assert!(task.pipeline.is_none() && warnings.join("").contains("pipeline"), "{warnings:?}");

@@ -1,31 +1,31 @@
-//! Patterns for paths in a repository: `*` and `?` within a name, `**` over folders, `[a-z]`, `{a,b}`.
+//! Glob patterns for repository paths: `*` and `?` within a name, `**` across folders, `[a-z]`, `{a,b}`.
 
-/// How many patterns the braces of one may stand for.
+/// Maximum number of patterns after brace expansion.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// A pattern, ready to be matched.
+/// A parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     alternatives: Vec<Vec<String>>,
 }
 
-/// Why a text is no pattern.
+/// Reason why a text is not a valid pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
     /// A `{` or `[` is not closed.
     #[error("a `{{` or `[` is not closed")]
     Unclosed,
-    /// The braces stand for too many patterns.
+    /// Brace expansion produces too many patterns.
     #[error("its braces stand for more than 256 patterns")]
     TooMany,
 }
 
 impl Glob {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
-    /// When a bracket is not closed, or braces stand for too many patterns.
+    /// If a bracket is not closed or brace expansion produces too many patterns.
     pub fn new(pattern: &str) -> Result<Self, GlobError> {
         let mut flat = Vec::new();
         expand_braces(pattern, &mut flat)?;
@@ -37,12 +37,12 @@ impl Glob {
         Ok(Self { alternatives })
     }
 
-    /// Tells whether a text has anything of a pattern in it.
+    /// Returns true if a text contains pattern characters.
     pub fn is_pattern(text: &str) -> bool {
         text.contains(['*', '?', '[', '{'])
     }
 
-    /// Tells whether the whole of `path` fits.
+    /// Returns true if the complete `path` matches.
     pub fn matches(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split('/').collect();
         self.alternatives.iter().any(|pattern| matches_names(pattern, &names))
@@ -85,8 +85,7 @@ fn brackets_close(pattern: &str) -> bool {
     pattern.split('/').all(|name| name.rfind('[').is_none_or(|open| name[open..].contains(']')))
 }
 
-/// Fills a table from the back: which rest of the pattern fits which rest of the path. No backtracking, so no pattern
-/// is slow.
+/// Matches by dynamic programming over suffixes of the pattern and the path, so no pattern needs exponential time.
 fn matches_names(pattern: &[String], names: &[&str]) -> bool {
     let mut fits = vec![false; names.len() + 1];
     if let Some(end) = fits.last_mut() {
@@ -141,7 +140,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Matches one character and says how much of the pattern that took.
+/// Matches one character and returns the number of pattern characters used.
 fn match_one(pattern: &[char], letter: char) -> Option<usize> {
     match pattern {
         ['?', ..] => Some(1),
@@ -185,7 +184,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn patterns_fit_whole_paths() {
+    fn patterns_match_complete_paths() {
         let cases = [
             ("src/*.rs", "src/a.rs", true),
             ("src/*.rs", "src/x/a.rs", false),
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_or_explodes_is_refused() {
+    fn unclosed_brackets_and_large_expansions_are_rejected() {
         assert_eq!(Glob::new("a{b"), Err(GlobError::Unclosed));
         assert_eq!(Glob::new("a[b"), Err(GlobError::Unclosed));
         assert_eq!(Glob::new(&"{a,b}".repeat(9)), Err(GlobError::TooMany));
@@ -219,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics_and_a_plain_path_fits_itself(pattern in "[a-c*?/\\[\\]{},!-]{0,20}", path in "[a-c/]{0,20}") {
+        fn no_pattern_panics_and_a_plain_path_matches_itself(pattern in "[a-c*?/\\[\\]{},!-]{0,20}", path in "[a-c/]{0,20}") {
             if let Ok(glob) = Glob::new(&pattern) {
                 glob.matches(&path);
             }

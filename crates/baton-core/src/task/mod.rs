@@ -1,7 +1,6 @@
-//! The rules of task context: what is frozen when a task begins, who may work on it when, and whether the working tree
-//! is still as it was left.
+//! Rules of task contexts: the frozen part, the order of roles, and drift of the working tree.
 //!
-//! Nothing here reads a file or runs git: texts, trees and `now` are arguments.
+//! This module does not read files or run git: texts, trees and `now` are arguments.
 
 mod capture;
 mod citation;

@@ -1,5 +1,4 @@
-//! The names of tasks, roles and kinds of evidence. They become parts of file names, so nothing that could leave a
-//! folder is one of them.
+//! Names of tasks, roles, areas and kinds of evidence. They are used in file names, so path separators are rejected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +23,7 @@ fn is_slug(text: &str, max: usize) -> bool {
 }
 
 name!(
-    /// A task: `TASK-0824`.
+    /// Id of a task, for example `TASK-0824`.
     TaskId,
     pattern r"^TASK-[A-Za-z0-9]{1,32}$",
     max 37,
@@ -33,7 +32,7 @@ name!(
 );
 
 name!(
-    /// A role in the pipeline of a task: `implementer`.
+    /// Role in the pipeline of a task, for example `implementer`.
     Role,
     pattern r"^[a-z][a-z0-9_-]{0,31}$",
     max 32,
@@ -42,7 +41,7 @@ name!(
 );
 
 name!(
-    /// A kind of evidence: `plan`, `design`, `excerpt`.
+    /// Kind of evidence, for example `plan`, `design` or `excerpt`.
     EvidenceKind,
     pattern r"^[a-z][a-z0-9_-]{0,31}$",
     max 32,
@@ -51,7 +50,7 @@ name!(
 );
 
 name!(
-    /// The part of a code base that a task belongs to: `backend`.
+    /// Area of the code base that a task belongs to, for example `backend`.
     Area,
     pattern r"^[a-z][a-z0-9_-]{0,31}$",
     max 32,
@@ -60,21 +59,21 @@ name!(
 );
 
 impl Area {
-    /// Area of a task whose file names none.
+    /// Area of a task without an area.
     pub fn unspecified() -> Self {
         Self("unspecified".to_owned())
     }
 }
 
 impl TaskId {
-    /// Tells whether a file of this name describes this task: `TASK-0824.task.yaml`, `TASK-0824-title.task.yaml`.
+    /// Returns true if this is a file name of the task: `TASK-0824.task.yaml`, `TASK-0824-title.task.yaml`.
     pub fn names_file(&self, file_name: &str) -> bool {
         let rest = file_name.strip_prefix(self.as_str()).and_then(|rest| rest.strip_suffix(".task.yaml"));
         rest.is_some_and(|rest| !rest.starts_with(|first: char| first.is_ascii_alphanumeric()))
     }
 }
 
-/// The roles of a task whose file and configuration name none.
+/// Default roles of a task.
 pub fn default_pipeline() -> Vec<Role> {
     ["implementer", "reviewer", "validator"].map(|name| Role(name.to_owned())).to_vec()
 }
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_leave_a_folder_is_no_name() {
+    fn names_that_are_unsafe_in_paths_are_rejected() {
         for bad in [
             "",
             "TASK-",
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_belongs_to_the_task_whose_whole_number_it_names() {
+    fn file_name_must_contain_the_complete_task_id() {
         let id: TaskId = "TASK-082".parse().unwrap();
         for name in ["TASK-082.task.yaml", "TASK-082-fix-it.task.yaml", "TASK-082_x.task.yaml"] {
             assert!(id.names_file(name), "{name}");

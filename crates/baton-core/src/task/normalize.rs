@@ -1,28 +1,27 @@
-//! Text of a task file in one spelling, so that two machines take the same snapshot of it; and diffs in the spelling
-//! that is hashed.
+//! Normalization of task text and diffs, so that hashes are the same on every machine.
 //!
-//! The rules of `normalize_multiline` 1.0.0: line ends become LF; lines that begin with `#` go; lines of whitespace go;
-//! what is left of a paragraph is wrapped at 120 characters between words; bullet lists and fenced code stay line by
-//! line; the text ends with one LF. Doing it twice is doing it once.
+//! Rules of `normalize_multiline` 1.0.0: line ends become LF; lines that begin with `#` and blank lines are removed;
+//! paragraphs are wrapped at 120 characters between words; bullet lists and fenced code are kept line by line; the text
+//! ends with one LF. Normalization is idempotent.
 
 use std::borrow::Cow;
 
-/// The version that manifests record.
+/// Version of the normalization in manifests.
 pub const NORMALIZER_VERSION: &str = "1.0.0";
 
-/// Where lines are wrapped, in characters.
+/// Maximum line length in characters.
 const WIDTH: usize = 120;
 
-/// Whether plain lines are joined and wrapped.
+/// Treatment of plain lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// They are joined and wrapped.
+    /// Lines are joined and wrapped.
     Wrapped,
-    /// Every line stays a line: for items of lists and for code.
+    /// Lines are kept, for list items and code.
     Preserved,
 }
 
-/// Normalises text. See the module for the rules.
+/// Normalizes text by the rules of this module.
 pub fn normalize_multiline(text: &str, layout: Layout) -> String {
     let text = unix_line_ends(text);
     let mut out = Lines { lines: Vec::new(), paragraph: Vec::new() };
@@ -53,7 +52,7 @@ pub fn normalize_multiline(text: &str, layout: Layout) -> String {
     out.finish()
 }
 
-/// Gives a diff as it is hashed: LF line ends, and one at the end unless there is nothing.
+/// Normalizes a diff for hashing: LF line ends, and one at the end unless the diff is empty.
 pub fn normalize_diff(diff: &[u8]) -> Cow<'_, [u8]> {
     let ends = diff.is_empty() || diff.ends_with(b"\n");
     if ends && !diff.contains(&b'\r') {
@@ -93,8 +92,8 @@ impl Lines {
         self.lines.push(line.to_owned());
     }
 
-    /// Wraps the words gathered so far. A word that would turn a line into a comment, a bullet or a fence stays with
-    /// the word before it, however long the line gets: otherwise the next pass would read another text.
+    /// Wraps the collected words. A word that would start a comment, bullet or fence at the beginning of a line stays
+    /// on the previous line even if it exceeds the width. Otherwise a second pass would change the text.
     fn wrap(&mut self) {
         let mut line = String::new();
         let mut width = 0;
@@ -134,7 +133,7 @@ fn must_not_begin_a_line(word: &str) -> bool {
     word.starts_with('#') || is_bullet(word) || Fence::opened_by(word).is_some()
 }
 
-/// Tells whether a line begins with `-`, `*`, `1.` or `1)` as a word of its own.
+/// Returns true if the first word of a line is `-`, `*`, `1.` or `1)`.
 fn is_bullet(bare: &str) -> bool {
     let marker = bare.split(char::is_whitespace).next().unwrap_or_default();
     let number = marker.strip_suffix(['.', ')']);
@@ -143,7 +142,7 @@ fn is_bullet(bare: &str) -> bool {
             .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// A run of fenced code that has begun.
+/// An open code fence.
 struct Fence {
     mark: char,
     length: usize,
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_comments_and_blank_lines_go() {
+    fn line_ends_are_unified_and_comments_and_blank_lines_removed() {
         assert_eq!(wrapped("a\r\nb\rc\n\n  \t\n# note\n  # note\nd"), "a b c d\n");
         assert_eq!(normalize_multiline("a\r\n\r\n# x\n  b  ", Layout::Preserved), "a\n  b  \n");
         assert_eq!(wrapped(""), "\n");
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn bullet_lists_stay_line_by_line() {
+    fn bullet_lists_are_kept_line_by_line() {
         let long = "x ".repeat(100);
         let text = format!("Intro\n\n- one {long}\n  goes on\n* two\n1. three\n2) four\nOutro\nof it");
         let expected = format!("Intro\n- one {long}\n  goes on\n* two\n1. three\n2) four\nOutro of it\n");
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn fenced_code_stays_as_it_is() {
+    fn fenced_code_is_unchanged() {
         let text = "See\nthis:\n```py\n# a comment of the code\n\nif x:\n    y()\n```\nand\nthat";
         assert_eq!(
             wrapped(text),
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapping_never_makes_a_comment_bullet_or_fence_of_a_word() {
+    fn wrapping_never_starts_a_line_with_a_comment_bullet_or_fence() {
         let text = format!("{} #12 - 1. ``` end", "x".repeat(119));
         assert_eq!(wrapped(&text), format!("{} #12 - 1. ```\nend\n", "x".repeat(119)));
     }
@@ -249,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn doing_it_twice_is_doing_it_once(text in text()) {
+        fn normalization_is_idempotent(text in text()) {
             for layout in [Layout::Wrapped, Layout::Preserved] {
                 let once = normalize_multiline(&text, layout);
                 prop_assert_eq!(normalize_multiline(&once, layout), once);
@@ -257,21 +256,21 @@ mod tests {
         }
 
         #[test]
-        fn line_ends_make_no_difference(text in text()) {
+        fn line_ends_do_not_change_the_result(text in text()) {
             let unix = unix_line_ends(&text).into_owned();
             let windows = unix.replace('\n', "\r\n");
             prop_assert_eq!(normalize_multiline(&windows, Layout::Wrapped), normalize_multiline(&unix, Layout::Wrapped));
         }
 
         #[test]
-        fn it_ends_with_one_line_end(text in text()) {
+        fn result_ends_with_one_line_end(text in text()) {
             let clean = normalize_multiline(&text, Layout::Wrapped);
             prop_assert!(clean.ends_with('\n') && !clean.ends_with("\n\n"));
             prop_assert!(!clean.contains('\r'));
         }
 
         #[test]
-        fn normalised_diffs_stay_so(diff in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), any::<u8>()], 0..40)) {
+        fn diff_normalization_is_idempotent(diff in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), any::<u8>()], 0..40)) {
             let once = normalize_diff(&diff).into_owned();
             prop_assert_eq!(normalize_diff(&once).into_owned(), once);
         }

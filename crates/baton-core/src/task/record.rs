@@ -1,4 +1,4 @@
-//! A task as the index of a store knows it: enough to find it from anywhere. The files in its checkout are the truth.
+//! Index entry of a task in the store. The files in the checkout are authoritative.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ mod tests {
     use crate::task::context::tests::sample;
 
     #[test]
-    fn the_roles_say_where_a_task_stands() {
+    fn task_status_follows_from_the_roles() {
         let mut context = sample();
         let [implementer, reviewer, validator] =
             ["implementer", "reviewer", "validator"].map(|name| name.parse::<Role>().unwrap());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_is_read_as_it_is_written() {
+    fn every_status_round_trips() {
         for status in TaskStatus::ALL {
             assert_eq!(TaskStatus::from_wire(status.as_str()), Some(status));
             assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());

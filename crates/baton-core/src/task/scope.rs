@@ -1,4 +1,4 @@
-//! What belongs to a task: macros, patterns and paths, and whether a file lies inside.
+//! Scope of a task: macros, patterns and paths, and matching of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,23 +6,23 @@ use super::glob::Glob;
 use crate::canonical::Sha256Hash;
 use crate::error::Fault;
 
-/// What macros stand for: `:mobile-shared-ui` and its patterns.
+/// Macros, such as `:mobile-shared-ui`, and their patterns.
 pub type ScopeMacros = BTreeMap<String, Vec<String>>;
 
-/// The patterns and paths of a task's scope.
+/// Patterns and paths of the scope of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScopePatterns {
-    /// Patterns and plain paths, sorted, each once.
+    /// Patterns and plain paths, sorted and unique.
     pub patterns: Vec<String>,
-    /// What a person may want to know: items of prose, patterns that fit nothing.
+    /// Warnings, for example about items without a path or patterns that match no file.
     pub warnings: Vec<String>,
 }
 
-/// Checks a path that somebody named: it must stay inside the repository.
+/// Checks that a path is inside the repository, and normalizes it.
 ///
 /// # Errors
 ///
-/// `invalid_request` naming `field`, when the path is empty, absolute, climbs out or holds control characters.
+/// `invalid_request` for `field` if the path is empty, absolute, outside the repository or contains control characters.
 pub fn check_repo_path(field: &str, path: &str) -> Result<String, Fault> {
     let plain = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
     let problem = if plain.is_empty() {
@@ -43,13 +43,13 @@ pub fn check_repo_path(field: &str, path: &str) -> Result<String, Fault> {
     Err(Fault::invalid(field, format!("the path {path:?} {problem}")))
 }
 
-/// Finds the patterns and paths in the items of a scope. An item is a macro (`:name`), a path or pattern, or prose in
-/// which paths stand in backquotes or before a dash, colon or bracket.
+/// Finds the patterns and paths in the items of a scope. An item is a macro (`:name`), a path, a pattern, or prose with
+/// paths in backquotes or before a dash, colon or bracket.
 ///
 /// # Errors
 ///
-/// `invalid_request` for a macro of the configuration with a path or pattern that cannot be used. Items of the task file
-/// that cannot be used are warnings.
+/// `invalid_request` for an invalid path or pattern in a macro of the configuration. Invalid items of the task file are
+/// warnings.
 pub fn scope_patterns<'a>(
     items: impl Iterator<Item = &'a str>,
     macros: &ScopeMacros,
@@ -128,7 +128,7 @@ fn is_named(text: &str) -> bool {
     !text.contains(char::is_whitespace) && (looks_like_path(text) || text.len() > 1 && text.starts_with(':'))
 }
 
-/// A path has a folder, a pattern or an extension in it; a bare word could be anything.
+/// Returns true for text with a folder, a pattern or an extension. A single word is not assumed to be a path.
 fn looks_like_path(text: &str) -> bool {
     let has_extension = text.rsplit_once('.').is_some_and(|(stem, extension)| {
         !extension.is_empty()
@@ -139,8 +139,8 @@ fn looks_like_path(text: &str) -> bool {
     text.contains('/') || Glob::is_pattern(text) || has_extension
 }
 
-/// Gives the paths that patterns stand for: those of `files` that fit, and plain paths as they are, whether they exist
-/// yet or not. Sorted, each once.
+/// Expands patterns to the matching paths in `files`. Plain paths are kept even if they do not exist yet. Sorted and
+/// unique.
 pub fn expand(scope: &mut ScopePatterns, files: &[String]) -> Vec<String> {
     let mut paths = BTreeSet::new();
     for pattern in &scope.patterns {
@@ -161,20 +161,20 @@ pub fn expand(scope: &mut ScopePatterns, files: &[String]) -> Vec<String> {
     paths.into_iter().collect()
 }
 
-/// Whether files lie in a scope; answers by the patterns, so that files made later count too.
+/// Matches files against a scope. It uses the patterns, so files created later match too.
 #[derive(Debug, Clone)]
 pub struct ScopeFence {
     globs: Vec<(String, Option<Glob>)>,
 }
 
 impl ScopeFence {
-    /// Makes a fence of patterns and paths. Without any, everything lies inside: nobody said what does not.
+    /// Creates a matcher from patterns and paths. An empty scope contains all files.
     pub fn new(patterns: &[String]) -> Self {
         let glob = |pattern: &String| Glob::is_pattern(pattern).then(|| Glob::new(pattern).ok()).flatten();
         Self { globs: patterns.iter().map(|pattern| (pattern.clone(), glob(pattern))).collect() }
     }
 
-    /// Tells whether a file lies inside.
+    /// Returns true if a file is in scope.
     pub fn contains(&self, path: &str) -> bool {
         self.globs.is_empty()
             || self.globs.iter().any(|(pattern, glob)| match glob {
@@ -186,7 +186,7 @@ impl ScopeFence {
     }
 }
 
-/// Hashes the paths of a scope that are there: sixteen digits that change when one is renamed or removed.
+/// Hashes the existing paths of a scope. The 16 digits change when a file is added, renamed or removed.
 pub fn scope_hash<'a>(present: impl IntoIterator<Item = &'a str>) -> String {
     let paths: BTreeSet<&str> = present.into_iter().collect();
     let mut text = paths.into_iter().collect::<Vec<_>>().join("\n");
@@ -194,14 +194,14 @@ pub fn scope_hash<'a>(present: impl IntoIterator<Item = &'a str>) -> String {
     short_sha(text.as_bytes())
 }
 
-/// The first sixteen digits of a SHA-256.
+/// Returns the first 16 hex digits of the SHA-256 hash.
 pub(super) fn short_sha(bytes: &[u8]) -> String {
     let mut digits = Sha256Hash::of(bytes).to_string();
     digits.truncate(16);
     digits
 }
 
-/// Cuts a text to `max` characters, with `…` as the last when something was cut.
+/// Truncates a text to `max` characters; the last one is then `…`.
 pub fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -212,7 +212,7 @@ pub fn shorten(text: &str, max: usize) -> String {
     short
 }
 
-/// Says how many there are of something: `1 drift`, `2 drifts`.
+/// Formats a count with its noun: `1 drift`, `2 drifts`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_in_what_people_write() {
+    fn paths_are_found_in_prose() {
         let found = patterns(&[
             ":ui",
             "src/store/settings.ts",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_outside_the_repository_and_unknown_macros_are_left_out_with_a_warning() {
+    fn paths_outside_the_repository_and_unknown_macros_are_warnings() {
         for bad in ["../x", "/etc/passwd", "a/../../b", "~/x", "a//b", "c:/x", "./../x", "a/./b"] {
             let found = patterns(&[bad]).unwrap();
             assert!(found.patterns.is_empty() && found.warnings.len() == 1, "{bad}: {found:?}");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_become_files_and_plain_paths_stay() {
+    fn patterns_are_expanded_and_plain_paths_kept() {
         let mut scope = patterns(&[":ui", "new/file.rs"]).unwrap();
         let files = ["mobile/ui/a.ts", "mobile/ui/x/b.ts", "other.ts"].map(str::to_owned);
         assert_eq!(expand(&mut scope, &files), ["mobile/ui/a.ts", "mobile/ui/x/b.ts", "new/file.rs"]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fence_knows_files_that_came_later() {
+    fn files_created_later_are_in_scope() {
         let fence = ScopeFence::new(&["src/**/*.rs".into(), "docs".into()]);
         assert!(fence.contains("src/new.rs") && fence.contains("docs/a/b.md") && fence.contains("docs"));
         assert!(!fence.contains("docsx") && !fence.contains("Cargo.lock"));
@@ -285,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn the_scope_hash_is_the_written_algorithm() {
+    fn scope_hash_follows_the_documented_algorithm() {
         let expected = &Sha256Hash::of(b"a\nb\n").to_string()[..16];
         assert_eq!(scope_hash(["b", "a", "b"]), expected);
     }
 
     #[test]
-    fn long_text_is_cut_between_characters() {
+    fn long_text_is_truncated_between_characters() {
         assert_eq!(shorten("äöüß", 3), "äö…");
         assert_eq!(shorten("abc", 3), "abc");
     }

@@ -5,39 +5,39 @@ use std::collections::BTreeMap;
 use super::normalize::unix_line_ends;
 use super::scope::{short_sha, shorten};
 
-/// How long the summary of a section may be, in characters.
+/// Maximum length of a section summary in characters.
 pub(super) const MAX_REQUIREMENT: usize = 140;
 
-/// A section: a heading and what stands below it, up to the next heading of its rank.
+/// A section: a heading and the text up to the next heading of the same or a higher level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// The heading's words.
+    /// Text of the heading.
     pub heading: String,
-    /// The heading as links name it: `handler-constraints`.
+    /// Slug of the heading as used in links, for example `handler-constraints`.
     pub slug: String,
-    /// The first line, from 1.
+    /// First line, from 1.
     pub first_line: usize,
-    /// The last line that is not blank.
+    /// Last line that is not blank.
     pub last_line: usize,
-    /// The first sixteen digits of the SHA-256 of those lines, joined by LF.
+    /// First 16 hex digits of the SHA-256 hash of these lines, joined by LF.
     pub content_sha: String,
-    /// The first sentence below the heading, in at most 140 characters.
+    /// First sentence below the heading, at most 140 characters.
     pub summary: String,
 }
 
 impl Section {
-    /// Gives the lines as `L42-L89`.
+    /// Returns the lines in the form `L42-L89`.
     pub fn line_span(&self) -> String {
         format!("L{}-L{}", self.first_line, self.last_line)
     }
 
-    /// Tells whether this is the section that somebody calls by its heading or slug.
+    /// Returns true if `name` is the heading or the slug of this section.
     pub fn is_called(&self, name: &str) -> bool {
         self.slug == name || self.slug == slug(name)
     }
 }
 
-/// Gives the slug of a heading, as links to it spell it.
+/// Returns the slug of a heading as used in links.
 pub fn slug(heading: &str) -> String {
     let kept = heading.trim().trim_start_matches('#').trim().chars().filter_map(|letter| match letter {
         ' ' | '\t' => Some('-'),
@@ -48,7 +48,7 @@ pub fn slug(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Finds the sections of a file. A heading that comes twice has `-1` at its slug the second time.
+/// Finds the sections of a file. The slug of the second occurrence of a heading ends with `-1`.
 pub fn sections(text: &str) -> Vec<Section> {
     let text = unix_line_ends(text);
     let lines: Vec<&str> = text.split('\n').collect();
@@ -81,7 +81,7 @@ pub fn sections(text: &str) -> Vec<Section> {
         .collect()
 }
 
-/// The headings with line, rank and words; what stands in fenced code is none.
+/// Returns the headings with line, level and text. Fenced code is skipped.
 fn headings(lines: &[&str]) -> Vec<(usize, usize, String)> {
     let mut fence: Option<&str> = None;
     let mut found = Vec::new();
@@ -139,7 +139,7 @@ mod tests {
         ### Detail\n- x\n\n```sh\n# no heading\n```\n\n## Coverage & CI!\n\n- **Eighty** percent\n  at least\n- other\n\n## Coverage & CI!\n";
 
     #[test]
-    fn sections_run_to_the_next_heading_of_their_rank() {
+    fn sections_end_at_the_next_heading_of_their_level() {
         let found = sections(TEXT);
         let spans: Vec<(&str, String)> = found.iter().map(|s| (s.slug.as_str(), s.line_span())).collect();
         let expected = [
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_the_first_sentence() {
+    fn summary_is_the_first_sentence() {
         let found = sections(TEXT);
         assert_eq!(found[1].summary, "Handlers stay below 75 lines.");
         assert_eq!(found[3].summary, "Eighty percent at least");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_called_by_heading_or_slug() {
+    fn sections_are_found_by_heading_or_slug() {
         let found = sections(TEXT);
         assert!(found[1].is_called("Handler Constraints") && found[1].is_called("handler-constraints"));
         assert!(found[3].is_called("Coverage & CI!") && !found[4].is_called("Coverage & CI!"));

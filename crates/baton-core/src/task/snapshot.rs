@@ -1,4 +1,4 @@
-//! What is recorded of a working tree when a role leaves it.
+//! Snapshots of the working tree, recorded when a role finishes its work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,30 +1,29 @@
-//! What `git status --porcelain=v2 -z` says, path by path.
+//! Parses the output of `git status --porcelain=v2 -z`.
 
 use std::collections::BTreeMap;
 
-/// What a report says of one path: the two letters of index and working tree, and what is staged. `??` for one that is not
-/// tracked.
+/// Entry of one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// The letters: `.M`, `A.`, `??`.
+    /// Status letters of index and working tree, for example `.M` or `A.`; `??` for an untracked file.
     pub(super) letters: &'a str,
-    /// The object in the index.
+    /// Object id in the index.
     index: Option<&'a str>,
 }
 
 impl Entry<'_> {
-    /// Tells whether the index has the path.
+    /// Returns true if the path is tracked.
     pub(super) fn is_tracked(self) -> bool {
         self.letters != "??"
     }
 
-    /// Tells whether the index differs from HEAD at this path.
+    /// Returns true if the index differs from HEAD.
     pub(super) fn is_staged(self) -> bool {
         self.is_tracked() && !self.letters.starts_with('.')
     }
 }
 
-/// The entries of a report, by path. What is not understood is left out.
+/// Returns the entries of a report by path. Lines of unknown form are skipped.
 pub(super) fn entries(report: &str) -> BTreeMap<&str, Entry<'_>> {
     let mut found = BTreeMap::new();
     let mut lines = report.split('\0');
@@ -34,7 +33,7 @@ pub(super) fn entries(report: &str) -> BTreeMap<&str, Entry<'_>> {
             Some(b'?') => (Some("??"), None, line.split_once(' ').map(|(_, path)| path)),
             Some(b'1') => (field(1), field(7), line.splitn(9, ' ').nth(8)),
             Some(b'2') => {
-                // The former path follows.
+                // The next field is the previous path.
                 lines.next();
                 (field(1), field(7), line.splitn(10, ' ').nth(9))
             }

@@ -1,4 +1,4 @@
-//! What is known of a working tree, as facts. Who finds them out runs git; what they mean is decided in `drift`.
+//! State of a working tree. Another crate determines it with git; `drift` evaluates it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

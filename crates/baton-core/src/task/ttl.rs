@@ -1,14 +1,14 @@
-//! How long something is kept, as people write it: `7d`, `12h`.
+//! Parses retention times such as `7d` or `12h`.
 
 use std::time::Duration;
 
 use crate::error::Fault;
 
-/// Reads a time to live: a whole number and `s`, `m`, `h`, `d` or `w`.
+/// Parses a time to live: a whole number and `s`, `m`, `h`, `d` or `w`.
 ///
 /// # Errors
 ///
-/// `invalid_request` naming `field`.
+/// `invalid_request` for `field`.
 pub fn parse_ttl(field: &str, text: &str) -> Result<Duration, Fault> {
     let wrong = || Fault::invalid(field, format!("{text:?} must be a number and s, m, h, d or w, like 7d"));
     let unit = text.chars().last().ok_or_else(wrong)?;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_count() {
+    fn units_are_converted() {
         let seconds = |text: &str| parse_ttl("ttl", text).map(|ttl| ttl.as_secs()).ok();
         assert_eq!(seconds("7d"), Some(604_800));
         assert_eq!((seconds("1w"), seconds("90m"), seconds("0s")), (Some(604_800), Some(5_400), Some(0)));

@@ -17,7 +17,7 @@ pub(super) fn read(text: &str) -> Option<QaRun> {
             broken(&mut run, message);
         }
     }
-    // With -qq the list of failures is all that tells of them.
+    // With -qq only the list of failures reports them.
     let list = text.lines().any(|line| line.starts_with('=') && line.contains(" short test summary info "));
     if !(seen || list) {
         return None;

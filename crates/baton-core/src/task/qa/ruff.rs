@@ -88,7 +88,7 @@ fn concise(line: &str) -> Option<(&str, &str, &str)> {
     rule(rest).map(|(code, message)| (at, code, message))
 }
 
-/// `F401 [*] message`: one to four capitals and three or four digits; or a file that is no Python.
+/// `F401 [*] message`: one to four capitals and three or four digits; or a file that is not valid Python.
 fn rule(text: &str) -> Option<(&str, &str)> {
     let (code, message) = text.split_once(' ')?;
     if matches!(code, "invalid-syntax:" | "SyntaxError:") {
