@@ -57,7 +57,7 @@ fn classifier(config: &Config) -> Result<Classifier, Failure> {
 fn read_rules(path: &Path) -> Result<RulesFile, Failure> {
     let failed = |problem: String| {
         Failure::new(Exit::Usage, "invalid_config", format!("rules file {}: {problem}", path.display()))
-            .hint("mend it, or unset checkpoint.rules_file (BATON_CHECKPOINT_RULES_FILE); docs/checkpoints.md shows one")
+            .hint("fix the file, or unset checkpoint.rules_file (BATON_CHECKPOINT_RULES_FILE); docs/checkpoints.md shows one")
     };
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     let document: Value = if path.extension().is_some_and(|extension| extension == "json") {

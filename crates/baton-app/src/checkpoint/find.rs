@@ -186,7 +186,7 @@ pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> F
         ErrorCode::CheckpointCorrupt,
         format!("checkpoint {} is damaged and cannot be loaded", checkpoint.id),
     )
-    .hint("mend the database (baton doctor) to get at earlier checkpoints")
+    .hint("repair the database (see baton doctor) to access earlier checkpoints")
     .details(
         json!({ "checkpointId": checkpoint.id, "sessionId": checkpoint.workflow_id, "problem": problem }),
     )
