@@ -75,7 +75,7 @@ impl Handoff {
     }
 
     /// Returns true if the draft has the same content.
-    pub fn says_the_same_as(&self, draft: &HandoffDraft) -> bool {
+    pub fn has_same_content_as(&self, draft: &HandoffDraft) -> bool {
         self.summary == draft.summary
             && self.status_label == draft.status_label
             && self.to_agent == draft.to_agent

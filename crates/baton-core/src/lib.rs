@@ -41,7 +41,7 @@ pub use json::{
     read_with_canonical_member,
 };
 pub use merge::merge_patch;
-pub use meta::{MAX_META_BYTES, require_sound_meta};
+pub use meta::{MAX_META_BYTES, require_valid_meta};
 pub use name::{Agent, ClientSessionId, CorrelationId, IssueNumber, Label, NameError, Repo, Track, Venture};
 pub use params::{integral, read_params};
 pub use request::{RequestRecord, Since, SinceError, StatusFilter, StatusFilterError};

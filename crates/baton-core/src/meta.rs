@@ -10,7 +10,7 @@ use crate::text::require_plain_text;
 pub const MAX_META_BYTES: usize = 256 * 1024;
 
 /// Rejects `meta` that is too large or contains control characters or integers that would be rounded.
-pub fn require_sound_meta(meta: &Map<String, Value>) -> Result<(), Fault> {
+pub fn require_valid_meta(meta: &Map<String, Value>) -> Result<(), Fault> {
     require_plain_text("meta", meta)?;
     let canonical = Canonical::of(&Value::Object(meta.clone()))
         .map_err(|rounded| Fault::invalid(&format!("meta.{}", rounded.path), &rounded))?;
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     fn check(meta: Value) -> Result<(), ErrorCode> {
-        require_sound_meta(meta.as_object().unwrap()).map_err(|fault| fault.code)
+        require_valid_meta(meta.as_object().unwrap()).map_err(|fault| fault.code)
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl QaRecording<'_> {
                 .hint(format!("take the change over first: baton task rebuild-context {id}")));
         }
         if !self.baseline {
-            return if context.may_begin_silently(role) { Ok(()) } else { context.require_holder(role) };
+            return if context.may_start_implicitly(role) { Ok(()) } else { context.require_holder(role) };
         }
         if context.pipeline.first() != Some(role) {
             let first = context.pipeline.first().map_or("the first role", Role::as_str);

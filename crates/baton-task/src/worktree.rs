@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use baton_core::secrets::contains_secret;
 use baton_core::task::{
-    Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeFence, SnapshotKind,
+    Artifact, Difference, DifferenceKind, Found, LARGE_DIFF_BYTES, Role, ScopeMatcher, SnapshotKind,
     SnapshotRef, TakenOver, TaskContext, TreeChange, TreeDiff, TreePoint, TreeState, Verdict,
     WorktreeSnapshot, compare, counted, file_metadata, files_changed, normalize_diff, scope_hash,
 };
@@ -85,7 +85,7 @@ fn describe(
             }
         }
     }
-    let scope = ScopeFence::new(&draft.context.immutable.scope_patterns);
+    let scope = ScopeMatcher::new(&draft.context.immutable.scope_patterns);
     let out_of_scope: Vec<String> = cumulative
         .changes
         .iter()
@@ -233,7 +233,7 @@ pub(crate) fn verify_reading(
     let mut scan = ContentScan::new(&context.audit.accepted_secrets, false);
     let (state, changes) = environment.tree().verify(&snapshot, reading, &mut scan)?;
     let withheld = scan.verdict().err().map(|fault| fault.message);
-    let scope = ScopeFence::new(&context.immutable.scope_patterns);
+    let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
     let missing = missing_paths(environment, context, &state);
     let mut verdict = compare(&snapshot, &state, &changes, &scope, &missing);
     verdict.differences.iter_mut().chain(&mut verdict.notices).for_each(hide_secrets);
@@ -368,7 +368,7 @@ pub(crate) fn describe_unsaved(
     let Some(newest) = context.latest_snapshot() else { return Ok(None) };
     let Some(snapshot) = context.whole_snapshot(newest) else { return Ok(None) };
     let (state, changes) = environment.tree().verify(snapshot, Reading::Changed, &mut RejectAll)?;
-    let scope = ScopeFence::new(&context.immutable.scope_patterns);
+    let scope = ScopeMatcher::new(&context.immutable.scope_patterns);
     let verdict = compare(snapshot, &state, &changes, &scope, &[]);
     if verdict.matches() {
         return Ok(None);

@@ -127,7 +127,8 @@ fn hand_over_and_stay(
         ..HandoffFilter::of(session.tuple.venture.clone())
     };
     let latest = tx.handoffs(&filter, Page::first(1))?.into_iter().next();
-    let repeated = latest.filter(|latest| latest.session_id == session.id && latest.says_the_same_as(&draft));
+    let repeated =
+        latest.filter(|latest| latest.session_id == session.id && latest.has_same_content_as(&draft));
     if let Some(stored) = repeated {
         return Ok(output(&session, &stored));
     }
@@ -142,7 +143,7 @@ fn answer_again(
     stored: &Handoff,
     draft: &HandoffDraft,
 ) -> Result<EndSessionOutput, Fault> {
-    if stored.says_the_same_as(draft) {
+    if stored.has_same_content_as(draft) {
         return Ok(output(session, stored));
     }
     let (session_id, handoff_id) = (session.id, stored.id);

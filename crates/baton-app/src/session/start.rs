@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_core::{
     Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, IssueNumber, Label, Repo, Session,
     SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
-    require_sound_meta,
+    require_valid_meta,
 };
 use baton_store::{HandoffFilter, Page, SessionFilter, Tx};
 use schemars::JsonSchema;
@@ -113,7 +113,7 @@ impl Operation for StartSession {
     type Output = StartSessionOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        params.meta.as_ref().map_or(Ok(()), require_sound_meta)?;
+        params.meta.as_ref().map_or(Ok(()), require_valid_meta)?;
         Ok(params)
     }
 

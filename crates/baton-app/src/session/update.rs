@@ -1,7 +1,7 @@
 //! `session.update`: what changed in the middle of a session.
 
 use baton_core::{
-    Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_sound_meta,
+    Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_valid_meta,
 };
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -57,7 +57,7 @@ impl Operation for UpdateSession {
     type Output = UpdateSessionOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
-        params.meta.as_ref().map_or(Ok(()), require_sound_meta)?;
+        params.meta.as_ref().map_or(Ok(()), require_valid_meta)?;
         Ok(params)
     }
 
@@ -75,7 +75,7 @@ impl Operation for UpdateSession {
         if let Some(patch) = &params.meta {
             let meta = session.meta.get_or_insert_default();
             merge_patch(meta, patch);
-            require_sound_meta(meta)?;
+            require_valid_meta(meta)?;
         }
         tx.update_session(&session)?;
         Ok(UpdateSessionOutput { session_id: session.id, updated_at: context.now })

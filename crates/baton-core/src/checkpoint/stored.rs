@@ -117,7 +117,7 @@ impl Labels {
     pub const MAX_TAGS: usize = 32;
 
     /// Rejects too many tags.
-    pub fn require_few(&self) -> Result<(), Fault> {
+    pub fn require_tag_limit(&self) -> Result<(), Fault> {
         if self.tags.len() > Self::MAX_TAGS {
             return Err(Fault::invalid("metadata.tags", format!("must be at most {} tags", Self::MAX_TAGS)));
         }

@@ -116,7 +116,7 @@ pub fn cite(wanted: &[Wanted], texts: &BTreeMap<String, String>) -> Result<Vec<C
             missing.push(format!("{file} is not there (asked for by {asked_by})"));
             continue;
         };
-        let Some(hit) = list.iter().find(|candidate| candidate.is_called(section)) else {
+        let Some(hit) = list.iter().find(|candidate| candidate.has_name(section)) else {
             let known: Vec<&str> = list.iter().map(|section| section.slug.as_str()).take(12).collect();
             let known = if known.is_empty() { "none".into() } else { known.join(", ") };
             missing

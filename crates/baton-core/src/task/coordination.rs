@@ -282,7 +282,7 @@ impl TaskContext {
     }
 
     /// Returns true if a role may start without acquiring the task: it is the first role, and no role has started.
-    pub fn may_begin_silently(&self, role: &Role) -> bool {
+    pub fn may_start_implicitly(&self, role: &Role) -> bool {
         self.pipeline.first() == Some(role) && self.last_holder.is_none() && self.snapshots.is_empty()
     }
 
@@ -327,7 +327,7 @@ impl TaskContext {
     /// # Errors
     ///
     /// `invalid_request` for an unknown role, `task_conflict` for a role that is done.
-    pub fn give_back(&mut self, role: &Role) -> Result<(), Fault> {
+    pub fn release(&mut self, role: &Role) -> Result<(), Fault> {
         let id = self.task_id.clone();
         let state = self.role_mut(role)?;
         if state.status == RoleStatus::Done {
@@ -394,7 +394,7 @@ impl TaskContext {
     }
 
     /// Returns true if the role recorded a snapshot since it acquired the task.
-    pub fn has_left_snapshot(&self, role: &Role) -> bool {
+    pub fn has_recorded_snapshot(&self, role: &Role) -> bool {
         let before = self.coordination.get(role).map_or(0, |state| state.snapshots_before);
         self.snapshots.iter().any(|snapshot| snapshot.agent == *role && snapshot.sequence > before)
     }
@@ -412,7 +412,7 @@ impl TaskContext {
     ///
     /// Fails like [`require_holder`](Self::require_holder).
     pub fn hold(&mut self, role: &Role, now: Timestamp) -> Result<(), Fault> {
-        if self.may_begin_silently(role) && self.role(role)?.status == RoleStatus::Pending {
+        if self.may_start_implicitly(role) && self.role(role)?.status == RoleStatus::Pending {
             return self.acquire(role, now);
         }
         self.require_holder(role)
@@ -427,7 +427,7 @@ impl TaskContext {
         }
         if let Some(role) = self.holder() {
             let checks = !self.immutable.validation_baseline.commands.is_empty();
-            return if self.has_left_snapshot(role) {
+            return if self.has_recorded_snapshot(role) {
                 format!("baton task update-agent {id} --agent {role} --status done")
             } else if checks && !self.has_recorded_qa(role) {
                 format!("baton task run-qa {id} --agent {role}")

@@ -63,7 +63,7 @@ fn role_after_one_without_a_snapshot_verifies_the_last_snapshot() {
     let mut context = sample();
     work(&mut context, "implementer");
     context.acquire(&role("reviewer"), NOW).unwrap();
-    assert!(!context.has_left_snapshot(&role("reviewer")));
+    assert!(!context.has_recorded_snapshot(&role("reviewer")));
     context.finish(&role("reviewer"), NOW).unwrap();
     let Acquisition::Verify(verify) = context.acquisition(&role("validator")).unwrap() else { panic!() };
     assert_eq!(verify.sequence, 1);
@@ -131,7 +131,7 @@ fn only_the_holder_can_finish_and_it_can_release_the_task() {
     assert_eq!(context.finish(&role("implementer"), NOW).unwrap_err().code, ErrorCode::TaskConflict);
     context.acquire(&role("implementer"), NOW).unwrap();
     assert!(context.require_holder(&role("reviewer")).is_err());
-    context.give_back(&role("implementer")).unwrap();
+    context.release(&role("implementer")).unwrap();
     assert_eq!(context.acquisition(&role("implementer")).unwrap(), Acquisition::Fresh);
     assert_eq!(context.acquire(&role("stranger"), NOW).unwrap_err().code, ErrorCode::InvalidRequest);
 }
@@ -140,10 +140,10 @@ fn only_the_holder_can_finish_and_it_can_release_the_task() {
 fn blocked_role_can_release_the_task_and_a_done_role_cannot() {
     let mut context = sample();
     work(&mut context, "implementer");
-    let fault = context.give_back(&role("implementer")).unwrap_err();
+    let fault = context.release(&role("implementer")).unwrap_err();
     assert_eq!((fault.code, fault.hint.is_some()), (ErrorCode::TaskConflict, true));
     context.block(&role("reviewer"), Some("no tests")).unwrap();
-    context.give_back(&role("reviewer")).unwrap();
+    context.release(&role("reviewer")).unwrap();
     let reviewer = context.role(&role("reviewer")).unwrap();
     assert_eq!(reviewer.status, RoleStatus::Pending);
     assert!(reviewer.blocking_findings.is_empty() && reviewer.resolved_findings == ["no tests"]);
@@ -161,7 +161,7 @@ fn only_one_session_holds_a_role() {
     let fault = context.require_session(&implementer, Some("s2")).unwrap_err();
     assert!(fault.code == ErrorCode::TaskConflict && fault.message.contains("the session s1 holds"));
     assert!(fault.hint.unwrap().ends_with("--status pending"));
-    context.give_back(&implementer).unwrap();
+    context.release(&implementer).unwrap();
     assert!(context.require_session(&implementer, Some("s2")).is_ok());
 }
 
@@ -202,7 +202,7 @@ fn custom_pipelines_follow_the_same_rules() {
     let mut context = sample();
     context.pipeline = vec![role("writer"), role("editor")];
     context.coordination = context.pipeline.iter().map(|role| (role.clone(), RoleState::default())).collect();
-    assert!(context.may_begin_silently(&role("writer")) && !context.may_begin_silently(&role("editor")));
+    assert!(context.may_start_implicitly(&role("writer")) && !context.may_start_implicitly(&role("editor")));
     work(&mut context, "writer");
     work(&mut context, "editor");
     assert!(context.require_complete().is_ok());

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::name::Role;
-use super::scope::ScopeFence;
+use super::scope::ScopeMatcher;
 use super::snapshot::{Artifact, WorktreeSnapshot};
 use super::status_report::{Entry, entries};
 use super::tree::{ChangeStatus, TreeChange, TreeState};
@@ -93,7 +93,7 @@ pub fn compare(
     snapshot: &WorktreeSnapshot,
     actual: &TreeState,
     changes: &[TreeChange],
-    scope: &ScopeFence,
+    scope: &ScopeMatcher,
     missing: &[String],
 ) -> Verdict {
     let mut verdict = Verdict::default();
@@ -172,7 +172,7 @@ fn changes_are_gone(before: &Report<'_>, now: &Report<'_>, clean: bool) -> bool 
 }
 
 /// Lists every path whose index entry differs while its content is the same.
-fn staged_only(before: &Report<'_>, now: &Report<'_>, scope: &ScopeFence) -> Vec<Difference> {
+fn staged_only(before: &Report<'_>, now: &Report<'_>, scope: &ScopeMatcher) -> Vec<Difference> {
     let paths: BTreeSet<&str> = before.keys().chain(now.keys()).copied().collect();
     let differing = paths.into_iter().filter(|path| before.get(path) != now.get(path));
     let notice = |path: &str| {
@@ -208,7 +208,7 @@ fn whole(kind: DifferenceKind, expected: Option<String>, actual: Option<String>,
     Difference { kind, path: None, expected, actual, in_scope: None, message }
 }
 
-fn of_file(change: &TreeChange, scope: &ScopeFence) -> Difference {
+fn of_file(change: &TreeChange, scope: &ScopeMatcher) -> Difference {
     let path = &change.path;
     let sha = |sha: &Option<String>| sha.clone().unwrap_or_else(|| "none".into());
     let (before, after) = (sha(&change.previous_sha256), sha(&change.sha256));

@@ -32,7 +32,7 @@ fn verdict(edit: impl FnOnce(&mut TreeState), changes: &[TreeChange], missing: &
     let snapshot = sample();
     let mut actual = state(&snapshot);
     edit(&mut actual);
-    let scope = ScopeFence::new(&["src".into()]);
+    let scope = ScopeMatcher::new(&["src".into()]);
     let missing: Vec<String> = missing.iter().map(|path| (*path).to_owned()).collect();
     compare(&snapshot, &actual, changes, &scope, &missing)
 }
@@ -166,7 +166,7 @@ fn compare_edits(
     let mut actual = state(&snapshot);
     actual.status_report = report;
     edit(&mut actual);
-    compare(&snapshot, &actual, changes, &ScopeFence::new(&[]), &[]).differences
+    compare(&snapshot, &actual, changes, &ScopeMatcher::new(&[]), &[]).differences
 }
 
 #[test]

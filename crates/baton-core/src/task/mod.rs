@@ -44,7 +44,7 @@ pub use name::{Area, EvidenceKind, Role, TaskId, default_pipeline};
 pub use normalize::{Layout, NORMALIZER_VERSION, normalize_diff, normalize_multiline, unix_line_ends};
 pub use record::{TaskRecord, TaskStatus};
 pub use scope::{
-    ScopeFence, ScopeMacros, ScopePatterns, check_repo_path, counted, expand, scope_hash, scope_patterns,
+    ScopeMacros, ScopeMatcher, ScopePatterns, check_repo_path, counted, expand, scope_hash, scope_patterns,
     shorten,
 };
 pub use section::{Section, sections, slug};

@@ -163,11 +163,11 @@ pub fn expand(scope: &mut ScopePatterns, files: &[String]) -> Vec<String> {
 
 /// Matches files against a scope. It uses the patterns, so files created later match too.
 #[derive(Debug, Clone)]
-pub struct ScopeFence {
+pub struct ScopeMatcher {
     globs: Vec<(String, Option<Glob>)>,
 }
 
-impl ScopeFence {
+impl ScopeMatcher {
     /// Creates a matcher from patterns and paths. An empty scope contains all files.
     pub fn new(patterns: &[String]) -> Self {
         let glob = |pattern: &String| Glob::is_pattern(pattern).then(|| Glob::new(pattern).ok()).flatten();
@@ -278,10 +278,10 @@ mod tests {
 
     #[test]
     fn files_created_later_are_in_scope() {
-        let fence = ScopeFence::new(&["src/**/*.rs".into(), "docs".into()]);
-        assert!(fence.contains("src/new.rs") && fence.contains("docs/a/b.md") && fence.contains("docs"));
-        assert!(!fence.contains("docsx") && !fence.contains("Cargo.lock"));
-        assert!(ScopeFence::new(&[]).contains("anything"));
+        let scope = ScopeMatcher::new(&["src/**/*.rs".into(), "docs".into()]);
+        assert!(scope.contains("src/new.rs") && scope.contains("docs/a/b.md") && scope.contains("docs"));
+        assert!(!scope.contains("docsx") && !scope.contains("Cargo.lock"));
+        assert!(ScopeMatcher::new(&[]).contains("anything"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Section {
     }
 
     /// Returns true if `name` is the heading or the slug of this section.
-    pub fn is_called(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         self.slug == name || self.slug == slug(name)
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn sections_are_found_by_heading_or_slug() {
         let found = sections(TEXT);
-        assert!(found[1].is_called("Handler Constraints") && found[1].is_called("handler-constraints"));
-        assert!(found[3].is_called("Coverage & CI!") && !found[4].is_called("Coverage & CI!"));
+        assert!(found[1].has_name("Handler Constraints") && found[1].has_name("handler-constraints"));
+        assert!(found[3].has_name("Coverage & CI!") && !found[4].has_name("Coverage & CI!"));
     }
 }

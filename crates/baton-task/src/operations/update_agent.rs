@@ -108,7 +108,7 @@ impl TaskOperation for UpdateAgent {
             RoleStatus::Done => finish(&mut draft, params).map(|()| None)?,
             RoleStatus::Pending => {
                 draft.warn_of_unsaved(&params.agent)?;
-                draft.context.give_back(&params.agent).map(|()| None)?
+                draft.context.release(&params.agent).map(|()| None)?
             }
             RoleStatus::Blocked => block(&mut draft, &params.agent).map(|()| None)?,
         };
@@ -239,7 +239,7 @@ fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
     if let Some(unsaved) = describe_unsaved(draft.environment(), &draft.context, role)? {
         return refuse(unsaved, format!("take a snapshot with {take}"));
     }
-    if !draft.context.has_left_snapshot(role) {
+    if !draft.context.has_recorded_snapshot(role) {
         draft.warnings.push(format!("{role} changed nothing: the task continues from snapshot {newest}"));
     }
     Ok(())
