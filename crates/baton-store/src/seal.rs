@@ -34,7 +34,7 @@ pub enum SealError {
     #[error("the bytes are not sealed")]
     NotSealed,
     /// The bytes were sealed with a key that is not in the ring.
-    #[error("the bytes are sealed with key {key_id}, which is not at hand")]
+    #[error("the bytes are sealed with key {key_id}, which is not available")]
     UnknownKey {
         /// Id of the required key.
         key_id: KeyId,

@@ -1,25 +1,25 @@
-//! Checking a stored checkpoint without changing anything.
+//! Verifies a stored checkpoint. Read-only.
 
 use baton_core::CheckpointId;
 use baton_store::{StoreError, Tx};
 
-use super::series::{Broken, read_context};
+use super::series::{ReadContextError, read_context};
 use super::vault::Vault;
 
-/// What a check of a checkpoint found.
+/// Result of verifying a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Checked {
-    /// Its context can be read and has the recorded hash.
+    /// The context is readable and has the recorded hash.
     Sound,
-    /// It was removed meanwhile.
+    /// The checkpoint was deleted meanwhile.
     Gone,
     /// The stored bytes have the recorded hash, but the key for them is not available.
     Sealed { key_id: String },
-    /// It cannot be read.
+    /// The checkpoint is unreadable.
     Damaged { problem: String },
 }
 
-/// Reads a checkpoint's context through everything that it is a difference to.
+/// Verifies a checkpoint by reading its context through the delta chain.
 pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked, StoreError> {
     let Ok(parsed) = id.parse::<CheckpointId>() else {
         return Ok(Checked::Damaged { problem: "its id is invalid".into() });
@@ -34,21 +34,21 @@ pub(crate) fn check(vault: &Vault, tx: &mut dyn Tx, id: &str) -> Result<Checked,
     };
     match read_context(vault, tx, &checkpoint) {
         Ok(_) => Ok(Checked::Sound),
-        Err(Broken::Sealed { key_id }) => Ok(Checked::Sealed { key_id }),
-        Err(Broken::Damaged { at, problem }) if at == parsed => Ok(Checked::Damaged { problem }),
-        Err(Broken::Damaged { at, problem }) => {
+        Err(ReadContextError::Sealed { key_id }) => Ok(Checked::Sealed { key_id }),
+        Err(ReadContextError::Damaged { at, problem }) if at == parsed => Ok(Checked::Damaged { problem }),
+        Err(ReadContextError::Damaged { at, problem }) => {
             Ok(Checked::Damaged { problem: format!("it is stored as a difference to {at}: {problem}") })
         }
-        Err(Broken::Missing { at, name }) if at == parsed => {
+        Err(ReadContextError::Missing { at, name }) if at == parsed => {
             Ok(Checked::Damaged { problem: format!("blob {name} is missing") })
         }
-        Err(Broken::Missing { at, name }) => Ok(Checked::Damaged {
+        Err(ReadContextError::Missing { at, name }) => Ok(Checked::Damaged {
             problem: format!("it is stored as a difference to {at}: blob {name} is missing"),
         }),
-        Err(Broken::Incomplete) => {
-            Ok(Checked::Damaged { problem: "the checkpoint that it is a difference to is gone".into() })
+        Err(ReadContextError::Incomplete) => {
+            Ok(Checked::Damaged { problem: "the checkpoint it is a difference to does not exist".into() })
         }
-        Err(Broken::Store(StoreError::Corrupt { problem, .. })) => Ok(Checked::Damaged { problem }),
-        Err(Broken::Store(error)) => Err(error),
+        Err(ReadContextError::Store(StoreError::Corrupt { problem, .. })) => Ok(Checked::Damaged { problem }),
+        Err(ReadContextError::Store(error)) => Err(error),
     }
 }

@@ -1,4 +1,4 @@
-//! `checkpoint.delete`: remove one checkpoint for good.
+//! `checkpoint.delete`: deletes one checkpoint.
 
 use baton_core::checkpoint::{CheckpointRef, CheckpointStatus};
 use baton_core::{CheckpointId, Fault};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{checkpoint, checkpoint_not_found, workflow_not_found};
-use super::room::drop_all;
+use super::retention::delete_checkpoints;
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
@@ -53,12 +53,12 @@ impl Operation for DeleteCheckpoint {
         let found = checkpoint(context, tx, &params.checkpoint_id)?.ok_or_else(missing)?;
         let workflow = tx.lock_workflow(&found.venture, &found.workflow_id)?;
         let mut workflow = workflow.ok_or_else(|| workflow_not_found(&found.workflow_id))?;
-        // Until the workflow was locked somebody else could drop it.
+        // Another process may have deleted the checkpoint before the workflow was locked.
         let checkpoint = checkpoint(context, tx, &params.checkpoint_id)?
             .filter(|found| found.status != CheckpointStatus::Archived)
             .ok_or_else(missing)?;
         let id = checkpoint.id;
-        let freed_bytes = drop_all(context, tx, &mut workflow, &[checkpoint], None)?.bytes;
+        let freed_bytes = delete_checkpoints(context, tx, &mut workflow, &[checkpoint], None)?.bytes;
         if workflow.checkpoint_count == 0 {
             tx.delete_workflow(&workflow.venture, &workflow.id)?;
         } else {

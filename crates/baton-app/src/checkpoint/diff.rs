@@ -1,4 +1,4 @@
-//! `checkpoint.diff`: what changed from one checkpoint to another.
+//! `checkpoint.diff`: compares two checkpoints.
 
 use baton_core::checkpoint::{
     Change, Checkpoint, CheckpointRef, CheckpointStatus, Diff, DiffLimits, WorkflowId,
@@ -12,7 +12,7 @@ use super::find::{Wanted, find, read, venture_of, workflow};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
-/// How many checkpoints are looked at for the last two that can be read.
+/// Number of recent checkpoints searched for two active ones.
 const RECENT: u32 = 50;
 
 /// Compares two checkpoints.

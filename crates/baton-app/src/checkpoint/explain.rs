@@ -1,4 +1,4 @@
-//! `checkpoint.explain`: how much each key of a context matters, by which rule, and why.
+//! `checkpoint.explain`: the layer of each key of a context, with rule and reason.
 
 use baton_core::checkpoint::{CheckpointRef, WorkflowId};
 use baton_core::classify::{Explanation, LayerBytes, find_key};
@@ -11,7 +11,7 @@ use super::find::{Wanted, find, read, workflow};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
-/// How many keys an answer explains.
+/// Maximum number of keys in a response.
 const MAX_KEYS: usize = 1_000;
 
 /// Explains a context.

@@ -1,4 +1,4 @@
-//! Finding the checkpoint that a call means, and reading it; what cannot be read names what can.
+//! Finds and reads the checkpoint of a call. Errors for unreadable checkpoints name a readable one.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use baton_core::{CheckpointId, ErrorCode, Fault, Venture};
 use baton_store::{StoreError, Tx};
 use serde_json::json;
 
-use super::series::{Broken, read_context};
+use super::series::{ReadContextError, read_context};
 use crate::context::{Attempt, Context};
 use crate::effects::DeferredUpdate;
 
-/// How often at the most it is noted that a workflow was used.
-const TOUCH_EVERY: Duration = Duration::from_secs(60);
-/// How many checkpoints are tried for one that can be read.
-const MAX_TRIED: u32 = 70;
+/// Minimum interval between updates of the access time of a workflow.
+const ACCESS_UPDATE_INTERVAL: Duration = Duration::from_secs(60);
+/// Maximum number of checkpoints examined.
+const MAX_CANDIDATES: u32 = 70;
 
-/// Which checkpoint is meant: one of its own id, or the latest of a workflow.
+/// Reference to a checkpoint: by id, or the latest of a workflow.
 #[derive(Debug, Clone)]
 pub enum Wanted {
     Checkpoint(CheckpointRef),
@@ -26,7 +26,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// Reads the two arguments that exclude each other.
+    /// Validates the two mutually exclusive parameters.
     pub(super) fn of(checkpoint: Option<CheckpointRef>, workflow: Option<WorkflowId>) -> Result<Self, Fault> {
         match (checkpoint, workflow) {
             (Some(id), None) => Ok(Self::Checkpoint(id)),
@@ -46,14 +46,13 @@ impl Wanted {
     }
 }
 
-/// The venture of a call: the one it names, or the configured one; within the caller's reach.
+/// Returns the given or the configured venture. Fails if the caller may not access it.
 pub(super) fn venture_of(context: &Context<'_>, named: Option<&Venture>) -> Result<Venture, Fault> {
     let venture = named.unwrap_or(&context.settings.default_venture).clone();
     context.actor.require_venture(&venture)?;
     Ok(venture)
 }
 
-/// Finds a workflow.
 pub(super) fn workflow(tx: &mut dyn Tx, venture: &Venture, id: &WorkflowId) -> Result<Workflow, Fault> {
     let found = tx.workflow(venture, id)?;
     found.ok_or_else(|| workflow_not_found(id))
@@ -61,11 +60,11 @@ pub(super) fn workflow(tx: &mut dyn Tx, venture: &Venture, id: &WorkflowId) -> R
 
 pub(super) fn workflow_not_found(id: &WorkflowId) -> Fault {
     Fault::new(ErrorCode::SessionNotFound, format!("there is no workflow with sessionId `{id}`"))
-        .hint("workflow_list (GET /api/workflows, baton checkpoint workflows) names those that there are")
+        .hint("workflow_list (GET /api/workflows, baton checkpoint workflows) lists the existing ones")
         .details(json!({ "sessionId": id }))
 }
 
-/// Finds a checkpoint that can be loaded.
+/// Finds a checkpoint that is not deleted.
 pub(super) fn find(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -74,7 +73,7 @@ pub(super) fn find(
 ) -> Result<Checkpoint, Fault> {
     match wanted {
         Wanted::Checkpoint(name) => {
-            // One that was found damaged is tried again: a file may have been put back.
+            // A checkpoint marked as corrupt is tried again, because a missing blob may have been restored.
             let found = checkpoint(context, tx, name)?;
             found
                 .filter(|found| found.status != CheckpointStatus::Archived)
@@ -85,9 +84,12 @@ pub(super) fn find(
             workflow(tx, &venture, id)?;
             let latest = tx.latest_checkpoint(&venture, id)?;
             latest.ok_or_else(|| {
-                Fault::new(ErrorCode::CheckpointNotFound, format!("workflow `{id}` has no checkpoint that can be loaded"))
-                    .hint("workflow_checkpoint_list (baton checkpoint list) shows what became of them; save a new one")
-                    .details(json!({ "sessionId": id }))
+                Fault::new(
+                    ErrorCode::CheckpointNotFound,
+                    format!("workflow `{id}` has no checkpoint that can be loaded"),
+                )
+                .hint("workflow_checkpoint_list (baton checkpoint list) shows their status; save a new one")
+                .details(json!({ "sessionId": id }))
             })
         }
     }
@@ -101,11 +103,11 @@ pub(super) fn newer_damaged(tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<
     if listed(1)?.first().is_none_or(|newest| newest.place <= checkpoint.place) {
         return Ok(Vec::new());
     }
-    let newer = listed(MAX_TRIED)?.into_iter().take_while(|listed| listed.place > checkpoint.place);
+    let newer = listed(MAX_CANDIDATES)?.into_iter().take_while(|listed| listed.place > checkpoint.place);
     Ok(newer.filter(|newer| newer.status == CheckpointStatus::Corrupt).map(|newer| newer.id).collect())
 }
 
-/// Finds a checkpoint that the caller reaches, whatever became of it.
+/// Finds a checkpoint of any status that the caller may access.
 pub(super) fn checkpoint(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -122,26 +124,27 @@ pub(super) fn checkpoint_not_found(id: &CheckpointRef) -> Fault {
         .details(json!({ "checkpointId": id }))
 }
 
-/// Reads the context of a checkpoint, and notes that its workflow was used.
+/// Reads the context of a checkpoint and records the access to its workflow.
 pub(super) fn read(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     checkpoint: &Checkpoint,
 ) -> Result<ContextText, Fault> {
     let text = read_context(&context.settings.checkpoints.vault, tx, checkpoint)
-        .map_err(|broken| broken_fault(context, tx, checkpoint, broken))?;
+        .map_err(|error| read_context_fault(context, tx, checkpoint, error))?;
     let read =
         ContextText::read(text).map_err(|error| corrupt(context, tx, checkpoint, &error.to_string()))?;
     if checkpoint.status == CheckpointStatus::Corrupt {
         context.effects.defer(DeferredUpdate::Sound(checkpoint.id));
     }
-    note_use(context, tx, checkpoint)?;
+    record_access(context, tx, checkpoint)?;
     Ok(read)
 }
 
-fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<(), Fault> {
+fn record_access(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> Result<(), Fault> {
     let workflow = tx.workflow(&checkpoint.venture, &checkpoint.workflow_id)?;
-    if workflow.is_some_and(|workflow| workflow.last_accessed_at < context.now.minus(TOUCH_EVERY)) {
+    if workflow.is_some_and(|workflow| workflow.last_accessed_at < context.now.minus(ACCESS_UPDATE_INTERVAL))
+    {
         context.effects.defer(DeferredUpdate::Used {
             venture: checkpoint.venture.clone(),
             workflow: checkpoint.workflow_id.clone(),
@@ -151,20 +154,27 @@ fn note_use(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint) -> 
     Ok(())
 }
 
-fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, broken: Broken) -> Fault {
-    match broken {
-        Broken::Store(error) => Fault::from(error),
-        Broken::Sealed { key_id } => sealed_fault(&key_id),
-        Broken::Incomplete => corrupt(context, tx, checkpoint, "a part that it leans on is missing"),
-        // The row may have been deleted since this read began. The second run sees whether it is still there.
-        Broken::Missing { name, .. } if context.attempt == Attempt::First => {
+fn read_context_fault(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    checkpoint: &Checkpoint,
+    error: ReadContextError,
+) -> Fault {
+    match error {
+        ReadContextError::Store(error) => Fault::from(error),
+        ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
+        ReadContextError::Incomplete => {
+            corrupt(context, tx, checkpoint, "a checkpoint it is a difference to is missing")
+        }
+        // The row may have been deleted since this read began. The second attempt finds out.
+        ReadContextError::Missing { name, .. } if context.attempt == Attempt::First => {
             Fault::from(StoreError::BlobMissing { name })
         }
-        Broken::Missing { at, name } => {
+        ReadContextError::Missing { at, name } => {
             let problem = format!("blob {name} is missing");
-            broken_fault(context, tx, checkpoint, Broken::Damaged { at, problem })
+            read_context_fault(context, tx, checkpoint, ReadContextError::Damaged { at, problem })
         }
-        Broken::Damaged { at, problem } => {
+        ReadContextError::Damaged { at, problem } => {
             if at != checkpoint.id {
                 context.effects.defer(DeferredUpdate::Damaged(at));
             }
@@ -173,14 +183,14 @@ fn broken_fault(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint,
     }
 }
 
-/// Says that a checkpoint is sealed with a key that is not at hand. It is as good as ever.
+/// Returns the error for a checkpoint whose key is not available. The checkpoint itself is intact.
 pub(super) fn sealed_fault(key_id: &str) -> Fault {
-    Fault::new(ErrorCode::StoreUnavailable, format!("the checkpoint is encrypted with key {key_id}, which is not at hand"))
+    Fault::new(ErrorCode::StoreUnavailable, format!("the checkpoint is encrypted with key {key_id}, which is not available"))
         .hint("unlock the keychain, or name the file that has the key in BATON_ENCRYPTION_KEY_FILE; baton key status says more")
         .details(json!({ "keyId": key_id }))
 }
 
-/// Says that a checkpoint beside the database is damaged.
+/// Returns the error for a damaged checkpoint when the database is not used.
 pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> Fault {
     Fault::new(
         ErrorCode::CheckpointCorrupt,
@@ -192,7 +202,7 @@ pub(super) fn corrupt_without_store(checkpoint: &Checkpoint, problem: &str) -> F
     )
 }
 
-/// Says that a checkpoint is damaged, has it marked, and names the newest one of its workflow that can be read.
+/// Marks a checkpoint as damaged and returns the error, which names the newest readable checkpoint of the workflow.
 fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, problem: &str) -> Fault {
     context.effects.defer(DeferredUpdate::Damaged(checkpoint.id));
     tracing::error!(checkpoint = %checkpoint.id, problem, "a checkpoint is damaged");
@@ -213,7 +223,7 @@ fn corrupt(context: &Context<'_>, tx: &mut dyn Tx, checkpoint: &Checkpoint, prob
 }
 
 fn newest_readable(context: &Context<'_>, tx: &mut dyn Tx, damaged: &Checkpoint) -> Option<CheckpointId> {
-    let listed = tx.checkpoints(&damaged.venture, &damaged.workflow_id, 0, MAX_TRIED).ok()?;
+    let listed = tx.checkpoints(&damaged.venture, &damaged.workflow_id, 0, MAX_CANDIDATES).ok()?;
     let others =
         listed.into_iter().filter(|other| other.id != damaged.id && other.status == CheckpointStatus::Active);
     let vault = &context.settings.checkpoints.vault;

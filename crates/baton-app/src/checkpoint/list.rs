@@ -84,7 +84,7 @@ impl Operation for ListCheckpoints {
     }
 }
 
-/// The workflow to list, and which of its checkpoints.
+/// Validated parameters of a list.
 #[derive(Debug)]
 pub struct Workflow {
     venture: Venture,

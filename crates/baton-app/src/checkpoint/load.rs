@@ -1,4 +1,4 @@
-//! `checkpoint.load`: give a saved context back, whole or as a view within a budget.
+//! `checkpoint.load`: returns a saved context, in full or within a budget.
 
 use baton_core::checkpoint::{
     Budget, Checkpoint, CheckpointRef, ContextText, Level, Omission, Overflow, Unlisted, View, ViewOptions,
@@ -96,7 +96,7 @@ pub struct ViewReport {
     pub more: Option<String>,
 }
 
-/// A load after its parameters were checked.
+/// Validated parameters of a load.
 #[derive(Debug)]
 pub struct Load {
     wanted: Wanted,
@@ -170,7 +170,7 @@ impl Operation for LoadCheckpoint {
     }
 }
 
-/// Says that a loaded checkpoint is not the last one that was saved.
+/// Returns the warning that newer checkpoints are damaged.
 fn older_warning(loaded: &Checkpoint, newer_damaged: &[CheckpointId]) -> Option<String> {
     let newest = newer_damaged.first()?;
     let others = match newer_damaged.len() - 1 {

@@ -1,4 +1,4 @@
-//! `checkpoint.mark_critical`: a key that every view of the workflow shows whole, in every checkpoint, past and future.
+//! `checkpoint.mark_critical`: marks a key that views of all checkpoints of a workflow show in full.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,10 @@ use super::find::{Wanted, find, read, venture_of, workflow_not_found};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
-/// How many keys of a workflow may be marked.
+/// Maximum number of marked keys of a workflow.
 const MAX_MARKED: usize = 200;
-/// How many keys an answer names.
+/// Maximum number of keys listed in a message.
 const NAMED_KEYS: usize = 20;
-/// The longest key.
 const MAX_KEY_BYTES: usize = 1024;
 
 /// Marks a key as critical.

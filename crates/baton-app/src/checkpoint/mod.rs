@@ -1,18 +1,18 @@
-//! Checkpoints: the context of a workflow, saved, found again, shown within a budget, compared and explained.
+//! Checkpoint operations: save, load, list, compare, explain and delete the contexts of workflows.
 //!
-//! On the wire a workflow's id is called `sessionId`, as the tools' specification has it; everywhere else it is a workflow.
+//! The wire name of a workflow id is `sessionId`, as in the specification of the tools.
 
 mod check;
 mod delete;
 mod diff;
 mod explain;
 mod find;
-mod keep;
 mod list;
 mod load;
 mod mark_critical;
+mod new_checkpoint;
 mod reseal;
-mod room;
+mod retention;
 mod save;
 mod series;
 mod spooled;
@@ -29,9 +29,9 @@ pub use list::{ListCheckpoints, ListCheckpointsOutput, ListCheckpointsParams};
 pub use load::{LoadCheckpoint, LoadCheckpointOutput, LoadCheckpointParams, ViewReport};
 pub use mark_critical::{MarkCritical, MarkCriticalOutput, MarkCriticalParams, MarkStatus};
 pub use reseal::{ResealCheckpoints, ResealCheckpointsOutput, ResealCheckpointsParams};
-pub(crate) use room::shrink_unused;
+pub(crate) use retention::apply_retention;
 pub use save::{SaveCheckpoint, SaveCheckpointOutput, SaveCheckpointParams, SaveStatus};
 pub(crate) use spooled::spooled_save;
-pub use vault::{KEYS_USED_FOR, Keys, NoKeys, Sealing, Vault};
+pub use vault::{KEY_CACHE_TTL, Keys, NoKeys, Sealing, Vault};
 pub use view::{CheckpointMetadata, CheckpointView};
 pub use workflows::{ListWorkflows, ListWorkflowsOutput, ListWorkflowsParams, WorkflowView};

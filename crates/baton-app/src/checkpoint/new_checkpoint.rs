@@ -1,16 +1,16 @@
-//! Keeping a context: the place in its workflow, its frame, room for it, its row.
+//! Stores a context as a new checkpoint: place in the workflow, frame, quotas and row.
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Workflow, WorkflowId};
 use baton_core::{Agent, CheckpointId, ErrorCode, Fault, Repo, SessionId, Sha256Hash, Timestamp, Venture};
 use baton_store::{FrameBody, Tx};
 
 use super::find::sealed_fault;
-use super::room;
-use super::series::{Broken, Next, pack_next, read_context};
-use super::vault::{Owner, Stowed, Unkept};
+use super::retention;
+use super::series::{Next, ReadContextError, pack_next, read_context};
+use super::vault::{CreateFrameError, NewFrame, Owner};
 use crate::context::Context;
 
-/// A context to be kept, and what is known of it.
+/// A context to store, with its metadata.
 #[derive(Debug)]
 pub(super) struct NewCheckpoint<'a> {
     pub(super) id: CheckpointId,
@@ -27,26 +27,26 @@ pub(super) struct NewCheckpoint<'a> {
     pub(super) restores_size: bool,
 }
 
-/// What to do when the latest checkpoint holds the same already.
+/// Behavior if the latest checkpoint has the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unchanged {
     Skip,
     Save,
 }
 
-/// What came of it.
+/// Result of storing a context.
 #[derive(Debug)]
-pub(super) struct Kept {
-    /// The new checkpoint, or the latest when nothing was stored.
+pub(super) struct SavedCheckpoint {
+    /// The new checkpoint, or the latest one if nothing was stored.
     pub(super) checkpoint: Checkpoint,
-    /// False when the latest checkpoint already holds the context.
+    /// False if the latest checkpoint already has the same content.
     pub(super) is_new: bool,
-    /// Set when the context is unencrypted although encryption is preferred.
+    /// Set if the context is unencrypted although encryption is preferred.
     pub(super) warning: Option<String>,
 }
 
 impl NewCheckpoint<'_> {
-    /// What will be known of the checkpoint.
+    /// Returns the metadata of the new checkpoint.
     pub(super) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             id: self.id,
@@ -82,44 +82,45 @@ impl NewCheckpoint<'_> {
     }
 }
 
-/// Keeps a context as the latest checkpoint of its workflow, which is made when it is not there.
-pub(super) fn keep(
+/// Stores a context as the latest checkpoint of its workflow. Creates the workflow if it does not exist.
+pub(super) fn store_checkpoint(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     new: &NewCheckpoint<'_>,
     unchanged: Unchanged,
-) -> Result<Kept, Fault> {
+) -> Result<SavedCheckpoint, Fault> {
     let (venture, id) = (&new.venture, &new.workflow_id);
     let existing = tx.lock_workflow(venture, id)?;
     if unchanged == Unchanged::Skip
         && let Some(latest) = tx.latest_checkpoint(venture, id)?
         && latest.context_hash == new.context_hash
         && latest.labels == new.labels
-        // What cannot be read any more is saved once more.
+        // If the latest checkpoint is unreadable, the context is stored again.
         && read_context(&context.settings.checkpoints.vault, tx, &latest).is_ok()
     {
         let warning = context.settings.checkpoints.vault.fallback_warning(tx)?;
-        return Ok(Kept { checkpoint: latest, is_new: false, warning });
+        return Ok(SavedCheckpoint { checkpoint: latest, is_new: false, warning });
     }
     let is_new = existing.is_none();
     let mut workflow = existing.unwrap_or_else(|| new.workflow());
-    room::keep_count(context, tx, &mut workflow)?;
+    retention::enforce_count_limit(context, tx, &mut workflow)?;
     let vault = &context.settings.checkpoints.vault;
     let Next { place, packed, damaged } =
-        pack_next(vault, tx, (venture, id), new.context).map_err(unpackable)?;
+        pack_next(vault, tx, (venture, id), new.context).map_err(pack_fault)?;
     if let Some(damaged) = damaged {
         tx.set_checkpoint_status(damaged, CheckpointStatus::Corrupt)?;
     }
     let mut checkpoint = Checkpoint { place, ..new.checkpoint() };
     if context.must_free_space() {
-        room::free_disk(context, tx, &mut workflow, &checkpoint, packed.bytes.len())?;
+        retention::free_disk_space(context, tx, &mut workflow, &checkpoint, packed.bytes.len())?;
     }
-    let Stowed { frame, warning } = vault.stow(tx, Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+    let NewFrame { frame, warning } =
+        vault.create_frame(tx, Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
     if let FrameBody::Blob(name) = &frame.body {
         context.effects.wrote_blob(name);
     }
     checkpoint.stored_bytes = frame.size_bytes;
-    room::keep_size(context, tx, &mut workflow, &checkpoint)?;
+    retention::enforce_size_limit(context, tx, &mut workflow, &checkpoint)?;
     tx.insert_checkpoint(&checkpoint, &frame)?;
     workflow.last_saved_at = workflow.last_saved_at.max(new.created_at);
     workflow.last_accessed_at = workflow.last_accessed_at.max(new.created_at);
@@ -127,25 +128,26 @@ pub(super) fn keep(
     workflow.unnamed_count += u64::from(checkpoint.labels.name.is_none());
     workflow.stored_bytes += checkpoint.stored_bytes;
     if is_new { tx.insert_workflow(&workflow) } else { tx.update_workflow(&workflow) }?;
-    Ok(Kept { checkpoint, is_new: true, warning })
+    Ok(SavedCheckpoint { checkpoint, is_new: true, warning })
 }
 
-fn unpackable(broken: Broken) -> Fault {
-    match broken {
-        Broken::Store(error) => Fault::from(error),
-        Broken::Sealed { key_id } => sealed_fault(&key_id),
-        // A series that is not sound is not gone on with, so this does not come up.
-        Broken::Incomplete | Broken::Damaged { .. } | Broken::Missing { .. } => {
-            Fault::new(ErrorCode::Internal, "the series of the workflow could not be gone on with")
+fn pack_fault(error: ReadContextError) -> Fault {
+    match error {
+        ReadContextError::Store(error) => Fault::from(error),
+        ReadContextError::Sealed { key_id } => sealed_fault(&key_id),
+        // `pack_next` starts a new series in these cases, so they do not occur here.
+        ReadContextError::Incomplete
+        | ReadContextError::Damaged { .. }
+        | ReadContextError::Missing { .. } => {
+            Fault::new(ErrorCode::Internal, "the series of the workflow cannot be continued")
         }
     }
 }
 
-/// Says why a context could not be kept.
-pub(super) fn unkept_fault(unkept: Unkept) -> Fault {
-    match unkept {
-        Unkept::Store(error) => Fault::from(error),
-        Unkept::Refused { reason, hint } => Fault::new(
+pub(super) fn create_frame_fault(error: CreateFrameError) -> Fault {
+    match error {
+        CreateFrameError::Store(error) => Fault::from(error),
+        CreateFrameError::Refused { reason, hint } => Fault::new(
             ErrorCode::StoreUnavailable,
             format!("nothing was stored: encryption is required, and {reason}"),
         )

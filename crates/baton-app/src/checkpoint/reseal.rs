@@ -1,4 +1,4 @@
-//! `checkpoint.reseal`: seal what is stored with the current key, a portion at a time.
+//! `checkpoint.reseal`: encrypts stored checkpoints with the current key, in batches.
 
 use baton_core::{CheckpointId, ErrorCode, Fault};
 use baton_store::{FrameBody, Tx};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::sealed_fault;
-use super::vault::{Owner, Unreadable};
+use super::vault::{Owner, ReadFrameError};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
@@ -70,11 +70,11 @@ impl Operation for ResealCheckpoints {
                         output.leftover_blobs.push(name);
                     }
                 }
-                Err(Unreadable::Damaged(_) | Unreadable::Missing { .. }) => {
+                Err(ReadFrameError::Damaged(_) | ReadFrameError::Missing { .. }) => {
                     output.damaged.push(checkpoint.id)
                 }
-                Err(Unreadable::Sealed { key_id }) => return Err(sealed_fault(&key_id)),
-                Err(Unreadable::Store(error)) => return Err(Fault::from(error)),
+                Err(ReadFrameError::Sealed { key_id }) => return Err(sealed_fault(&key_id)),
+                Err(ReadFrameError::Store(error)) => return Err(Fault::from(error)),
             }
         }
         Ok(output)

@@ -1,8 +1,8 @@
-//! Room for checkpoints: what is dropped when a workflow has too many or all together take too much.
+//! Quotas and retention of checkpoints.
 //!
-//! The latest checkpoint of a workflow and those with a name are never dropped. Checkpoints are dropped in the transaction
-//! of the save that needs their room: when the save is not stored, nothing is dropped. What is dropped is logged, and its
-//! blobs are removed, after the commit.
+//! Named checkpoints are never deleted, nor is the latest one of a workflow, unless a save replaces it. Checkpoints are
+//! deleted in the transaction of the save that needs the space, so a failed save deletes nothing. Deletions are logged
+//! and blobs are removed after the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use serde_json::json;
 use super::vault::MAX_ROW_BYTES;
 use crate::context::Context;
 
-/// How many checkpoints are dropped in one go.
+/// Maximum number of checkpoints deleted at once.
 const BATCH: u32 = 200;
-/// How many workflows are looked at in one go.
+/// Maximum number of workflows examined at once.
 const WORKFLOWS: u32 = 20;
 
-/// Makes room for one more checkpoint of a workflow, which the caller has locked.
-pub(super) fn keep_count(
+/// Deletes unnamed checkpoints of a workflow until one more is allowed. The caller must have locked the workflow.
+pub(super) fn enforce_count_limit(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     workflow: &mut Workflow,
@@ -28,7 +28,7 @@ pub(super) fn keep_count(
     let max = context.settings.checkpoints.max_checkpoints;
     while workflow.checkpoint_count >= max {
         let too_many = u32::try_from(workflow.checkpoint_count - max + 1).unwrap_or(BATCH).min(BATCH);
-        // The latest may go here: the one that is about to be saved takes its place.
+        // The latest may be deleted here, because the checkpoint to be saved replaces it.
         let oldest = oldest_unnamed(tx, workflow, too_many)?;
         if oldest.is_empty() {
             return Err(Fault::new(
@@ -38,7 +38,7 @@ pub(super) fn keep_count(
             .hint("delete some (baton checkpoint delete ID), or raise checkpoint.max_per_workflow")
             .details(json!({ "currentCount": workflow.checkpoint_count, "maxCount": max })));
         }
-        drop_all(context, tx, workflow, &oldest, None)?;
+        delete_checkpoints(context, tx, workflow, &oldest, None)?;
     }
     Ok(())
 }
@@ -52,9 +52,8 @@ fn oldest_unnamed(tx: &mut dyn Tx, workflow: &Workflow, limit: u32) -> Result<Ve
     Ok(latest.filter(|latest| latest.labels.name.is_none()).into_iter().collect())
 }
 
-/// Keeps the bytes of all workflows within the quota with one more checkpoint: those that were not used for longest give
-/// first.
-pub(super) fn keep_size(
+/// Deletes checkpoints until one more fits into the size quota, from the least recently used workflows first.
+pub(super) fn enforce_size_limit(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     workflow: &mut Workflow,
@@ -64,7 +63,8 @@ pub(super) fn keep_size(
     let needed = next.stored_bytes;
     let usage = context.settings.checkpoints.vault.usage();
     let mut total = match usage.recent() {
-        // Far from the quota a number of a moment ago is as good as a new one, which takes longer the more there is.
+        // The cached size suffices while it is far below the quota; counting takes longer the more checkpoints there
+        // are.
         Some(total) if total + needed <= max / 10 * 9 => total,
         _ => tx.stored_bytes()?,
     };
@@ -84,19 +84,19 @@ pub(super) fn keep_size(
     Ok(())
 }
 
-/// Drops checkpoints, on a full disk, until at least as much space is free as the frame of the next one takes.
-pub(super) fn free_disk(
+/// Deletes checkpoints, on a full disk, until enough space for the next frame is free.
+pub(super) fn free_disk_space(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     workflow: &mut Workflow,
     next: &Checkpoint,
     frame_bytes: usize,
 ) -> Result<(), Fault> {
-    // The file of the database does not shrink, so rows make room for rows alone.
+    // The database file does not shrink, so space of deleted rows is available for rows only.
     let is_blob = context.settings.checkpoints.vault.blobs().is_some() && frame_bytes > MAX_ROW_BYTES;
     let mut freed_bytes = 0;
     while freed_bytes < frame_bytes as u64 {
-        // One at a time: no more is dropped than is needed.
+        // One at a time, to delete no more than needed.
         let freed = free_some(context, tx, workflow, next, 1)?;
         if freed.bytes == 0 {
             return Err(Fault::from(StoreError::Full));
@@ -106,7 +106,7 @@ pub(super) fn free_disk(
     Ok(())
 }
 
-/// Drops up to `limit` checkpoints of one workflow, and goes on until that frees something or nothing can be dropped.
+/// Deletes up to `limit` checkpoints per workflow until some space is freed or none can be deleted.
 fn free_some(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -119,66 +119,73 @@ fn free_some(
         let is_current = |found: &Workflow| (&found.venture, &found.id) == (&current.venture, &current.id);
         let mut dropped = 0;
         for found in unused.iter().filter(|found| !is_current(found)) {
-            let shrunk = shrink(context, tx, found, limit)?;
-            if shrunk.freed.bytes > 0 {
-                return Ok(shrunk.freed);
+            let deleted = delete_unnamed(context, tx, found, limit)?;
+            if deleted.freed.bytes > 0 {
+                return Ok(deleted.freed);
             }
-            dropped += shrunk.dropped;
+            dropped += deleted.dropped;
         }
-        // What was dropped is still leant on. Those workflows have no more to give; others may.
+        // The data of the deleted checkpoints is still needed by others, so nothing was freed. Other workflows may free
+        // some.
         if dropped == 0 {
             break;
         }
     }
     loop {
         let oldest = tx.droppable_checkpoints(&current.venture, &current.id, limit)?;
-        let freed = drop_all(context, tx, current, &oldest, next.place.base())?;
+        let freed = delete_checkpoints(context, tx, current, &oldest, next.place.base())?;
         if freed.bytes > 0 || oldest.is_empty() {
             return Ok(freed);
         }
     }
 }
 
-/// Space that dropped checkpoints took.
+/// Space freed by deleting checkpoints.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Freed {
-    /// In rows and blobs.
+    /// Bytes in rows and blobs.
     pub(super) bytes: u64,
-    /// In blobs alone.
+    /// Bytes in blobs.
     pub(super) blob_bytes: u64,
 }
 
-/// What a workflow gave.
+/// Result of deleting checkpoints of a workflow.
 #[derive(Default)]
-struct Shrunk {
+struct Deleted {
     dropped: u64,
     freed: Freed,
 }
 
-/// Leaves a workflow its latest checkpoint and those with a name.
-fn shrink(context: &Context<'_>, tx: &mut dyn Tx, found: &Workflow, limit: u32) -> Result<Shrunk, Fault> {
+/// Deletes up to `limit` checkpoints of a workflow, except the latest and named ones.
+fn delete_unnamed(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    found: &Workflow,
+    limit: u32,
+) -> Result<Deleted, Fault> {
     let Some(mut workflow) = tx.lock_workflow(&found.venture, &found.id)? else {
-        return Ok(Shrunk::default());
+        return Ok(Deleted::default());
     };
     let oldest = tx.droppable_checkpoints(&workflow.venture, &workflow.id, limit)?;
-    let freed = drop_all(context, tx, &mut workflow, &oldest, None)?;
+    let freed = delete_checkpoints(context, tx, &mut workflow, &oldest, None)?;
     tx.update_workflow(&workflow)?;
-    Ok(Shrunk { dropped: oldest.len() as u64, freed })
+    Ok(Deleted { dropped: oldest.len() as u64, freed })
 }
 
-/// Shrinks workflows that nobody used for the time that they are kept; gives how many checkpoints were dropped.
-pub(crate) fn shrink_unused(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
+/// Applies retention to inactive workflows and returns the number of deleted checkpoints.
+pub(crate) fn apply_retention(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
     let since = context.now.minus(context.settings.checkpoints.retention);
     let mut dropped = 0;
     for found in tx.unused_workflows(since, WORKFLOWS)? {
-        dropped += shrink(context, tx, &found, BATCH)?.dropped;
+        dropped += delete_unnamed(context, tx, &found, BATCH)?.dropped;
     }
     Ok(dropped)
 }
 
-/// Drops checkpoints of a workflow, and removes for good what none of the others leans on, nor one at `base` that is about
-/// to be saved. Gives the bytes that this freed; the workflow's own numbers are changed, not yet written.
-pub(super) fn drop_all(
+/// Archives checkpoints of a workflow and deletes the data that neither the remaining checkpoints nor `base`, the base
+/// of the checkpoint to be saved, needs. Returns the freed bytes. Updates the counts of `workflow` without writing
+/// them.
+pub(super) fn delete_checkpoints(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     workflow: &mut Workflow,

@@ -11,15 +11,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::find::venture_of;
-use super::keep::{Kept, NewCheckpoint, Unchanged, keep};
+use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, Unchanged, store_checkpoint};
 use super::spooled::{recent_spooled_workflow, spool};
 use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
 
-/// How long after its last checkpoint a workflow is continued by a save that does not give its id.
+/// Time after its last checkpoint within which a save without a workflow id continues the workflow.
 const CONTINUED_WITHIN: Duration = Duration::from_secs(24 * 3600);
-/// Room in a request besides the context.
+/// Maximum size of a request without the context.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
 
 /// Saves a checkpoint.
@@ -56,12 +56,12 @@ pub struct SaveCheckpointParams {
     pub agent_session_id: Option<SessionId>,
 }
 
-/// Reads a context that was passed as a tree.
+/// Reads a context that was passed as a JSON value.
 fn read_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<SavedContext>>, D::Error> {
     SavedContext::deserialize(deserializer).map(|context| Some(Arc::new(context)))
 }
 
-/// A save after its parameters were checked.
+/// Validated parameters of a save.
 #[derive(Debug)]
 pub struct Save {
     params: SaveCheckpointParams,
@@ -75,14 +75,14 @@ pub struct Save {
 }
 
 impl Save {
-    /// Returns the name of the workflow: of the context itself, else of the checkpoint.
+    /// Returns the name of the workflow: the one in the context, otherwise the name of the checkpoint.
     fn workflow_name(&self) -> Option<&str> {
         let label = self.params.metadata.as_ref().and_then(|labels| labels.name.as_ref());
         self.context.workflow_name().or_else(|| label.map(|name| name.as_str()))
     }
 
-    /// Returns the id of the workflow: the given one, else that of the same name that was saved to within a day, else a new
-    /// one that is derived from name and context.
+    /// Returns the id of the workflow: the given one, otherwise that of a workflow with the same name that was saved
+    /// within a day, otherwise a new one derived from name and context.
     fn workflow_id(
         &self,
         recent: impl FnOnce(&str, Timestamp) -> Result<Option<WorkflowId>, Fault>,
@@ -166,7 +166,7 @@ impl Operation for SaveCheckpoint {
     type Output = SaveCheckpointOutput;
 
     fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
-        params.metadata.as_ref().map_or(Ok(()), Labels::require_few)?;
+        params.metadata.as_ref().map_or(Ok(()), Labels::require_tag_limit)?;
         let sent = context.attachment.and_then(Attachment::context).cloned().or(params.context.take());
         let saved = sent.ok_or_else(|| Fault::invalid("context", "is missing"))?;
         let bytes = saved.text().len();
@@ -187,11 +187,11 @@ impl Operation for SaveCheckpoint {
     }
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, save: &Self::Input) -> Result<Self::Output, Fault> {
-        // A process that was killed between the commit of a replay and the removal of its file leaves both.
+        // A process killed between the commit of a replay and the removal of its file leaves both.
         if save.is_replay
             && let Some(stored) = tx.checkpoint(save.checkpoint_id)?
         {
-            return Ok(output(Kept { checkpoint: stored, is_new: true, warning: None }));
+            return Ok(output(SavedCheckpoint { checkpoint: stored, is_new: true, warning: None }));
         }
         let agent = beat_session(context, tx, save)?;
         let workflow_id = save.workflow_id(|name, since| {
@@ -199,7 +199,7 @@ impl Operation for SaveCheckpoint {
             Ok(recent.map(|workflow| workflow.id))
         })?;
         let unchanged = if save.params.force == Some(true) { Unchanged::Save } else { Unchanged::Skip };
-        keep(context, tx, &save.checkpoint(workflow_id, agent), unchanged).map(output)
+        store_checkpoint(context, tx, &save.checkpoint(workflow_id, agent), unchanged).map(output)
     }
 
     fn without_store(context: &Context<'_>, save: &Self::Input) -> Option<Result<Self::Output, Fault>> {
@@ -210,7 +210,7 @@ impl Operation for SaveCheckpoint {
         let settings = &context.settings.checkpoints;
         let recent = |name: &str, since| Ok(recent_spooled_workflow(settings, place, name, since));
         let spooled = save.workflow_id(recent).and_then(|id| spool(context, save.checkpoint(id, None)));
-        Some(spooled.map(|kept| SaveCheckpointOutput { degraded: true, ..output(kept) }))
+        Some(spooled.map(|saved| SaveCheckpointOutput { degraded: true, ..output(saved) }))
     }
 
     fn compact(output: &Self::Output) -> Value {
@@ -218,8 +218,8 @@ impl Operation for SaveCheckpoint {
     }
 }
 
-fn output(kept: Kept) -> SaveCheckpointOutput {
-    let Kept { checkpoint, is_new, warning } = kept;
+fn output(saved: SavedCheckpoint) -> SaveCheckpointOutput {
+    let SavedCheckpoint { checkpoint, is_new, warning } = saved;
     SaveCheckpointOutput {
         checkpoint_id: checkpoint.id,
         session_id: checkpoint.workflow_id,
@@ -231,8 +231,8 @@ fn output(kept: Kept) -> SaveCheckpointOutput {
     }
 }
 
-/// Counts the save as a heartbeat of the session that saves, and returns its agent. A session that has ended may still
-/// save. A replayed save is stored even if its session does not exist, because its caller was told that it is saved.
+/// Records a heartbeat of the saving session and returns its agent. A session that has ended may still save. A replayed
+/// save is stored even if its session does not exist, because its caller was told that it is saved.
 fn beat_session(context: &Context<'_>, tx: &mut dyn Tx, save: &Save) -> Result<Option<Agent>, Fault> {
     let Some(id) = save.params.agent_session_id else { return Ok(None) };
     if save.is_replay {

@@ -1,27 +1,27 @@
-//! Reading a checkpoint's context through what it leans on, and finding what the next one leans on.
+//! Reads the context of a checkpoint through its delta chain, and packs the next checkpoint of a series.
 
 use baton_core::checkpoint::{Checkpoint, Place, WorkflowId};
 use baton_core::{CheckpointId, Venture};
 use baton_store::{FrameError, Packed, StoreError, Tx};
 
-use super::vault::{Owner, Unreadable, Vault};
+use super::vault::{Owner, ReadFrameError, Vault};
 
-/// A checkpoint whose context could not be read.
+/// Reason why the context of a checkpoint could not be read.
 #[derive(Debug)]
-pub(super) enum Broken {
-    /// This checkpoint, which it is or leans on, is damaged.
+pub(super) enum ReadContextError {
+    /// A checkpoint of the chain is damaged.
     Damaged { at: CheckpointId, problem: String },
-    /// The blob of this checkpoint, which it is or leans on, is missing.
+    /// The blob of a checkpoint of the chain is missing.
     Missing { at: CheckpointId, name: String },
-    /// It is sealed with a key that is not at hand.
+    /// The key of an encrypted frame is not available.
     Sealed { key_id: String },
-    /// What it leans on is gone.
+    /// A checkpoint of the chain does not exist.
     Incomplete,
     /// The store failed.
     Store(StoreError),
 }
 
-impl From<StoreError> for Broken {
+impl From<StoreError> for ReadContextError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -32,26 +32,26 @@ pub(super) fn read_context(
     vault: &Vault,
     tx: &mut dyn Tx,
     checkpoint: &Checkpoint,
-) -> Result<Vec<u8>, Broken> {
+) -> Result<Vec<u8>, ReadContextError> {
     read_place(vault, tx, (&checkpoint.venture, &checkpoint.workflow_id), checkpoint.place)
 }
 
-/// Where the next checkpoint of a workflow stands, and its frame.
+/// Place and packed context of the next checkpoint of a workflow.
 pub(super) struct Next {
     pub(super) place: Place,
     pub(super) packed: Packed,
-    /// The checkpoint that turned out to be damaged while looking for one to lean on.
+    /// Damaged checkpoint that was found while reading the base.
     pub(super) damaged: Option<CheckpointId>,
 }
 
-/// Packs a context for the place after the last one: as a difference where that is worth it, else as the beginning of
-/// a new series. A series that cannot be read is not gone on with.
+/// Packs a context for the next place: as a delta if that saves enough space, otherwise as the start of a new series. A
+/// series whose base is unreadable is not continued.
 pub(super) fn pack_next(
     vault: &Vault,
     tx: &mut dyn Tx,
     workflow: (&Venture, &WorkflowId),
     context: &[u8],
-) -> Result<Next, Broken> {
+) -> Result<Next, ReadContextError> {
     let last = tx.last_place(workflow.0, workflow.1)?;
     let mut damaged = None;
     if let Some(place) = last.and_then(Place::next_in_series)
@@ -60,23 +60,25 @@ pub(super) fn pack_next(
     {
         match read_place(vault, tx, workflow, base) {
             Ok(base) => {
-                if let Some(packed) = vault.pack_difference(context, &base).map_err(unpackable)? {
+                if let Some(packed) = vault.pack_difference(context, &base).map_err(pack_error)? {
                     return Ok(Next { place, packed, damaged });
                 }
             }
-            Err(Broken::Store(error)) => return Err(error.into()),
-            // Whether it may be gone on without the key is decided where the new frame is sealed, or not.
-            Err(Broken::Incomplete | Broken::Sealed { .. }) => {}
-            Err(Broken::Damaged { at, .. } | Broken::Missing { at, .. }) => damaged = Some(at),
+            Err(ReadContextError::Store(error)) => return Err(error.into()),
+            // Creating the new frame fails if encryption is required and the key is not available.
+            Err(ReadContextError::Incomplete | ReadContextError::Sealed { .. }) => {}
+            Err(ReadContextError::Damaged { at, .. } | ReadContextError::Missing { at, .. }) => {
+                damaged = Some(at)
+            }
         }
     }
-    let packed = vault.pack_whole(context).map_err(unpackable)?;
+    let packed = vault.pack_whole(context).map_err(pack_error)?;
     Ok(Next { place: last.map_or(Place::FIRST, Place::next_series), packed, damaged })
 }
 
-/// Sizes are checked before: that a context cannot be packed means that there is no memory for it.
-fn unpackable(error: FrameError) -> Broken {
-    Broken::Store(StoreError::Unavailable {
+/// Sizes are checked earlier, so packing fails only without memory.
+fn pack_error(error: FrameError) -> ReadContextError {
+    ReadContextError::Store(StoreError::Unavailable {
         message: "a context could not be packed".into(),
         source: Some(error.into()),
     })
@@ -87,21 +89,23 @@ fn read_place(
     tx: &mut dyn Tx,
     (venture, workflow): (&Venture, &WorkflowId),
     place: Place,
-) -> Result<Vec<u8>, Broken> {
+) -> Result<Vec<u8>, ReadContextError> {
     let chain = tx.chain(venture, workflow, place)?;
     if chain.len() != place.chain().len() {
-        return Err(Broken::Incomplete);
+        return Err(ReadContextError::Incomplete);
     }
     let mut context: Option<Vec<u8>> = None;
     for stored in &chain {
         let owner = Owner { venture, workflow, checkpoint: stored.checkpoint_id };
         let unpacked = vault.unpack(owner, stored, context.as_deref()).map_err(|error| match error {
-            Unreadable::Damaged(problem) => Broken::Damaged { at: stored.checkpoint_id, problem },
-            Unreadable::Missing { name } => Broken::Missing { at: stored.checkpoint_id, name },
-            Unreadable::Sealed { key_id } => Broken::Sealed { key_id },
-            Unreadable::Store(error) => Broken::Store(error),
+            ReadFrameError::Damaged(problem) => {
+                ReadContextError::Damaged { at: stored.checkpoint_id, problem }
+            }
+            ReadFrameError::Missing { name } => ReadContextError::Missing { at: stored.checkpoint_id, name },
+            ReadFrameError::Sealed { key_id } => ReadContextError::Sealed { key_id },
+            ReadFrameError::Store(error) => ReadContextError::Store(error),
         })?;
         context = Some(unpacked);
     }
-    context.ok_or(Broken::Incomplete)
+    context.ok_or(ReadContextError::Incomplete)
 }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::find::{Wanted, corrupt_without_store, sealed_fault};
-use super::keep::{Kept, NewCheckpoint, unkept_fault};
+use super::new_checkpoint::{NewCheckpoint, SavedCheckpoint, create_frame_fault};
 use super::save::SaveCheckpoint;
-use super::vault::{Owner, Stowed, Unreadable, Vault};
+use super::vault::{NewFrame, Owner, ReadFrameError, Vault};
 use crate::call::{Attachment, SpooledContext};
 use crate::context::Context;
 use crate::operation::Operation;
@@ -92,15 +92,15 @@ impl Spooled {
             },
         };
         vault.unpack(Owner::of(&checkpoint), &frame, None).map_err(|error| match error {
-            Unreadable::Store(error) => error.into(),
-            Unreadable::Sealed { key_id } => sealed_fault(&key_id),
-            error @ Unreadable::Missing { .. } => damaged(&error.to_string()),
-            Unreadable::Damaged(problem) => damaged(&problem),
+            ReadFrameError::Store(error) => error.into(),
+            ReadFrameError::Sealed { key_id } => sealed_fault(&key_id),
+            error @ ReadFrameError::Missing { .. } => damaged(&error.to_string()),
+            ReadFrameError::Damaged(problem) => damaged(&problem),
         })
     }
 }
 
-/// Reads the checkpoints in the outbox, oldest first. Unreadable ones are logged and skipped.
+/// Reads the checkpoints in the outbox, oldest first. ReadFrameError ones are logged and skipped.
 pub(super) fn spooled_checkpoints(settings: &CheckpointSettings) -> Vec<Spooled> {
     let entries = settings.outbox.as_ref().map(Outbox::entries).unwrap_or_default();
     let read = |entry: OutboxEntry| {
@@ -132,7 +132,7 @@ pub(super) fn spooled_of_workflow(
     spooled.filter(|found| found.venture == *venture && found.workflow_id == *workflow).collect()
 }
 
-/// Finds the workflow of a name in the outbox that was saved to last, if that was since then.
+/// Returns the workflow with this name that was last saved to the outbox, if that was not before `since`.
 pub(super) fn recent_spooled_workflow(
     settings: &CheckpointSettings,
     (venture, repo): (&Venture, Option<&Repo>),
@@ -150,7 +150,7 @@ pub(super) fn recent_spooled_workflow(
 }
 
 /// Saves a context to the outbox.
-pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Kept, Fault> {
+pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<SavedCheckpoint, Fault> {
     let CheckpointSettings { vault, outbox, .. } = &context.settings.checkpoints;
     let outbox = outbox.as_ref().ok_or_else(|| {
         Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
@@ -160,13 +160,14 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Kep
     if key.is_some()
         && let Some(earlier) = spooled_request(context, key.as_deref(), new.context_hash)
     {
-        return Ok(Kept { checkpoint: earlier.checkpoint(), is_new: true, warning: None });
+        return Ok(SavedCheckpoint { checkpoint: earlier.checkpoint(), is_new: true, warning: None });
     }
     let mut checkpoint = new.checkpoint();
     let packed = vault
         .pack_whole(new.context)
         .map_err(|error| Fault::new(ErrorCode::Internal, "cannot compress the context").caused_by(error))?;
-    let Stowed { frame, warning } = vault.seal_alone(Owner::of(&checkpoint), packed).map_err(unkept_fault)?;
+    let NewFrame { frame, warning } =
+        vault.create_frame_offline(Owner::of(&checkpoint), packed).map_err(create_frame_fault)?;
     let FrameBody::Row(body) = &frame.body else {
         return Err(Fault::new(ErrorCode::Internal, "the frame of a spooled checkpoint is not in memory"));
     };
@@ -203,7 +204,7 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Kep
         checkpoint = %checkpoint.id, workflow = %checkpoint.workflow_id,
         "the database could not be written; a checkpoint was saved to the outbox"
     );
-    Ok(Kept { checkpoint, is_new: true, warning })
+    Ok(SavedCheckpoint { checkpoint, is_new: true, warning })
 }
 
 /// Finds the save of an earlier request with the same idempotency key, credential and context.

@@ -1,12 +1,12 @@
-//! About how many bytes all checkpoints take, as this process knows it.
+//! Approximate size of all checkpoints, cached in the process.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a number is good for: so long other processes may add to it unseen.
-const GOOD_FOR: Duration = Duration::from_secs(5);
+/// Maximum age of the cached size. Other processes may add checkpoints meanwhile.
+const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// The last known number. Clones share it.
+/// Cached size. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage(Arc<Mutex<Known>>);
 
@@ -17,17 +17,17 @@ struct Known {
 }
 
 impl Usage {
-    /// Gives the number, if it was counted a moment ago.
+    /// Returns the cached size if it is recent.
     pub(super) fn recent(&self) -> Option<u64> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.counted_at.filter(|at| at.elapsed() < GOOD_FOR).map(|_| known.total)
+        known.counted_at.filter(|at| at.elapsed() < MAX_AGE).map(|_| known.total)
     }
 
-    /// Takes over a number that was just counted, or was known and is more by what was just added. What is undone again
-    /// makes it too large until it is counted anew.
+    /// Sets the size: a new count, or the cached size plus an addition. After a rollback the value is too large until
+    /// the next count.
     pub(super) fn set(&self, total: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.counted_at.is_none_or(|at| at.elapsed() >= GOOD_FOR) {
+        if known.counted_at.is_none_or(|at| at.elapsed() >= MAX_AGE) {
             known.counted_at = Some(Instant::now());
         }
         known.total = total;

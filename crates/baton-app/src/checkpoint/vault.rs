@@ -1,7 +1,7 @@
-//! The vault: turns contexts into frames and back, sealed or plain, in rows or in blobs.
+//! Conversion between contexts and stored frames: compressed, optionally encrypted, in rows or in blobs.
 //!
-//! Owns the order of things: compress, seal, put away; and on the way back check, open, decompress, check again. Does not
-//! own which checkpoint leans on which (`series`), where keys come from, or what may be dropped (`room`).
+//! Writing compresses, encrypts and stores; reading verifies the hash, decrypts, decompresses and verifies the context
+//! hash. Delta chains are in `series`, deletion is in `retention`, and key sources implement [`Keys`].
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,55 +16,54 @@ use baton_store::{
 
 use super::usage::Usage;
 
-/// Larger frames are blobs, where there is a folder for them.
+/// Frames above this size are stored as blobs if there is a blob folder.
 pub(super) const MAX_ROW_BYTES: usize = 256 * 1024;
-/// A difference is worth it below this part of the context; a larger one says that it is another context, which a series
-/// of its own serves better.
-const WORTHWHILE: usize = 8;
+/// A delta must be smaller than the context by this factor. Otherwise the context starts a new series.
+const MIN_DELTA_RATIO: usize = 8;
 
-/// Where and how contexts are kept. Clones share it.
+/// Storage of contexts. Clones share the key cache and the usage.
 #[derive(Clone)]
 pub struct Vault {
     packing: Packing,
     blobs: Option<BlobFolder>,
     keys: Arc<dyn Keys>,
-    obtained: Arc<Mutex<Option<Obtained>>>,
+    key_cache: Arc<Mutex<Option<CachedSealing>>>,
     usage: Usage,
 }
 
-/// What was found out about keys, and when.
-struct Obtained {
+/// Last result of [`Keys::obtain`] and its time.
+struct CachedSealing {
     sealing: Sealing,
     at: Instant,
 }
 
-/// How long keys are used before they are asked for again: so long a process may go on sealing with a key that another
-/// one has replaced.
-pub const KEYS_USED_FOR: Duration = Duration::from_secs(5);
+/// Time for which keys are cached. A process may encrypt with a replaced key for this long.
+pub const KEY_CACHE_TTL: Duration = Duration::from_secs(5);
 
-/// Where keys come from.
+/// Source of encryption keys.
 pub trait Keys: Send + Sync {
-    /// Finds the keys, or makes the first one where nothing is sealed yet. May take long: a keychain may ask a person.
+    /// Returns the keys, or creates the first one if nothing is encrypted yet. May block while a keychain asks the
+    /// user.
     fn obtain(&self, is_anything_sealed: bool) -> Sealing;
 }
 
-/// What to do about sealing.
+/// Encryption mode and keys.
 #[derive(Debug, Clone)]
 pub enum Sealing {
-    /// Write in plain; these keys open what was sealed before.
+    /// Write unencrypted; the keys decrypt existing frames.
     Plain(Option<KeyRing>),
-    /// Write in plain because no key is available, although encryption is preferred.
+    /// Write unencrypted because no key is available, although encryption is preferred.
     Fallback {
-        /// Why no key is available.
+        /// Reason why no key is available.
         reason: String,
         /// What to do about it.
         hint: String,
     },
-    /// Seal with the first of these keys.
+    /// Encrypt with the first of these keys.
     Sealed(KeyRing),
-    /// Write nothing.
+    /// Reject writes.
     Refused {
-        /// Why not.
+        /// Reason for the rejection.
         reason: String,
         /// What to do about it.
         hint: String,
@@ -72,7 +71,7 @@ pub enum Sealing {
 }
 
 impl Sealing {
-    /// Says that contexts are stored unencrypted although encryption is preferred, and why.
+    /// Returns the warning that contexts are stored unencrypted although encryption is preferred.
     fn fallback_warning(&self) -> Option<String> {
         match self {
             Self::Fallback { reason, hint } => Some(format!(
@@ -83,14 +82,14 @@ impl Sealing {
     }
 }
 
-/// A frame that is ready for its row.
-pub(super) struct Stowed {
+/// A frame ready to be inserted.
+pub(super) struct NewFrame {
     pub(super) frame: Frame,
-    /// Set when the frame is unencrypted although encryption is preferred.
+    /// Set if the frame is unencrypted although encryption is preferred.
     pub(super) warning: Option<String>,
 }
 
-/// Nothing is sealed.
+/// Key source without keys: nothing is encrypted.
 #[derive(Debug)]
 pub struct NoKeys;
 
@@ -106,41 +105,41 @@ impl fmt::Debug for Vault {
     }
 }
 
-/// Why a context could not be kept.
+/// Reason why a frame could not be created.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unkept {
-    /// It would have to be sealed, and cannot be.
+pub(super) enum CreateFrameError {
+    /// Encryption is required but not possible.
     #[error("{reason}")]
     Refused { reason: String, hint: String },
-    /// The place for it failed.
+    /// The store or the blob folder failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why a frame could not be read.
+/// Reason why a frame could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unreadable {
-    /// What is stored is damaged.
+pub(super) enum ReadFrameError {
+    /// The stored bytes are damaged.
     #[error("{0}")]
     Damaged(String),
-    /// The blob that it is in is missing.
+    /// The blob of the frame is missing.
     #[error("blob {name} is missing")]
     Missing { name: String },
-    /// It is sealed, and the key for it is not at hand.
-    #[error("it is sealed with key {key_id}, which is not at hand")]
+    /// The frame is encrypted and its key is not available.
+    #[error("it is encrypted with key {key_id}, which is not available")]
     Sealed { key_id: String },
-    /// It may well be sound, but cannot be got at now.
+    /// The store failed; the frame may be intact.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-impl From<FrameError> for Unreadable {
+impl From<FrameError> for ReadFrameError {
     fn from(error: FrameError) -> Self {
         Self::Damaged(error.to_string())
     }
 }
 
-/// What a frame belongs to: a sealed one opens only in its own place.
+/// Checkpoint of a frame. It is authenticated with the ciphertext, so a frame cannot be moved to another checkpoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owner<'a> {
     pub(super) venture: &'a Venture,
@@ -159,115 +158,124 @@ impl<'a> Owner<'a> {
 }
 
 impl Vault {
-    /// Keeps frames in rows.
+    /// Creates a vault that stores frames in rows, unencrypted.
     pub fn new(packing: Packing) -> Self {
         Self {
             packing,
             blobs: None,
             keys: Arc::new(NoKeys),
-            obtained: Arc::default(),
+            key_cache: Arc::default(),
             usage: Usage::default(),
         }
     }
 
-    /// Keeps large frames in a folder.
+    /// Stores large frames in a blob folder.
     #[must_use]
     pub fn with_blobs(mut self, blobs: Option<BlobFolder>) -> Self {
         self.blobs = blobs;
         self
     }
 
-    /// Seals with these keys.
+    /// Sets the key source.
     #[must_use]
     pub fn with_keys(mut self, keys: impl Keys + 'static) -> Self {
         self.keys = Arc::new(keys);
         self
     }
 
-    /// About how much is kept.
+    /// Returns the cached size of all checkpoints.
     pub(super) const fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// The folder of large frames.
+    /// Returns the blob folder.
     pub(crate) const fn blobs(&self) -> Option<&BlobFolder> {
         self.blobs.as_ref()
     }
 
-    /// What to do about sealing, as it was found out a moment ago or is now. A refusal is not remembered, since a person
-    /// may mend it.
+    /// Returns the cached encryption mode, or obtains it. `Sealing::Refused` is not cached, because the user may fix its
+    /// cause.
     fn sealing(
         &self,
         is_anything_sealed: impl FnOnce() -> Result<bool, StoreError>,
     ) -> Result<Sealing, StoreError> {
-        if let Some(sealing) = self.remembered() {
+        if let Some(sealing) = self.cached() {
             return Ok(sealing);
         }
         let is_anything_sealed = is_anything_sealed()?;
-        Ok(self.ask(is_anything_sealed))
+        Ok(self.obtain_keys(is_anything_sealed))
     }
 
-    fn remembered(&self) -> Option<Sealing> {
-        let obtained = self.obtained.lock().unwrap_or_else(PoisonError::into_inner);
-        obtained
+    fn cached(&self) -> Option<Sealing> {
+        let cache = self.key_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache
             .as_ref()
-            .filter(|obtained| obtained.at.elapsed() < KEYS_USED_FOR)
-            .map(|found| found.sealing.clone())
+            .filter(|cached| cached.at.elapsed() < KEY_CACHE_TTL)
+            .map(|cached| cached.sealing.clone())
     }
 
-    /// Asks for keys now. Not under the lock: a keychain may take its time, and others have keys already.
-    fn ask(&self, is_anything_sealed: bool) -> Sealing {
+    /// Obtains the keys. The cache is not locked meanwhile, because a keychain may block.
+    fn obtain_keys(&self, is_anything_sealed: bool) -> Sealing {
         let sealing = self.keys.obtain(is_anything_sealed);
         if !matches!(sealing, Sealing::Refused { .. }) {
-            let found = Obtained { sealing: sealing.clone(), at: Instant::now() };
-            *self.obtained.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            let cached = CachedSealing { sealing: sealing.clone(), at: Instant::now() };
+            *self.key_cache.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
         }
         sealing
     }
 
-    /// Tells whether a context of so many bytes may be stored as a difference.
+    /// Returns true if a context of this size may be stored as a delta.
     pub(super) const fn takes_difference(&self, bytes: usize) -> bool {
         self.packing.takes_delta(bytes)
     }
 
-    /// Makes the frame of a context as the difference to another; none when the two have too little in common.
+    /// Compresses a context as a delta to another; `None` if the delta would be too large.
     pub(super) fn pack_difference(&self, context: &[u8], base: &[u8]) -> Result<Option<Packed>, FrameError> {
         let delta = self.packing.delta(context, base)?;
-        Ok(delta.filter(|delta| delta.bytes.len() < context.len() / WORTHWHILE))
+        Ok(delta.filter(|delta| delta.bytes.len() < context.len() / MIN_DELTA_RATIO))
     }
 
-    /// Makes the frame of a context by itself.
+    /// Compresses a full context.
     pub(super) fn pack_whole(&self, context: &[u8]) -> Result<Packed, FrameError> {
         self.packing.whole(context)
     }
 
-    /// Seals the packed context of a checkpoint, if it is to be, and puts it away.
-    pub(super) fn stow(&self, tx: &mut dyn Tx, owner: Owner<'_>, packed: Packed) -> Result<Stowed, Unkept> {
+    /// Creates the frame of a packed context: encrypts it if configured, and writes a large one to a blob.
+    pub(super) fn create_frame(
+        &self,
+        tx: &mut dyn Tx,
+        owner: Owner<'_>,
+        packed: Packed,
+    ) -> Result<NewFrame, CreateFrameError> {
         let sealing = self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))?;
-        let frame = self.put_away(owner, seal(&sealing, owner, packed)?)?;
-        Ok(Stowed { frame, warning: sealing.fallback_warning() })
+        let frame = self.move_to_blob(owner, seal(&sealing, owner, packed)?)?;
+        Ok(NewFrame { frame, warning: sealing.fallback_warning() })
     }
 
-    /// Says that a checkpoint that could be read is stored unencrypted although encryption is preferred: without a key
-    /// nothing else can be read.
+    /// Returns the warning for a readable checkpoint that is stored unencrypted although encryption is preferred.
+    /// Without a key only unencrypted checkpoints are readable.
     pub(super) fn fallback_warning(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
         Ok(self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))?.fallback_warning())
     }
 
-    /// Seals a packed context without asking the database whether there are others.
-    pub(super) fn seal_alone(&self, owner: Owner<'_>, packed: Packed) -> Result<Stowed, Unkept> {
-        // That something may be sealed already is the careful answer: no first key is made then. It is only a guess, so
-        // what comes of it is not remembered.
-        let sealing = self.remembered().unwrap_or_else(|| self.keys.obtain(true));
-        Ok(Stowed { frame: seal(&sealing, owner, packed)?, warning: sealing.fallback_warning() })
+    /// Creates a frame without access to the database, for the outbox.
+    pub(super) fn create_frame_offline(
+        &self,
+        owner: Owner<'_>,
+        packed: Packed,
+    ) -> Result<NewFrame, CreateFrameError> {
+        // Assume that something is encrypted already, so that no first key is created. The assumption may be wrong, so
+        // the result is not cached.
+        let sealing = self.cached().unwrap_or_else(|| self.keys.obtain(true));
+        Ok(NewFrame { frame: seal(&sealing, owner, packed)?, warning: sealing.fallback_warning() })
     }
 
-    /// Puts a frame into a blob if it is too large for a row.
-    fn put_away(&self, owner: Owner<'_>, mut frame: Frame) -> Result<Frame, Unkept> {
+    /// Writes a frame that is too large for a row to a blob.
+    fn move_to_blob(&self, owner: Owner<'_>, mut frame: Frame) -> Result<Frame, CreateFrameError> {
         if let (Some(blobs), FrameBody::Row(bytes)) = (&self.blobs, &frame.body)
             && bytes.len() > MAX_ROW_BYTES
         {
-            // Named by its content too: a frame that takes the place of another must not be written over it.
+            // The name contains the hash, so that a replaced frame does not overwrite its predecessor.
             let hash = frame.hash.to_string();
             let name = format!("{}-{}.frame", owner.checkpoint, hash.get(..8).unwrap_or_default());
             blobs.put(&name, bytes)?;
@@ -276,35 +284,37 @@ impl Vault {
         Ok(frame)
     }
 
-    /// Gives the context of a frame, with what it leans on at hand.
+    /// Returns the context of a frame. `base` is the context that a delta refers to.
     pub(super) fn unpack(
         &self,
         owner: Owner<'_>,
         stored: &StoredFrame,
         base: Option<&[u8]>,
-    ) -> Result<Vec<u8>, Unreadable> {
+    ) -> Result<Vec<u8>, ReadFrameError> {
         let bytes = self.opened(owner, &stored.frame)?;
         let size = usize::try_from(stored.context_bytes).unwrap_or(usize::MAX);
         let packed = Packed { encoding: stored.frame.encoding, bytes };
         Ok(packed.unpack(base, size, stored.context_hash)?)
     }
 
-    /// Seals a frame with the current key in place of its own, or none.
+    /// Encrypts a frame with the current key instead of its previous key or none.
     pub(super) fn reseal(
         &self,
         tx: &mut dyn Tx,
         owner: Owner<'_>,
         frame: &Frame,
-    ) -> Result<Frame, Unreadable> {
+    ) -> Result<Frame, ReadFrameError> {
         let packed = Packed { encoding: frame.encoding, bytes: self.opened(owner, frame)? };
-        let stowed = self.stow(tx, owner, packed).map_err(|unkept| match unkept {
-            Unkept::Store(error) => error.into(),
-            Unkept::Refused { .. } => Unreadable::Sealed { key_id: frame.key_id.clone().unwrap_or_default() },
+        let new = self.create_frame(tx, owner, packed).map_err(|error| match error {
+            CreateFrameError::Store(error) => error.into(),
+            CreateFrameError::Refused { .. } => {
+                ReadFrameError::Sealed { key_id: frame.key_id.clone().unwrap_or_default() }
+            }
         })?;
-        Ok(stowed.frame)
+        Ok(new.frame)
     }
 
-    /// The key that new frames are sealed with; none when they are not.
+    /// Returns the id of the key for new frames; `None` if they are not encrypted.
     pub(super) fn current_key(&self, tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
         Ok(match self.sealing(|| Ok(!tx.keys_in_use()?.is_empty()))? {
             Sealing::Sealed(ring) => Some(ring.current_id().to_string()),
@@ -312,52 +322,52 @@ impl Vault {
         })
     }
 
-    /// The packed bytes of a frame, checked and opened.
-    fn opened(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, Unreadable> {
+    /// Returns the packed bytes of a frame, verified and decrypted.
+    fn opened(&self, owner: Owner<'_>, frame: &Frame) -> Result<Vec<u8>, ReadFrameError> {
         let bytes = self.fetch(frame)?;
         if Sha256Hash::of(&bytes) != frame.hash {
-            return Err(Unreadable::Damaged("the stored bytes do not have the recorded hash".into()));
+            return Err(ReadFrameError::Damaged("the stored bytes do not have the recorded hash".into()));
         }
         let Some(key_id) = &frame.key_id else { return Ok(bytes) };
         match open(&self.sealing(|| Ok(true))?, owner, &bytes, key_id) {
-            // Another process may have made the key since keys were asked for.
-            Err(Unreadable::Sealed { .. }) => open(&self.ask(true), owner, &bytes, key_id),
+            // Another process may have created the key since the keys were obtained.
+            Err(ReadFrameError::Sealed { .. }) => open(&self.obtain_keys(true), owner, &bytes, key_id),
             opened => opened,
         }
     }
 
-    fn fetch(&self, frame: &Frame) -> Result<Vec<u8>, Unreadable> {
+    fn fetch(&self, frame: &Frame) -> Result<Vec<u8>, ReadFrameError> {
         match &frame.body {
             FrameBody::Row(bytes) => Ok(bytes.clone()),
             FrameBody::Blob(name) => {
                 let blobs = self.blobs.as_ref().ok_or_else(|| {
-                    Unreadable::Damaged(format!("blob {name} is named, but there is no folder of blobs"))
+                    ReadFrameError::Damaged(format!("blob {name} is named, but there is no folder of blobs"))
                 })?;
-                blobs.get(name)?.ok_or_else(|| Unreadable::Missing { name: name.clone() })
+                blobs.get(name)?.ok_or_else(|| ReadFrameError::Missing { name: name.clone() })
             }
         }
     }
 }
 
-fn open(sealing: &Sealing, owner: Owner<'_>, sealed: &[u8], key_id: &str) -> Result<Vec<u8>, Unreadable> {
+fn open(sealing: &Sealing, owner: Owner<'_>, sealed: &[u8], key_id: &str) -> Result<Vec<u8>, ReadFrameError> {
     let ring = match sealing {
         Sealing::Sealed(ring) | Sealing::Plain(Some(ring)) => ring,
         Sealing::Plain(None) | Sealing::Fallback { .. } | Sealing::Refused { .. } => {
-            return Err(Unreadable::Sealed { key_id: key_id.to_owned() });
+            return Err(ReadFrameError::Sealed { key_id: key_id.to_owned() });
         }
     };
     ring.open(sealed, &owner.associated()).map_err(|error| match error {
-        SealError::UnknownKey { key_id } => Unreadable::Sealed { key_id: key_id.to_string() },
-        SealError::NotSealed | SealError::Damaged => Unreadable::Damaged(error.to_string()),
+        SealError::UnknownKey { key_id } => ReadFrameError::Sealed { key_id: key_id.to_string() },
+        SealError::NotSealed | SealError::Damaged => ReadFrameError::Damaged(error.to_string()),
     })
 }
 
-fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Unkept> {
+fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, CreateFrameError> {
     let (key_id, bytes) = match sealing {
         Sealing::Plain(_) | Sealing::Fallback { .. } => (None, packed.bytes),
         Sealing::Sealed(ring) => {
             let nonce = random_nonce().map_err(|error| {
-                Unkept::Store(StoreError::Unavailable {
+                CreateFrameError::Store(StoreError::Unavailable {
                     message: "a context could not be sealed".into(),
                     source: Some(error.into()),
                 })
@@ -365,7 +375,7 @@ fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Un
             (Some(ring.current_id().to_string()), ring.seal(&packed.bytes, &owner.associated(), nonce))
         }
         Sealing::Refused { reason, hint } => {
-            return Err(Unkept::Refused { reason: reason.clone(), hint: hint.clone() });
+            return Err(CreateFrameError::Refused { reason: reason.clone(), hint: hint.clone() });
         }
     };
     Ok(Frame {

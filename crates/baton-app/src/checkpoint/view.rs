@@ -1,4 +1,4 @@
-//! How a checkpoint looks on the wire.
+//! Wire format of checkpoints.
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, WorkflowId};
 use baton_core::{Agent, CheckpointId, Label, SessionId, Sha256Hash, Timestamp, Venture};

@@ -1,4 +1,4 @@
-//! `checkpoint.workflows`: which workflows there are, for a chat that starts without knowing.
+//! `checkpoint.workflows`: lists workflows.
 
 use baton_core::checkpoint::{Workflow, WorkflowId};
 use baton_core::{Fault, Repo, Timestamp, Venture};

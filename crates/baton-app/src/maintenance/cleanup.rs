@@ -1,4 +1,4 @@
-//! `maintenance.cleanup`: sessions that fell silent are given up, old logs and expired keys go.
+//! `maintenance.cleanup`: removes stale sessions, old logs, expired keys and unused checkpoints.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use baton_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::shrink_unused;
+use crate::checkpoint::apply_retention;
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
@@ -88,7 +88,7 @@ impl Operation for Cleanup {
         let purged = tx.purge_queue(QueueStatus::Done, settled_before, BATCH)?;
         let raw_outputs_dropped = purged.count;
         purged.blobs.into_iter().for_each(|blob| context.effects.unreferenced_blob(blob));
-        let checkpoints_dropped = shrink_unused(context, tx)?;
+        let checkpoints_dropped = apply_retention(context, tx)?;
         let blobs_removed = remove_orphans(context, tx)?;
         if let Some(outbox) = &context.settings.checkpoints.outbox {
             outbox.remove_stale_temporaries()?;
@@ -112,8 +112,8 @@ impl Operation for Cleanup {
     }
 }
 
-/// Removes files that no checkpoint refers to. That they are an hour old and named by no row makes it safe to do so before
-/// the transaction is over, and as often as it is run.
+/// Removes blobs that no row refers to. They are at least an hour old, so removing them before the commit and on every
+/// run is safe.
 fn remove_orphans(context: &Context<'_>, tx: &mut dyn Tx) -> Result<u64, Fault> {
     let Some(blobs) = context.settings.checkpoints.vault.blobs() else { return Ok(0) };
     let old = blobs.old_names()?;

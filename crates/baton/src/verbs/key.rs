@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_app::checkpoint::{KEYS_USED_FOR, ListWorkflows, ResealCheckpoints, ResealCheckpointsOutput};
+use baton_app::checkpoint::{KEY_CACHE_TTL, ListWorkflows, ResealCheckpoints, ResealCheckpointsOutput};
 use baton_core::CheckpointId;
 use baton_store::{BlobFolder, KeyId, SecretKey, Store, StoreError, Threads};
 use clap::{Args, Subcommand};
@@ -89,7 +89,7 @@ fn rotate(args: &RotateArgs, config: &Config) -> Result<Answer, Failure> {
         // Running processes cache their keys for a short time. Checkpoints saved with an old key meanwhile are
         // re-encrypted.
         note("waiting until other processes use the new key");
-        std::thread::sleep(KEYS_USED_FOR + Duration::from_secs(1));
+        std::thread::sleep(KEY_CACHE_TTL + Duration::from_secs(1));
         resealed += reseal_all(config)?.0;
         let used: Vec<KeyId> = keys_in_use(config)?.iter().filter_map(|(id, _)| id.parse().ok()).collect();
         let left = keys.source().drop_old(&used).map_err(|error| source_failure(&error))?;
