@@ -1,4 +1,4 @@
-//! A call as it enters, and the reply as it leaves.
+//! Calls and replies of operations.
 
 use baton_core::checkpoint::SavedContext;
 use baton_core::{Actor, CheckpointId, CorrelationId, ErrorCode, Fault, IdempotencyKey, Timestamp};
@@ -9,47 +9,47 @@ use std::sync::Arc;
 
 use crate::observation::LargeOutput;
 
-/// Through which face a call came.
+/// Interface of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Face {
-    /// Over HTTP.
+    /// HTTP request.
     Http {
-        /// The method.
+        /// HTTP method.
         method: String,
-        /// The path as it was asked for, without the query.
+        /// Requested path without the query.
         path: String,
     },
-    /// As an MCP tool call.
+    /// MCP tool call.
     Mcp,
-    /// From the command line, on the local store.
+    /// Command line, on the local store.
     Cli,
-    /// From Baton itself, on a schedule.
+    /// Scheduled call of Baton itself.
     Internal,
 }
 
-/// Who calls, from where, and how the call is told from others.
+/// Caller, interface and ids of a call.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The credential behind it.
+    /// Caller.
     pub actor: Actor,
-    /// The face it came through.
+    /// Interface of the call.
     pub face: Face,
-    /// Ties the call, its log lines and what it makes together.
+    /// Id that connects the call with its log lines and records.
     pub correlation_id: CorrelationId,
-    /// The client's own name for the request, if it gave one.
+    /// Idempotency key, if the client sent one.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// A parameter that is too large to be passed as a tree.
+    /// Parameter that is too large for a JSON value.
     pub attachment: Option<Attachment>,
 }
 
-/// A parameter that was taken out of the others while the request was read.
+/// A parameter that was separated from the others while the request was read.
 #[derive(Debug, Clone)]
 pub enum Attachment {
-    /// The output of a tool, in a hook report.
+    /// Tool output of a hook report.
     Output(LargeOutput),
-    /// The context of a checkpoint.
+    /// Context of a checkpoint.
     Context(Arc<SavedContext>),
-    /// The context of a checkpoint that is replayed from the outbox.
+    /// Context of a checkpoint that is replayed from the outbox.
     Spooled(Arc<SpooledContext>),
 }
 
@@ -82,26 +82,25 @@ impl Call {
     }
 }
 
-/// How a call was answered. Every face sends the same body.
+/// Response of a call. All interfaces send the same body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// 200, or the status of the error code.
     pub status: u16,
-    /// The error code, when it is an error.
+    /// Error code, if the call failed.
     pub error: Option<ErrorCode>,
-    /// The answer as JSON: the operation's output, or the error.
+    /// Output of the operation or error, as JSON.
     pub body: String,
-    /// Whether the body was stored by an earlier request with the same idempotency key.
+    /// True if the body was stored by an earlier request with the same idempotency key.
     pub replayed: bool,
-    /// Whether the body is the compact form of a stored one that was too large to keep.
+    /// True if the body is the compact form of a response that was too large to store.
     pub truncated: bool,
-    /// The correlation id of this call, also on replays.
+    /// Correlation id of this call, also for replays.
     pub correlation_id: CorrelationId,
 }
 
 impl Reply {
-    /// Returns true when the error says that repeating the request does not help until a person has done something, such as
-    /// freeing disk space.
+    /// Returns true if retrying is useless until the user acts, for example frees disk space.
     pub fn must_not_retry(&self) -> bool {
         let body = || serde_json::from_str::<Value>(&self.body).ok();
         self.error.is_some() && body().is_some_and(|body| body["details"]["retryable"] == false)
@@ -113,7 +112,7 @@ impl Reply {
         self.error.is_some() && body().is_some_and(|body| body["details"]["reason"] == "disk_full")
     }
 
-    /// Makes the reply of a fault. Its cause stays inside.
+    /// Creates the reply of a fault, without its internal cause.
     pub fn fault(fault: &Fault, correlation_id: CorrelationId) -> Self {
         Self {
             status: fault.code.status(),
@@ -126,7 +125,7 @@ impl Reply {
     }
 }
 
-/// An error as every face answers it, in this order: what a reader needs comes first.
+/// Error body of all interfaces. The fields are serialized in this order.
 #[derive(Serialize)]
 struct ErrorBody<'a> {
     error: ErrorCode,
@@ -136,7 +135,7 @@ struct ErrorBody<'a> {
     correlation_id: &'a CorrelationId,
 }
 
-/// Writes a fault as every face answers it.
+/// Serializes a fault.
 pub(crate) fn error_body(fault: &Fault, correlation_id: &CorrelationId) -> String {
     let body = ErrorBody {
         error: fault.code,

@@ -1,16 +1,16 @@
-//! The two things from outside that operations need: what time it is, and random bits.
+//! Injected sources of time and random bits.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_core::{ErrorCode, Fault, Timestamp};
 
-/// Tells the time.
+/// Source of the current time.
 pub trait Clock: Send + Sync {
-    /// Gives the present.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// System clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -21,13 +21,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// Gives random bits.
+/// Source of random bits.
 pub trait Entropy: Send + Sync {
-    /// Gives 128 of them.
+    /// Returns 128 random bits.
     fn bits(&self) -> Result<u128, Fault>;
 }
 
-/// The machine's own source.
+/// Random bits of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemEntropy;
 

@@ -1,13 +1,13 @@
-//! Pages of lists: limits, cursors, where a list goes on.
+//! Pagination of lists: limits, offsets and cursors.
 
 use baton_core::{Cursor, Fault, Ulid};
 use baton_store::Page;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of free-form JSON a page carries at the most, unless a single row has more.
+/// Maximum bytes of free-form JSON in a page, unless a single row has more.
 pub(crate) const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// The largest page of any list.
+/// Maximum page size of any list.
 pub(crate) const MAX_LIMIT: u32 = 200;
 
 /// Where a list goes on.
@@ -17,7 +17,7 @@ pub struct Pagination {
     pub next_cursor: Option<String>,
 }
 
-/// Reads a `limit`.
+/// Validates a `limit`.
 pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
     match limit {
         None => Ok(default),
@@ -28,7 +28,7 @@ pub(crate) fn limit_of(limit: Option<i64>, default: u32) -> Result<u32, Fault> {
     }
 }
 
-/// A part of a list that is counted from its beginning.
+/// Page of a list by offset.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub(crate) limit: u32,
@@ -39,7 +39,7 @@ impl Window {
     const DEFAULT_LIMIT: u32 = 20;
     const MAX_LIMIT: u32 = 100;
 
-    /// Reads `limit` and `offset`.
+    /// Validates `limit` and `offset`.
     pub(crate) fn of(limit: Option<i64>, offset: Option<i64>) -> Result<Self, Fault> {
         let limit = match limit {
             None => Self::DEFAULT_LIMIT,
@@ -54,7 +54,7 @@ impl Window {
     }
 }
 
-/// Reads the `limit` and `cursor` of a list.
+/// Validates the `limit` and `cursor` of a list.
 pub(crate) fn page_of(
     limit: Option<i64>,
     cursor: Option<&str>,
@@ -80,7 +80,7 @@ impl RequestedPage {
     }
 }
 
-/// How many rows of a page fit into its bytes: `limit` at the most, and one at least. The next page goes on from there.
+/// Returns the number of rows that fit into a page: at least one and at most `limit`. The next page continues there.
 pub(crate) fn fitting<T>(found: &[T], limit: u32, size: impl Fn(&T) -> usize) -> u32 {
     let mut total = 0;
     let fits = found.iter().take_while(|row| {
@@ -90,7 +90,7 @@ pub(crate) fn fitting<T>(found: &[T], limit: u32, size: impl Fn(&T) -> usize) ->
     u32::try_from(fits.count()).unwrap_or(u32::MAX).clamp(1, limit)
 }
 
-/// Cuts the one row too many that was asked for, and says where the list goes on if there was one.
+/// Removes the extra row, if it was found, and returns the cursor of the next page.
 pub(crate) fn paginate<T>(found: &mut Vec<T>, limit: u32, list: &str, id: impl Fn(&T) -> Ulid) -> Pagination {
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);

@@ -1,7 +1,7 @@
-//! The request log: a record of every call, written after the answer and without an fsync of its own.
+//! The request log: a record of every call, written after the response and without its own fsync.
 //!
-//! Calls without a valid credential can be made by anyone, and health checks are repeated every few seconds, so both are
-//! counted: the first of a kind is recorded at once, the others within a minute as one record.
+//! Anyone can make calls without a valid credential, and health checks are repeated every few seconds. Both are
+//! therefore counted: the first call of a kind is recorded at once, the others of the next minute as one record.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,17 +18,17 @@ use baton_store::{Durability, Store, StoreError, Tx};
 /// Maximum length of an error message in the log, in characters.
 pub(crate) const MAX_MESSAGE: usize = 1_000;
 
-/// How long records are collected before they are written together.
+/// Time for which records are collected into a batch.
 const BATCH_INTERVAL: Duration = Duration::from_millis(200);
-/// The largest number of records that are written together.
+/// Maximum number of records in a batch.
 const BATCH_SIZE: usize = 1_000;
-/// The largest number of records that wait to be written; more are dropped and counted.
+/// Maximum number of queued records; further ones are dropped and counted.
 const QUEUE_CAPACITY: usize = 50_000;
-/// How long calls are counted before their number is recorded.
+/// Time for which calls are counted before a record is written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
-/// How often a log with counted calls checks whether an interval is over.
+/// Interval at which the writer checks whether a counting interval has ended.
 const COUNT_CHECK: Duration = Duration::from_secs(1);
-/// The largest number of kinds of calls that are counted separately.
+/// Maximum number of kinds of calls that are counted separately.
 const MAX_COUNTED_KINDS: usize = 1_000;
 
 /// Writes the request log.
@@ -39,10 +39,10 @@ pub struct RequestLog {
 }
 
 enum Kind {
-    /// Written at the end, for commands that do one thing and exit.
+    /// Records are written when the process exits, for commands that make a single call.
     AtEnd(Mutex<Vec<(Store, RequestRecord)>>),
-    /// Written by a thread.
-    Behind { queue: Option<SyncSender<RequestRecord>>, thread: Option<JoinHandle<()>> },
+    /// Records are written by a thread.
+    Background { queue: Option<SyncSender<RequestRecord>>, thread: Option<JoinHandle<()>> },
 }
 
 impl fmt::Debug for RequestLog {
@@ -52,12 +52,12 @@ impl fmt::Debug for RequestLog {
 }
 
 impl RequestLog {
-    /// A log that is written with the effects of calls, and for calls without one when the process is done.
+    /// Creates a log whose records are written in the transactions of calls, or at the end for calls without one.
     pub fn at_end() -> Self {
         Self::new(Kind::AtEnd(Mutex::new(Vec::new())), Arc::default())
     }
 
-    /// A log that a thread writes while the process lives on. It keeps at most this many records.
+    /// Creates a log that a background thread writes. It stores at most `max_records` records.
     pub fn behind(store: Store, max_records: u64) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_CAPACITY);
         let counted = Arc::default();
@@ -65,25 +65,25 @@ impl RequestLog {
         let thread = std::thread::Builder::new()
             .name("baton-request-log".into())
             .spawn(move || writer.run(&waiting))?;
-        Ok(Self::new(Kind::Behind { queue: Some(queue), thread: Some(thread) }, counted))
+        Ok(Self::new(Kind::Background { queue: Some(queue), thread: Some(thread) }, counted))
     }
 
     fn new(kind: Kind, counted: Arc<Mutex<CountedCalls>>) -> Self {
         Self { kind, dropped: AtomicU64::new(0), counted }
     }
 
-    /// The number of records that were dropped because too many were waiting.
+    /// Returns the number of records that were dropped because the queue was full.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Takes the record of a call without a valid credential.
+    /// Records a call without a valid credential.
     pub(crate) fn record_anonymous(&self, store: &Store, peer: Option<IpAddr>, record: RequestRecord) {
         let kind = CallKind { peer, status_code: record.status_code, source: None };
         self.count(store, kind, record);
     }
 
-    /// Takes the record of a call of a kind that is repeated often, such as a health check.
+    /// Records a call that is repeated often, such as a health check.
     pub(crate) fn record_repeated(&self, store: &Store, peer: Option<IpAddr>, record: RequestRecord) {
         let source = Some((record.actor_key_id.clone(), record.endpoint.clone()));
         self.count(store, CallKind { peer, status_code: record.status_code, source }, record);
@@ -96,18 +96,18 @@ impl RequestLog {
         }
     }
 
-    /// Returns true if records are best written in the transactions of their calls.
+    /// Returns true if records should be written in the transactions of their calls.
     pub(crate) const fn is_written_with_calls(&self) -> bool {
         matches!(self.kind, Kind::AtEnd(_))
     }
 
-    /// Queues a record; never waits.
+    /// Queues a record without blocking.
     pub(crate) fn record(&self, store: &Store, record: RequestRecord) {
         match &self.kind {
             Kind::AtEnd(records) => {
                 records.lock().unwrap_or_else(PoisonError::into_inner).push((store.clone(), record));
             }
-            Kind::Behind { queue, .. } => {
+            Kind::Background { queue, .. } => {
                 let taken = queue.as_ref().is_some_and(|queue| queue.try_send(record).is_ok());
                 if !taken && self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
                     tracing::warn!("the request log cannot keep up; some calls are not recorded");
@@ -129,7 +129,7 @@ impl Drop for RequestLog {
                     write(&store, records, |_| Ok(()));
                 }
             }
-            Kind::Behind { queue, thread } => {
+            Kind::Background { queue, thread } => {
                 *queue = None;
                 if let Some(thread) = thread.take()
                     && thread.join().is_err()
@@ -141,7 +141,7 @@ impl Drop for RequestLog {
     }
 }
 
-/// The thread that writes the log.
+/// Background thread that writes the log.
 struct LogWriter {
     store: Store,
     max_records: u64,
@@ -180,7 +180,7 @@ impl LogWriter {
         }
     }
 
-    /// Writes records, and deletes as many of the oldest as there are too many.
+    /// Writes records and deletes the oldest ones above the limit.
     fn write(&self, records: Vec<RequestRecord>) {
         if records.is_empty() {
             return;
@@ -203,7 +203,7 @@ fn write(
         .wait();
     match written {
         Ok(()) => {}
-        // Every call that writes says so itself; calls that only read are served as usual.
+        // Every write reports this failure itself, and reads are not affected.
         Err(error @ (StoreError::Full | StoreError::ReadOnly)) => {
             tracing::debug!(%error, "cannot write the request log");
         }
@@ -215,17 +215,16 @@ fn lock(counted: &Mutex<CountedCalls>) -> MutexGuard<'_, CountedCalls> {
     counted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which calls are counted together.
+/// Calls of the same kind are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CallKind {
     peer: Option<IpAddr>,
     status_code: u16,
-    /// Credential and endpoint of calls that are repeated often; none for calls without a valid credential, which may be for
-    /// any path.
+    /// Credential and endpoint of repeated calls; `None` for calls without a valid credential, whatever their path.
     source: Option<(Option<ActorKeyId>, String)>,
 }
 
-/// Calls that are counted by kind.
+/// Counted calls by kind.
 #[derive(Default)]
 struct CountedCalls {
     counted: HashMap<CallKind, Counted>,
@@ -234,7 +233,7 @@ struct CountedCalls {
 struct Counted {
     since: Instant,
     count: u32,
-    /// The latest of the counted calls.
+    /// Latest counted call.
     latest: Option<RequestRecord>,
 }
 
@@ -243,7 +242,7 @@ impl CountedCalls {
         self.counted.is_empty()
     }
 
-    /// Counts a call; returns its record when it is the first of its kind in the interval.
+    /// Counts a call. Returns its record if it is the first of its kind in the interval.
     fn count(&mut self, mut kind: CallKind, record: RequestRecord, now: Instant) -> Option<RequestRecord> {
         if self.counted.len() >= MAX_COUNTED_KINDS && !self.counted.contains_key(&kind) {
             // All further peers are counted together.
@@ -262,7 +261,7 @@ impl CountedCalls {
         }
     }
 
-    /// Takes the records of intervals that are over.
+    /// Removes and returns the records of intervals that have ended.
     fn take_before(&mut self, now: Instant) -> Vec<RequestRecord> {
         self.take(|counted| now.saturating_duration_since(counted.since) >= COUNT_INTERVAL)
     }

@@ -1,4 +1,4 @@
-//! What operations go by: numbers, rules, and where contexts are kept.
+//! Settings of operations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,55 +13,55 @@ use baton_store::Outbox;
 use crate::checkpoint::Vault;
 use crate::observation::{ModelTroubles, WorkerActivity};
 
-/// What is configured about operations. The binary reads it from files, environment and flags.
+/// Settings of operations. The binary reads them from files, environment and flags.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// When a silent session is stale, and when it is given up.
+    /// Time limits after which sessions are stale and abandoned.
     pub liveness: Liveness,
-    /// When clients are asked to come back.
+    /// Heartbeat interval that clients are asked to use.
     pub heartbeat: HeartbeatPolicy,
-    /// How long an idempotency key is remembered.
+    /// Time to live of idempotency keys.
     pub idempotency_ttl: Duration,
-    /// How long records of the request log are kept.
+    /// Retention time of request log records.
     pub request_retention: Duration,
-    /// How many records the request log keeps.
+    /// Maximum number of request log records.
     pub request_log_max_records: u64,
-    /// The venture of calls that name none.
+    /// Default venture of calls.
     pub default_venture: Venture,
-    /// How checkpoints are kept.
+    /// Settings of checkpoints.
     pub checkpoints: CheckpointSettings,
-    /// How observations are made.
+    /// Settings of observations.
     pub observations: ObservationSettings,
-    /// When the process began.
+    /// Start time of the process.
     pub started_at: Timestamp,
 }
 
-/// How observations are made.
+/// Settings of observations.
 #[derive(Clone)]
 pub struct ObservationSettings {
-    /// Who makes them.
+    /// Configured compressor.
     pub compressor: Arc<dyn Compressor>,
-    /// Who makes them where no model may or can be asked.
+    /// Compressor without a model, used if the model is not allowed or not available.
     pub offline: Arc<dyn Compressor>,
-    /// How many tokens models may count a day; none is no limit.
+    /// Maximum number of model tokens per day; `None` for no limit.
     pub daily_token_budget: Option<u64>,
-    /// What the model costs, where it is not one whose price is known.
+    /// Price of the model, if it is not a known one.
     pub price: Option<Price>,
-    /// How long an item belongs to whoever claimed it.
+    /// Lease duration of a claimed item.
     pub lease: Duration,
-    /// How often an item is tried.
+    /// Maximum number of attempts per item.
     pub max_attempts: u32,
-    /// How long raw output is kept once it became an observation.
+    /// Retention time of raw output after its observation was created.
     pub raw_retention: Duration,
-    /// What is wrong with the model, as far as this process knows.
+    /// Model failures known to this process.
     pub troubles: ModelTroubles,
-    /// What the workers of this process do.
+    /// Activity of the workers of this process.
     pub activity: WorkerActivity,
 }
 
 impl ObservationSettings {
-    /// Who makes observations now: the one who should, or the one without a model when the day's tokens are used up.
-    /// How many were used is only asked where it matters.
+    /// Returns the configured compressor, or the offline one if the daily token budget is used up. `tokens_today` is
+    /// called only if there is a budget and the compressor uses a model.
     pub fn compressor_within_budget(
         &self,
         tokens_today: impl FnOnce() -> Result<u64, Fault>,
@@ -83,19 +83,19 @@ impl fmt::Debug for ObservationSettings {
     }
 }
 
-/// How checkpoints are kept.
+/// Settings of checkpoints.
 #[derive(Debug, Clone)]
 pub struct CheckpointSettings {
-    /// How many checkpoints a workflow may have.
+    /// Maximum number of checkpoints per workflow.
     pub max_checkpoints: u64,
-    /// How many bytes all checkpoints together may take.
+    /// Maximum total size of all checkpoints in bytes.
     pub max_total_bytes: u64,
-    /// How long a workflow that nobody uses keeps checkpoints without a name, beside the latest.
+    /// Time after which unnamed checkpoints of an inactive workflow are deleted, except the latest.
     pub retention: Duration,
-    /// What tells which part of a context matters how much.
+    /// Classifier of context keys by importance.
     pub classifier: Arc<Classifier>,
-    /// Where and how contexts are kept.
+    /// Storage of contexts.
     pub vault: Vault,
-    /// Where saves are kept while the database cannot be written.
+    /// Outbox for saves while the database cannot be written.
     pub outbox: Option<Outbox>,
 }

@@ -1,7 +1,7 @@
-//! Numbers of stored rows, for monitoring.
+//! Row counts of the store, for monitoring.
 //!
-//! Counting reads one index entry for each row, so the numbers are cached: at most one count runs at a time, and the time
-//! between two counts is at least a hundred times as long as a count takes.
+//! Counting reads one index entry for each row, so the counts are cached: at most one count runs at a time, and the
+//! interval between two counts is at least a hundred times the duration of a count.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use baton_core::Fault;
 use baton_core::observation::QueueStats;
 use baton_store::{BlobFolder, BlobUsage, SessionCounts, Store, StoreError, Tx};
 
-/// The shortest time between two counts.
+/// Minimum interval between two counts.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
-/// The time between two counts, as a multiple of the time that the last one took.
+/// Minimum interval between two counts as a multiple of the duration of the last one.
 const INTERVAL_FACTOR: u32 = 100;
 
-/// Numbers of stored rows.
+/// Row counts of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreCounts {
-    /// Numbers of sessions by status.
+    /// Sessions by status.
     pub sessions: SessionCounts,
-    /// Numbers of captured tool uses by status.
+    /// Captured tool uses by status.
     pub queue: QueueStats,
-    /// Number of stored idempotency keys.
+    /// Idempotency keys.
     pub idempotency_keys: u64,
-    /// Blob files and their size; none for a store without a blob folder.
+    /// Blob files and their size; `None` without a blob folder.
     pub blobs: Option<BlobUsage>,
 }
 
@@ -39,16 +39,16 @@ impl StoreCounts {
     }
 }
 
-/// The last numbers and their age.
+/// Cached counts and their age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CachedCounts {
-    /// The numbers.
+    /// Counts.
     pub counts: StoreCounts,
-    /// Time since they were counted.
+    /// Time since the count.
     pub age: Duration,
 }
 
-/// The cache. Clones share it.
+/// Cache of the counts. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CountCache(Arc<Mutex<State>>);
 
@@ -66,8 +66,8 @@ struct Counted {
 }
 
 impl CountCache {
-    /// Counts if the last numbers are too old and no other count runs, then returns the last numbers, if there are any. A
-    /// count whose caller no longer waits is completed and its numbers are kept.
+    /// Counts if the cached counts are too old and no other count is running, then returns the cached counts, if any. A
+    /// count is completed and cached even if its caller stops waiting.
     pub(crate) async fn get(
         &self,
         store: &Store,
@@ -86,7 +86,7 @@ impl CountCache {
         Ok(last.map(|last| CachedCounts { counts: last.counts, age: last.at.elapsed() }))
     }
 
-    /// Returns the right to count when it is time to.
+    /// Returns a guard if a count is due and none is running.
     fn begin(&self, now: Instant) -> Option<Counting> {
         let mut state = self.lock();
         let is_due = state.last.is_none_or(|last| {
@@ -105,7 +105,7 @@ impl CountCache {
     }
 }
 
-/// The right to count. The next count may begin when it is dropped.
+/// Guard of a running count. The next count may start when it is dropped.
 struct Counting(CountCache);
 
 impl Counting {

@@ -1,11 +1,11 @@
-//! Numbers of failures of the store, for monitoring.
+//! Store failure counters, for monitoring.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::Fault;
 use baton_store::StoreError;
 
-/// The kinds of failures.
+/// Kinds of failures.
 const KINDS: [&str; 9] = [
     "unavailable",
     "busy",
@@ -18,12 +18,12 @@ const KINDS: [&str; 9] = [
     "internal",
 ];
 
-/// Failures of the store since the start of the process, by kind.
+/// Store failures since the start of the process, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct StoreErrors([AtomicU64; KINDS.len()]);
 
 impl StoreErrors {
-    /// Counts a fault if a failure of the store caused it.
+    /// Counts a fault that was caused by a store failure.
     pub(crate) fn count(&self, fault: &Fault) {
         let Some(error) = store_error(fault) else { return };
         let counters = KINDS.iter().zip(&self.0);
@@ -32,7 +32,7 @@ impl StoreErrors {
         }
     }
 
-    /// Returns every kind with its number.
+    /// Returns all kinds with their counts.
     pub(crate) fn by_kind(&self) -> Vec<(&'static str, u64)> {
         KINDS.into_iter().zip(self.0.iter().map(|counter| counter.load(Ordering::Relaxed))).collect()
     }
@@ -54,7 +54,7 @@ const fn kind_of(error: &StoreError) -> &'static str {
     }
 }
 
-/// Returns the failure of the store behind a fault.
+/// Returns the store failure that caused a fault.
 pub(crate) fn store_error(fault: &Fault) -> Option<&StoreError> {
     fault.source.as_ref()?.downcast_ref()
 }
@@ -65,12 +65,12 @@ mod tests {
     use baton_core::ErrorCode;
 
     #[test]
-    fn failures_of_the_store_are_counted_by_kind() {
+    fn store_failures_are_counted_by_kind() {
         let errors = StoreErrors::default();
         errors.count(&Fault::from(StoreError::Busy));
         errors.count(&Fault::from(StoreError::Busy));
         errors.count(&Fault::from(StoreError::Broken));
-        errors.count(&Fault::new(ErrorCode::InvalidRequest, "not a failure of the store"));
+        errors.count(&Fault::new(ErrorCode::InvalidRequest, "not a store failure"));
         let counted: Vec<_> = errors.by_kind().into_iter().filter(|(_, number)| *number > 0).collect();
         assert_eq!(counted, [("busy", 2), ("internal", 1)]);
     }

@@ -1,4 +1,4 @@
-//! Operations on the request log, one file a verb.
+//! Operations on the request log, one file per operation.
 
 mod list;
 

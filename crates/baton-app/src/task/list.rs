@@ -1,4 +1,4 @@
-//! `task.list`: which tasks there are, in whatever checkout.
+//! `task.list`: lists the tasks of all checkouts.
 
 use baton_core::task::{TaskRecord, TaskStatus};
 use baton_core::{Fault, Repo, Venture};

@@ -1,5 +1,5 @@
-//! The index of tasks, so that they can be found from anywhere: one file a verb. What a task is and how it goes from role
-//! to role is `baton-task`'s, in the files of its checkout.
+//! Operations on the task index, one file per operation. Task contexts are files in the checkout and belong to
+//! `baton-task`.
 
 mod list;
 mod record;

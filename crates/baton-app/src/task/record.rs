@@ -1,4 +1,4 @@
-//! `task.record`: a checkout says where one of its tasks stands.
+//! `task.record`: records the state of a task in the index.
 
 use baton_core::task::{Role, TaskId, TaskRecord, TaskStatus};
 use baton_core::{Fault, Repo, Timestamp, Venture};
@@ -11,7 +11,7 @@ use crate::operation::{Effect, Operation};
 
 const MAX_NAME_BYTES: usize = 4_096;
 
-/// Writes a task into the index, or takes it out.
+/// Adds, updates or removes a task in the index.
 #[derive(Debug)]
 pub struct RecordTask;
 

@@ -1,4 +1,4 @@
-//! How a credential becomes an actor.
+//! Authentication: finds the actor of a credential.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,19 +10,19 @@ use baton_store::StoreError;
 
 use crate::app::App;
 
-/// How long a token that was looked up is trusted before it is looked up again; a revocation takes at most this long.
-const TRUST: Duration = Duration::from_secs(2);
-/// How many tokens are remembered.
-const REMEMBERED: usize = 10_000;
+/// Time to live of a cached token. A revocation takes effect after at most this time.
+const CACHE_TTL: Duration = Duration::from_secs(2);
+/// Maximum number of cached tokens.
+const CACHE_CAPACITY: usize = 10_000;
 
-/// Knows the shared key and, through the store, the tokens.
+/// Authenticates the shared key and the tokens in the store.
 pub struct Authenticator {
     app: App,
     shared: Sha256Hash,
     holder: Actor,
-    /// Tokens that were looked up, and until when they are trusted. Monotonic time: setting the clock back must not
-    /// extend the trust in a token that was revoked.
-    remembered: Mutex<HashMap<TokenId, (Token, Instant)>>,
+    /// Cached tokens and their expiry. Monotonic time is used because setting the clock back must not extend the use of
+    /// a revoked token.
+    cache: Mutex<HashMap<TokenId, (Token, Instant)>>,
 }
 
 impl fmt::Debug for Authenticator {
@@ -32,18 +32,18 @@ impl fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    /// Takes the shared key.
+    /// Creates an authenticator with the shared key.
     pub fn new(app: App, shared_key: &str) -> Self {
         Self {
             app,
             shared: Sha256Hash::of(shared_key.as_bytes()),
             holder: Actor::shared(shared_key),
-            remembered: Mutex::new(HashMap::new()),
+            cache: Mutex::new(HashMap::new()),
         }
     }
 
-    /// Finds the actor of a credential. Hashes are compared, in constant time, so that neither a key's length nor its
-    /// start can be guessed from how long it takes.
+    /// Returns the actor of a credential. Hashes are compared in constant time, so that timing reveals neither the
+    /// length nor a prefix of the key.
     pub async fn actor(&self, credential: Option<&str>) -> Result<Actor, Fault> {
         let Some(credential) = credential else {
             return Err(unauthorized("no credential was sent"));
@@ -60,14 +60,14 @@ impl Authenticator {
         }
     }
 
-    /// Tells whether a credential is a token that was never found before, which only the database knows.
+    /// Returns true if a credential is a token that is not cached.
     pub fn needs_lookup(&self, credential: Option<&str>) -> bool {
         let presented = credential.and_then(PresentedToken::parse);
-        presented.is_some_and(|presented| !self.remembered().contains_key(&presented.id))
+        presented.is_some_and(|presented| !self.cache().contains_key(&presented.id))
     }
 
     async fn token(&self, id: &TokenId) -> Result<Option<Token>, Fault> {
-        if let Some((token, until)) = self.remembered().get(id)
+        if let Some((token, until)) = self.cache().get(id)
             && Instant::now() < *until
         {
             return Ok(Some(token.clone()));
@@ -75,19 +75,19 @@ impl Authenticator {
         let (wanted, looked_up_at) = (id.clone(), Instant::now());
         let found = self.app.store().read(move |tx| tx.token(&wanted)).await;
         let found = found.map_err(|error: StoreError| Fault::from(error))?;
-        let mut remembered = self.remembered();
-        if remembered.len() >= REMEMBERED {
-            remembered.clear();
+        let mut cache = self.cache();
+        if cache.len() >= CACHE_CAPACITY {
+            cache.clear();
         }
         match &found {
-            Some(token) => _ = remembered.insert(id.clone(), (token.clone(), looked_up_at + TRUST)),
-            None => _ = remembered.remove(id),
+            Some(token) => _ = cache.insert(id.clone(), (token.clone(), looked_up_at + CACHE_TTL)),
+            None => _ = cache.remove(id),
         }
         Ok(found)
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<TokenId, (Token, Instant)>> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TokenId, (Token, Instant)>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

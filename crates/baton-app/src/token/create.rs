@@ -1,4 +1,4 @@
-//! `token.create`: a credential for one agent.
+//! `token.create`: creates a token for one agent.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `token.list`: which credentials there are.
+//! `token.list`: lists tokens.
 
 use baton_core::Fault;
 use baton_store::Tx;

@@ -1,5 +1,5 @@
-//! Operations on tokens, one file a verb, and how a credential becomes an actor. They are for the person at the
-//! machine: no face on the network offers them.
+//! Operations on tokens, one file per operation, and authentication. The operations are available on the local machine
+//! only, not over HTTP or MCP.
 
 mod authenticate;
 mod create;

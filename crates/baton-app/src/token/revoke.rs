@@ -1,4 +1,4 @@
-//! `token.revoke`: a credential stops working.
+//! `token.revoke`: revokes a token.
 
 use baton_core::{ErrorCode, Fault, TokenId};
 use baton_store::Tx;

@@ -1,4 +1,4 @@
-//! Tokens as they look on the wire: all but the secret.
+//! Wire format of tokens, without the secret.
 
 use baton_core::{Access, Timestamp, Token, VentureScope};
 use schemars::JsonSchema;
