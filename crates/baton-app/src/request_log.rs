@@ -58,7 +58,7 @@ impl RequestLog {
     }
 
     /// Creates a log that a background thread writes. It stores at most `max_records` records.
-    pub fn behind(store: Store, max_records: u64) -> std::io::Result<Self> {
+    pub fn in_background(store: Store, max_records: u64) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_CAPACITY);
         let counted = Arc::default();
         let writer = LogWriter { store, max_records, counted: Arc::clone(&counted) };

@@ -48,7 +48,7 @@ pub(crate) fn open_app_or_degrade(config: &Config, threads: Threads) -> Result<A
 fn app_on(store: Store, config: &Config, threads: Threads) -> Result<App, Failure> {
     let log = match threads {
         Threads::Caller => RequestLog::at_end(),
-        Threads::Background => RequestLog::behind(store.clone(), config.request_log_max_records)
+        Threads::Background => RequestLog::in_background(store.clone(), config.request_log_max_records)
             .map_err(|error| Failure::new(Exit::Failure, "internal", format!("the request log: {error}")))?,
     };
     Ok(App::new(store, settings(config)?, SystemClock, SystemEntropy, log))

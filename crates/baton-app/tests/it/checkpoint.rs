@@ -1,4 +1,4 @@
-//! Saving and loading: what comes back, what is skipped, what it costs, and what is refused.
+//! Saving and loading checkpoints: round trips, unchanged contexts, stored sizes, blobs.
 
 use baton_app::Settings;
 use baton_app::checkpoint::Vault;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::saving::{context, edit, id, prose, text};
 use crate::stage::{DAY, HOUR, MINUTE, NOW, Stage, ok, refused, session_id, who};
 
-pub(crate) fn as_usual(_: &mut Settings) {}
+pub(crate) fn default_settings(_: &mut Settings) {}
 
 fn nested(depth: usize) -> Value {
     (0..depth).fold(json!("deep"), |inner, _| json!({ "d": inner }))
 }
 
 #[test]
-fn awkward_contexts_come_back_as_they_were() {
+fn unusual_contexts_round_trip() {
     let mut dice = Dice::new(1);
     let contexts = [
         json!({}),
@@ -33,7 +33,7 @@ fn awkward_contexts_come_back_as_they_were() {
         json!({ "s": prose(&mut dice, 300 * 1024) }),
         context(&mut dice, 2 * 1024 * 1024),
     ];
-    for stage in Stage::each_with(as_usual) {
+    for stage in Stage::each_with(default_settings) {
         let saved: Vec<Value> = contexts.iter().map(|context| stage.save("w", context)).collect();
         for (context, saved) in contexts.iter().zip(&saved) {
             assert_eq!(saved["status"], "SAVED");
@@ -52,10 +52,10 @@ fn awkward_contexts_come_back_as_they_were() {
 }
 
 #[test]
-fn the_hundredth_small_change_costs_the_change() {
+fn small_changes_are_stored_as_small_differences() {
     const SAVES: usize = 200;
-    // What it costs does not depend on the database.
-    for stage in Stage::each_with(as_usual).take(1) {
+    // The stored size does not depend on the database.
+    for stage in Stage::each_with(default_settings).take(1) {
         let mut dice = Dice::new(2);
         let mut current = context(&mut dice, 100 * 1024);
         let mut saved = Vec::new();
@@ -64,14 +64,14 @@ fn the_hundredth_small_change_costs_the_change() {
             saved.push((id(&answer), text(&current), answer["storedBytes"].as_u64().unwrap()));
             edit(&mut dice, &mut current);
         }
-        // Every length of chain, in every series.
+        // This covers every chain length in every series.
         for (id, expected, _) in saved.iter().step_by(3) {
             assert_eq!(text(&stage.load(id)), *expected);
         }
         let whole = saved[0].2;
         let total: u64 = saved.iter().map(|(_, _, stored)| stored).sum();
-        assert!(whole > 40 * 1024, "{whole}: the text is not one that compresses to nothing");
-        // Four whole ones, as a series has 64 at the most; the others cost their change.
+        assert!(whole > 40 * 1024, "{whole}: the context must not compress to almost nothing");
+        // A series has at most 64 checkpoints, so there are four full contexts; the rest are differences.
         let changes = total - 4 * whole;
         assert!(changes < SAVES as u64 * 2_048, "{changes} bytes for {SAVES} changes");
         assert_eq!(stage.workflow("w").stored_bytes, total);
@@ -80,8 +80,8 @@ fn the_hundredth_small_change_costs_the_change() {
 }
 
 #[test]
-fn what_did_not_change_is_not_saved_again() {
-    for stage in Stage::each_with(as_usual) {
+fn unchanged_context_is_not_saved_again() {
+    for stage in Stage::each_with(default_settings) {
         let context = json!({ "goal": "x", "n": 1.0 });
         let first = stage.save("w", &context);
         let again = stage.save("w", &json!({ "n": 1, "goal": "x" }));
@@ -101,18 +101,22 @@ fn what_did_not_change_is_not_saved_again() {
         assert_eq!(save(json!({ "metadata": { "name": "n" } })), "SKIPPED_UNCHANGED");
         assert_eq!(save(json!({ "metadata": { "name": "n", "tags": ["a", "b"] } })), "SAVED");
         assert_eq!(save(json!({ "metadata": { "name": "n", "tags": ["b", "a"] } })), "SAVED");
-        assert_eq!(save(json!({})), "SAVED", "without the name it is another one");
-        assert_eq!(stage.save("other", &context)["status"], "SAVED", "another workflow has nothing yet");
+        assert_eq!(save(json!({})), "SAVED", "removing the name is a change");
+        assert_eq!(
+            stage.save("other", &context)["status"],
+            "SAVED",
+            "the other workflow has no checkpoint yet"
+        );
         assert_eq!(stage.ids("w").len(), 6);
         assert_eq!(stage.save("w", &json!({ "goal": "y" }))["status"], "SAVED");
-        assert_eq!(stage.save("w", &context)["status"], "SAVED", "only the latest counts");
+        assert_eq!(stage.save("w", &context)["status"], "SAVED", "only the latest checkpoint is compared");
         stage.check_sums("w");
     }
 }
 
 #[test]
 fn run_time_keys_are_not_stored() {
-    for stage in Stage::each_with(as_usual) {
+    for stage in Stage::each_with(default_settings) {
         let running =
             json!({ "a": 1, "_currentLoop": { "i": 3 }, "_contextSize": 99, "b": { "_contextSize": 5 } });
         let saved = stage.save("w", &running);
@@ -124,20 +128,20 @@ fn run_time_keys_are_not_stored() {
         assert_eq!(
             stage.save("w", &restored)["status"],
             "SKIPPED_UNCHANGED",
-            "what was loaded is what was saved"
+            "a loaded context is unchanged"
         );
         let moved = json!({ "a": 1, "_currentLoop": { "i": 4 }, "b": { "_contextSize": 5 } });
         assert_eq!(stage.save("w", &moved)["status"], "SKIPPED_UNCHANGED");
         let plain = stage.save("plain", &json!({ "a": 1, "_currentLoop": 7 }));
-        assert_eq!(stage.load(&id(&plain)), json!({ "a": 1 }), "there was no size to put back");
+        assert_eq!(stage.load(&id(&plain)), json!({ "a": 1 }), "the saved context had no size member");
         let view = json!({ "checkpointId": saved["checkpointId"], "maxBytes": 1_000 });
-        assert_eq!(ok(&stage.call("checkpoint.load", view))["context"], stored, "a view has none");
+        assert_eq!(ok(&stage.call("checkpoint.load", view))["context"], stored, "a view has no size member");
     }
 }
 
 #[test]
-fn metadata_comes_back() {
-    for stage in Stage::each_with(as_usual) {
+fn metadata_round_trips() {
+    for stage in Stage::each_with(default_settings) {
         let session = ok(&stage.call("session.start", who("agent-1")));
         let params = json!({
             "sessionId": "w", "context": { "a": 1 }, "venture": "v", "repo": "o/r",
@@ -162,8 +166,8 @@ fn metadata_comes_back() {
 }
 
 #[test]
-fn saving_is_a_sign_of_life_for_the_session_that_saves() {
-    for stage in Stage::each_with(as_usual) {
+fn save_counts_as_a_heartbeat_of_the_session() {
+    for stage in Stage::each_with(default_settings) {
         let session = session_id(&ok(&stage.call("session.start", who("a"))));
         let save = |since, number: u32| {
             let params = json!({ "sessionId": "w", "context": { "n": number }, "agentSessionId": session });
@@ -175,11 +179,11 @@ fn saving_is_a_sign_of_life_for_the_session_that_saves() {
         assert_eq!(
             stage.session(session).last_heartbeat_at,
             NOW.plus(50 * MINUTE),
-            "also when there is nothing to save"
+            "a skipped save is a heartbeat too"
         );
         ok(&stage.at(2 * DAY, "maintenance.cleanup", json!({})));
         assert_eq!(stage.session(session).status, SessionStatus::Abandoned);
-        assert_eq!(save(2 * DAY, 2)["status"], "SAVED", "nothing that is known is thrown away");
+        assert_eq!(save(2 * DAY, 2)["status"], "SAVED", "an abandoned session may still save");
         let gone = stage.session(session);
         assert_eq!((gone.status, gone.last_heartbeat_at), (SessionStatus::Abandoned, NOW.plus(50 * MINUTE)));
         let unknown = json!({
@@ -191,8 +195,8 @@ fn saving_is_a_sign_of_life_for_the_session_that_saves() {
 }
 
 #[test]
-fn the_last_use_is_noted_once_a_minute() {
-    for stage in Stage::each_with(as_usual) {
+fn access_time_is_updated_once_a_minute() {
+    for stage in Stage::each_with(default_settings) {
         stage.save("w", &json!({ "a": 1 }));
         let used = || stage.workflow("w").last_accessed_at;
         let load = json!({ "sessionId": "w" });
@@ -202,9 +206,9 @@ fn the_last_use_is_noted_once_a_minute() {
         ok(&stage.at(later, "checkpoint.load", load.clone()));
         assert_eq!(used(), NOW.plus(later));
         ok(&stage.at(HOUR, "checkpoint.explain", load.clone()));
-        assert_eq!(used(), NOW.plus(HOUR), "whatever reads the context");
+        assert_eq!(used(), NOW.plus(HOUR), "every operation that reads the context counts");
         ok(&stage.at(2 * HOUR, "checkpoint.list", load.clone()));
-        assert_eq!(used(), NOW.plus(HOUR), "a list does not read it");
+        assert_eq!(used(), NOW.plus(HOUR), "a list does not read the context");
         stage.clock.set(NOW.plus(3 * HOUR));
         stage.save("w", &json!({ "a": 2 }));
         assert_eq!(used(), NOW.plus(3 * HOUR));
@@ -217,10 +221,10 @@ fn the_last_use_is_noted_once_a_minute() {
     }
 }
 
-/// A reader may not write, and still its reading counts as use.
+/// A load with read access still updates the access time.
 #[test]
-fn a_reader_that_may_not_write_notes_the_use_too() {
-    for stage in Stage::each_with(as_usual) {
+fn load_with_read_access_updates_the_access_time() {
+    for stage in Stage::each_with(default_settings) {
         stage.save("w", &json!({ "a": 1 }));
         stage.clock.set(NOW.plus(HOUR));
         let mut call = stage.envelope(None);
@@ -237,7 +241,7 @@ fn a_reader_that_may_not_write_notes_the_use_too() {
 }
 
 #[test]
-fn large_contexts_are_kept_beside_the_database() {
+fn large_contexts_are_stored_as_blobs() {
     let folder = tempfile::tempdir().unwrap();
     let packing = Packing { effort: Effort::Standard, min_bytes: 1_024 };
     let path = folder.path().join("blobs");
@@ -249,14 +253,14 @@ fn large_contexts_are_kept_beside_the_database() {
         let mut dice = Dice::new(3);
         let small = json!({ "s": prose(&mut dice, 100 * 1024) });
         let (small, before) = (stage.save("w", &small), count());
-        assert_eq!(before, 0, "small ones are in the row");
+        assert_eq!(before, 0, "small frames are stored in the row");
         let mut current = json!({ "a": prose(&mut dice, 600_000), "b": "" });
         let mut saved = vec![];
         for _ in 0..3 {
             saved.push((id(&stage.save("w", &current)), text(&current)));
             current["b"] = prose(&mut dice, 20).into();
         }
-        assert_eq!(count(), 1, "the differences are small");
+        assert_eq!(count(), 1, "small differences are stored in rows");
         for (id, expected) in &saved {
             assert_eq!(text(&stage.load(id)), *expected);
         }
@@ -265,11 +269,11 @@ fn large_contexts_are_kept_beside_the_database() {
         for name in stage.ids("w") {
             ok(&stage.call("checkpoint.delete", json!({ "checkpointId": name })));
         }
-        assert_eq!(count(), 0, "the blob goes with its last row");
+        assert_eq!(count(), 0, "the blob is removed with its last row");
         let orphan = path.join("left-by-a-crash.frame");
         std::fs::write(&orphan, "x").unwrap();
         let sweep = || ok(&stage.call("maintenance.cleanup", json!({})))["blobs_removed"].clone();
-        assert_eq!((sweep(), count()), (0.into(), 1), "it is young: a save may be under way");
+        assert_eq!((sweep(), count()), (0.into(), 1), "a recent blob may belong to a running save");
         let file = std::fs::File::options().write(true).open(&orphan).unwrap();
         file.set_modified(std::time::SystemTime::now() - 2 * HOUR).unwrap();
         assert_eq!((sweep(), count()), (1.into(), 0));

@@ -1,5 +1,4 @@
-//! Damage: what is stored was changed behind the store's back. What can be read is read, the rest is said, nothing else is
-//! harmed.
+//! Damaged data: damaged checkpoints are reported, all others stay readable.
 
 use std::path::Path;
 
@@ -12,11 +11,11 @@ use baton_testkit::contract::fixture::Dice;
 use baton_testkit::contract::{read, write};
 use serde_json::{Value, json};
 
-use crate::checkpoint::as_usual;
+use crate::checkpoint::default_settings;
 use crate::saving::{context, edit, id, prose, text};
 use crate::stage::{Stage, ok, refused};
 
-/// Two series of a workflow and another workflow, as ids and texts, oldest first.
+/// Checkpoints of two series of a workflow and of another workflow, as ids and texts, oldest first.
 struct Scene {
     early: Vec<(String, String)>,
     late: Vec<(String, String)>,
@@ -42,13 +41,13 @@ fn scene(stage: &Stage) -> Scene {
     Scene { early, late, other: series(stage, "other", &mut dice, 3) }
 }
 
-/// The stored frame of a checkpoint.
+/// Returns the stored frame of a checkpoint.
 fn frame(stage: &Stage, checkpoint: &str) -> Frame {
     let row = stage.row(checkpoint).unwrap();
     read(&stage.store, move |tx| tx.chain(&row.venture, &row.workflow_id, row.place)).pop().unwrap().frame
 }
 
-/// Changes the bytes of a checkpoint's frame, and nothing that is recorded of them.
+/// Changes the bytes of a frame but not its recorded hash and size.
 fn change(stage: &Stage, checkpoint: &str, change: impl Fn(&mut Vec<u8>)) {
     let mut held = frame(stage, checkpoint);
     if let FrameBody::Row(bytes) = &mut held.body {
@@ -66,9 +65,9 @@ fn load(stage: &Stage, checkpoint: &str) -> baton_app::Reply {
     stage.call("checkpoint.load", json!({ "checkpointId": checkpoint }))
 }
 
-/// Checks that a checkpoint is refused as damaged, which names the newest that can be read, and is marked.
+/// Checks that a load fails as damaged, names the newest readable checkpoint, and marks the checkpoint.
 #[track_caller]
-fn is_damaged(stage: &Stage, checkpoint: &str, newest: Option<&String>) -> Value {
+fn assert_damaged(stage: &Stage, checkpoint: &str, newest: Option<&String>) -> Value {
     let reply = load(stage, checkpoint);
     assert_eq!(reply.status, 410);
     let body = refused(&reply, "checkpoint_corrupt");
@@ -82,17 +81,16 @@ fn is_damaged(stage: &Stage, checkpoint: &str, newest: Option<&String>) -> Value
 }
 
 #[track_caller]
-fn all_load(stage: &Stage, saved: &[(String, String)]) {
+fn assert_all_load(stage: &Stage, saved: &[(String, String)]) {
     for (id, expected) in saved {
         assert_eq!(text(&stage.load(id)), *expected);
     }
 }
 
-/// Changes the bytes of a frame.
-type Spoil = fn(&mut Vec<u8>);
+type Damage = fn(&mut Vec<u8>);
 
-/// Every way to spoil the bytes of a frame.
-fn spoilers() -> Vec<(&'static str, Spoil)> {
+/// Returns all kinds of damage to the bytes of a frame.
+fn damages() -> Vec<(&'static str, Damage)> {
     vec![
         ("the first bit", |bytes| bytes[0] ^= 1),
         ("the last bit", |bytes| *bytes.last_mut().unwrap() ^= 0x80),
@@ -103,31 +101,31 @@ fn spoilers() -> Vec<(&'static str, Spoil)> {
         ("the last byte is missing", |bytes| bytes.truncate(bytes.len() - 1)),
         ("half is missing", |bytes| bytes.truncate(bytes.len() / 2)),
         ("all is missing", Vec::clear),
-        ("there is more", |bytes| bytes.push(0)),
+        ("an extra byte", |bytes| bytes.push(0)),
         ("zeros", |bytes| bytes.fill(0)),
     ]
 }
 
 #[test]
-fn a_damaged_frame_is_said_and_nothing_else_is_harmed() {
-    for (what, spoil) in spoilers() {
-        for stage in Stage::each_with(as_usual) {
+fn damaged_frame_is_reported_and_other_checkpoints_stay_readable() {
+    for (what, damage) in damages() {
+        for stage in Stage::each_with(default_settings) {
             let Scene { early, late, other } = scene(&stage);
-            // Position 4 of the second series: 5 leans on it, the others do not.
-            change(&stage, &late[4].0, spoil);
-            is_damaged(&stage, &late[4].0, Some(&late[3].0));
-            all_load(&stage, &late[..4]);
-            is_damaged(&stage, &late[5].0, Some(&late[3].0));
-            all_load(&stage, &early);
-            all_load(&stage, &other);
+            // Only position 5 of the second series is a difference to position 4.
+            change(&stage, &late[4].0, damage);
+            assert_damaged(&stage, &late[4].0, Some(&late[3].0));
+            assert_all_load(&stage, &late[..4]);
+            assert_damaged(&stage, &late[5].0, Some(&late[3].0));
+            assert_all_load(&stage, &early);
+            assert_all_load(&stage, &other);
             assert_eq!(stage.latest("w")["checkpointId"], late[3].0, "{what}");
-            assert_eq!(stage.ids("w").len(), 10, "what is damaged is listed, as that");
+            assert_eq!(stage.ids("w").len(), 10, "damaged checkpoints are listed");
             stage.check_sums("w");
         }
     }
 }
 
-/// The warning and the damaged ids of a load of the latest checkpoint, whole and within a budget.
+/// Returns the warning and the damaged ids of loading the latest checkpoint, in full and within a budget.
 #[track_caller]
 fn warnings(stage: &Stage) -> [(Value, Value); 2] {
     [json!({ "sessionId": "w" }), json!({ "sessionId": "w", "maxBytes": 500 })].map(|params| {
@@ -138,11 +136,11 @@ fn warnings(stage: &Stage) -> [(Value, Value); 2] {
 
 #[test]
 fn every_load_of_the_latest_names_newer_damaged_checkpoints_until_they_are_resolved() {
-    for stage in Stage::each_with(as_usual) {
+    for stage in Stage::each_with(default_settings) {
         let Scene { late, .. } = scene(&stage);
         let sound = (Value::Null, json!([]));
         assert_eq!(warnings(&stage), [sound.clone(), sound.clone()]);
-        // Position 4 of the second series: 5 is the difference to it.
+        // Position 5 of the second series is a difference to position 4.
         let good = frame(&stage, &late[4].0);
         change(&stage, &late[4].0, |bytes| bytes[3] ^= 1);
         refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "checkpoint_corrupt");
@@ -153,19 +151,15 @@ fn every_load_of_the_latest_names_newer_damaged_checkpoints_until_they_are_resol
                 assert!(warning.contains(&late[5].0) && warning.contains("older checkpoint"), "{warning}");
             }
         }
-        assert_eq!(
-            ok(&load(&stage, &late[0].0))["warning"],
-            Value::Null,
-            "an old one was asked for by its id"
-        );
-        // One that loads again is no longer damaged.
+        assert_eq!(ok(&load(&stage, &late[0].0))["warning"], Value::Null, "a load by id has no warning");
+        // A checkpoint that can be loaded again is no longer marked as damaged.
         put(&stage, &late[4].0, good);
         ok(&load(&stage, &late[4].0));
         assert_eq!(stage.latest("w")["newerDamaged"], json!([late[5].0]));
         ok(&stage.call("checkpoint.delete", json!({ "checkpointId": late[5].0 })));
         assert_eq!(warnings(&stage), [sound.clone(), sound.clone()], "the damaged one was deleted");
         change(&stage, &late[4].0, |bytes| bytes[3] ^= 1);
-        is_damaged(&stage, &late[4].0, Some(&late[3].0));
+        assert_damaged(&stage, &late[4].0, Some(&late[3].0));
         assert_ne!(warnings(&stage), [sound.clone(), sound.clone()]);
         stage.save("w", &json!({ "saved": "again" }));
         assert_eq!(warnings(&stage), [sound.clone(), sound], "a newer one was saved");
@@ -173,86 +167,90 @@ fn every_load_of_the_latest_names_newer_damaged_checkpoints_until_they_are_resol
 }
 
 #[test]
-fn a_damaged_beginning_takes_its_series_and_saving_goes_on_in_a_new_one() {
-    for stage in Stage::each_with(as_usual) {
+fn damaged_start_of_a_series_makes_the_next_save_start_a_new_series() {
+    for stage in Stage::each_with(default_settings) {
         let Scene { early, mut late, other } = scene(&stage);
         change(&stage, &late[0].0, |bytes| bytes[9] ^= 4);
         let mut current: Value = serde_json::from_str(&late[5].1).unwrap();
         edit(&mut Dice::new(11), &mut current);
         let saved = (id(&stage.save("w", &current)), text(&current));
         let row = stage.row(&saved.0).unwrap();
-        assert_eq!((row.place.series, row.place.position), (2, 0), "nothing leans on what is damaged");
-        assert_eq!(stage.row(&late[0].0).unwrap().status, CheckpointStatus::Corrupt, "found on the way");
-        all_load(&stage, std::slice::from_ref(&saved));
+        assert_eq!((row.place.series, row.place.position), (2, 0), "a new series was started");
+        assert_eq!(
+            stage.row(&late[0].0).unwrap().status,
+            CheckpointStatus::Corrupt,
+            "the save marked the damaged checkpoint"
+        );
+        assert_all_load(&stage, std::slice::from_ref(&saved));
         for (checkpoint, _) in late.drain(..) {
-            is_damaged(&stage, &checkpoint, Some(&saved.0));
+            assert_damaged(&stage, &checkpoint, Some(&saved.0));
         }
         edit(&mut Dice::new(12), &mut current);
         let next = (id(&stage.save("w", &current)), text(&current));
-        assert_eq!(stage.row(&next.0).unwrap().place.position, 1, "and leans on the new one");
-        all_load(&stage, &[next, saved]);
-        all_load(&stage, &early);
-        all_load(&stage, &other);
+        assert_eq!(stage.row(&next.0).unwrap().place.position, 1, "the next save continues the new series");
+        assert_all_load(&stage, &[next, saved]);
+        assert_all_load(&stage, &early);
+        assert_all_load(&stage, &other);
         stage.check_sums("w");
     }
 }
 
 #[test]
-fn frames_that_changed_places_are_not_taken_for_each_other() {
-    for stage in Stage::each_with(as_usual) {
+fn swapped_frames_are_damaged() {
+    for stage in Stage::each_with(default_settings) {
         let Scene { early, late, other } = scene(&stage);
-        // Whole frames with all that is recorded of them: sound in themselves, in the wrong row.
+        // The frames are intact, including hash and size, but in the wrong rows.
         let (one, two) = (frame(&stage, &late[0].0), frame(&stage, &other[0].0));
         put(&stage, &late[0].0, two);
         put(&stage, &other[0].0, one);
-        is_damaged(&stage, &late[0].0, Some(&early[3].0));
-        is_damaged(&stage, &late[5].0, Some(&early[3].0));
-        is_damaged(&stage, &other[2].0, None);
-        all_load(&stage, &early);
+        assert_damaged(&stage, &late[0].0, Some(&early[3].0));
+        assert_damaged(&stage, &late[5].0, Some(&early[3].0));
+        assert_damaged(&stage, &other[2].0, None);
+        assert_all_load(&stage, &early);
         let (one, two) = (frame(&stage, &early[1].0), frame(&stage, &early[2].0));
         put(&stage, &early[1].0, two);
         put(&stage, &early[2].0, one);
-        is_damaged(&stage, &early[1].0, Some(&early[0].0));
-        is_damaged(&stage, &early[2].0, Some(&early[0].0));
-        all_load(&stage, &early[..1]);
+        assert_damaged(&stage, &early[1].0, Some(&early[0].0));
+        assert_damaged(&stage, &early[2].0, Some(&early[0].0));
+        assert_all_load(&stage, &early[..1]);
     }
 }
 
 #[test]
-fn what_leans_on_something_that_is_gone_is_damaged() {
-    for stage in Stage::each_with(as_usual) {
+fn checkpoint_with_an_incomplete_chain_is_damaged() {
+    for stage in Stage::each_with(default_settings) {
         let Scene { early, late, other } = scene(&stage);
         let row = stage.row(&late[4].0).unwrap();
         write(&stage.store, move |tx| tx.delete_positions(&row.venture, &row.workflow_id, 1, &[4]));
-        is_damaged(&stage, &late[5].0, Some(&late[3].0));
+        assert_damaged(&stage, &late[5].0, Some(&late[3].0));
         refused(&load(&stage, &late[4].0), "checkpoint_not_found");
-        all_load(&stage, &late[..4]);
-        all_load(&stage, &early);
-        all_load(&stage, &other);
+        assert_all_load(&stage, &late[..4]);
+        assert_all_load(&stage, &early);
+        assert_all_load(&stage, &other);
     }
 }
 
-/// A size that was changed must neither be believed nor make room for itself in memory.
+/// A changed size must be detected before memory of that size is allocated.
 #[test]
-fn recorded_sizes_are_not_believed() {
+fn wrong_recorded_sizes_are_damage() {
     for size in ["0", "context_bytes + 1", "16777217", "9223372036854775807"] {
-        for stage in Stage::each_with(as_usual) {
+        for stage in Stage::each_with(default_settings) {
             let Scene { early, late, other } = scene(&stage);
             let sql = format!("UPDATE checkpoints SET context_bytes = {size} WHERE id = '{}'", late[0].0);
             stage.store.place().execute(&sql, &sql);
-            is_damaged(&stage, &late[0].0, Some(&early[3].0));
-            is_damaged(&stage, &late[5].0, Some(&early[3].0));
-            all_load(&stage, &early);
-            all_load(&stage, &other);
+            assert_damaged(&stage, &late[0].0, Some(&early[3].0));
+            assert_damaged(&stage, &late[5].0, Some(&early[3].0));
+            assert_all_load(&stage, &early);
+            assert_all_load(&stage, &other);
             stage.save("w", &json!({ "n": 1 }));
         }
     }
 }
 
-/// A frame that says it is small and is not.
+/// The frame decompresses to more than its recorded size.
 #[test]
-fn a_frame_does_not_grow_beyond_its_recorded_size() {
-    for stage in Stage::each_with(as_usual) {
+fn decompression_stops_at_the_recorded_size() {
+    for stage in Stage::each_with(default_settings) {
         let saved = id(&stage.save("w", &json!({ "s": prose(&mut Dice::new(3), 2_000) })));
         let bomb = format!("{{\"s\":\"{}\"}}", "x".repeat(16 * 1024 * 1024 - 8));
         let packed = Packing { effort: Effort::Standard, min_bytes: 1 }.whole(bomb.as_bytes()).unwrap();
@@ -261,17 +259,17 @@ fn a_frame_does_not_grow_beyond_its_recorded_size() {
         let size_bytes = packed.bytes.len() as u64;
         let body = FrameBody::Row(packed.bytes);
         put(&stage, &saved, Frame { encoding: packed.encoding, key_id: None, hash, size_bytes, body });
-        is_damaged(&stage, &saved, None);
+        assert_damaged(&stage, &saved, None);
     }
 }
 
 #[test]
-fn a_dropped_one_that_is_damaged_stays_dropped() {
-    for stage in Stage::each_with(as_usual) {
+fn damaged_archived_checkpoint_stays_archived() {
+    for stage in Stage::each_with(default_settings) {
         let Scene { early, late, .. } = scene(&stage);
         ok(&stage.call("checkpoint.delete", json!({ "checkpointId": late[0].0 })));
         change(&stage, &late[0].0, |bytes| bytes[9] ^= 4);
-        is_damaged(&stage, &late[5].0, Some(&early[3].0));
+        assert_damaged(&stage, &late[5].0, Some(&early[3].0));
         assert!(!stage.ids("w").contains(&late[0].0));
         refused(&load(&stage, &late[0].0), "checkpoint_not_found");
         stage.save("w", &json!({ "s": prose(&mut Dice::new(3), 9_000) }));
@@ -281,13 +279,13 @@ fn a_dropped_one_that_is_damaged_stays_dropped() {
 }
 
 #[test]
-fn a_check_of_the_store_names_each_damaged_item() {
-    for stage in Stage::each_with(as_usual) {
+fn store_check_lists_every_damaged_item() {
+    for stage in Stage::each_with(default_settings) {
         let Scene { early, late, other } = scene(&stage);
         let sound = check_store(&stage.app).unwrap();
         let all = (early.len() + late.len() + other.len()) as u64;
         assert_eq!((sound.checkpoints, sound.damaged), (all, 0), "{sound:?}");
-        // Position 4 of the second series: 5 is the difference to it.
+        // Position 5 of the second series is a difference to position 4.
         change(&stage, &late[4].0, |bytes| bytes[9] ^= 4);
         let sql = "UPDATE workflows SET stored_bytes = stored_bytes + 1 WHERE id = 'other'";
         stage.store.place().execute(sql, sql);
@@ -297,25 +295,29 @@ fn a_check_of_the_store_names_each_damaged_item() {
         assert!(named.contains(&("checkpoint", &late[4].0)), "{named:?}");
         assert!(named.contains(&("checkpoint", &late[5].0)), "{named:?}");
         assert!(named.iter().any(|(kind, id)| *kind == "workflow" && id.ends_with("/other")), "{named:?}");
-        assert_eq!(stage.row(&late[4].0).unwrap().status, CheckpointStatus::Active, "it only reads");
+        assert_eq!(
+            stage.row(&late[4].0).unwrap().status,
+            CheckpointStatus::Active,
+            "the check does not modify anything"
+        );
     }
 }
 
-/// A workflow of nothing but damaged checkpoints can be saved to, listed, shrunk and emptied.
+/// A workflow with only damaged checkpoints can be listed, saved to and emptied.
 #[test]
-fn a_workflow_with_nothing_left_to_load_is_of_use_again() {
+fn workflow_with_only_damaged_checkpoints_stays_usable() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 4) {
         let saved = series(&stage, "w", &mut Dice::new(4), 4);
         change(&stage, &saved[0].0, |bytes| bytes.clear());
         for (checkpoint, _) in &saved {
-            is_damaged(&stage, checkpoint, None);
+            assert_damaged(&stage, checkpoint, None);
         }
         refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "checkpoint_not_found");
         refused(&stage.call("checkpoint.diff", json!({ "sessionId": "w" })), "checkpoint_not_found");
         let mark = json!({ "sessionId": "w", "contextKey": "a" });
         refused(&stage.call("checkpoint.mark_critical", mark), "checkpoint_not_found");
         let again = series(&stage, "w", &mut Dice::new(5), 2);
-        all_load(&stage, &again);
+        assert_all_load(&stage, &again);
         assert_eq!(stage.ids("w"), [&again[1].0, &again[0].0, &saved[3].0, &saved[2].0].map(Clone::clone));
         let mut left = stage.ids("w");
         while let Some(checkpoint) = left.pop() {
@@ -337,8 +339,8 @@ fn with_blobs(path: &Path) -> impl Fn(&mut Settings) {
 }
 
 #[test]
-fn a_blob_that_is_missing_or_changed_is_damage() {
-    for spoil in [
+fn missing_or_changed_blob_is_damage() {
+    for damage in [
         |path: &Path| std::fs::remove_file(path).unwrap(),
         |path: &Path| std::fs::write(path, b"").unwrap(),
         |path: &Path| {
@@ -353,23 +355,25 @@ fn a_blob_that_is_missing_or_changed_is_damage() {
             let early = series(&stage, "w", &mut dice, 2);
             let large = json!({ "s": prose(&mut dice, 500_000) });
             let large = (id(&stage.save("w", &large)), text(&large));
-            all_load(&stage, std::slice::from_ref(&large));
+            assert_all_load(&stage, std::slice::from_ref(&large));
             let FrameBody::Blob(name) = frame(&stage, &large.0).body else { unreachable!("it is a blob") };
-            spoil(&folder.path().join(&name));
-            let body = is_damaged(&stage, &large.0, Some(&early[1].0));
-            assert!(!body.to_string().contains(folder.path().to_str().unwrap()), "paths stay inside: {body}");
-            all_load(&stage, &early);
+            damage(&folder.path().join(&name));
+            let body = assert_damaged(&stage, &large.0, Some(&early[1].0));
+            assert!(
+                !body.to_string().contains(folder.path().to_str().unwrap()),
+                "the response must not contain paths: {body}"
+            );
+            assert_all_load(&stage, &early);
             let next = json!({ "s": prose(&mut dice, 500_000) });
             let next = (id(&stage.save("w", &next)), text(&next));
-            all_load(&stage, &[next]);
+            assert_all_load(&stage, &[next]);
             stage.check_sums("w");
         }
     }
 }
 
-/// A name in a row that leads out of the folder is not followed.
 #[test]
-fn a_blob_name_that_leads_out_of_the_folder_is_not_followed() {
+fn blob_name_outside_the_folder_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("secret"), b"{}").unwrap();
     for stage in Stage::each_with(with_blobs(&folder.path().join("blobs"))) {

@@ -1,4 +1,4 @@
-//! Whatever is saved, deleted and dropped, in whatever order: what is listed loads back to the byte, latest first.
+//! Model test: after any sequence of saves and deletions, the listed checkpoints are the expected ones and round trip.
 
 use baton_testkit::contract::fixture::Dice;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ enum Step {
     Name,
     /// Saves the same context again.
     Repeat,
-    /// Deletes one that is listed.
+    /// Deletes a listed checkpoint.
     Delete(prop::sample::Index),
 }
 
@@ -33,21 +33,21 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What should be there, oldest first.
+/// Expected checkpoints, oldest first.
 #[derive(Default)]
-struct Model(Vec<Kept>);
+struct Model(Vec<Expected>);
 
-struct Kept {
+struct Expected {
     id: String,
     text: String,
     name: Option<String>,
 }
 
 impl Model {
-    /// Makes room as a quota of the count does: the oldest without a name goes.
-    fn make_room(&mut self) {
+    /// Removes the oldest unnamed checkpoint if the count limit is reached.
+    fn enforce_count_limit(&mut self) {
         if self.0.len() >= QUOTA {
-            let oldest = self.0.iter().position(|kept| kept.name.is_none()).unwrap();
+            let oldest = self.0.iter().position(|checkpoint| checkpoint.name.is_none()).unwrap();
             self.0.remove(oldest);
         }
     }
@@ -62,8 +62,10 @@ fn play(stage: &Stage, seed: u64, steps: &[Step]) {
         match step {
             Step::Edit => edit(&mut dice, &mut current),
             Step::Rewrite { bytes } => current = context(&mut dice, bytes + 1),
-            // As many as leave room for those without.
-            Step::Name if model.0.iter().filter(|kept| kept.name.is_some()).count() < QUOTA / 2 => {
+            // Leave enough unnamed checkpoints to delete.
+            Step::Name
+                if model.0.iter().filter(|checkpoint| checkpoint.name.is_some()).count() < QUOTA / 2 =>
+            {
                 name = Some(format!("name {number}"));
             }
             Step::Name | Step::Repeat => {}
@@ -85,23 +87,23 @@ fn play(stage: &Stage, seed: u64, steps: &[Step]) {
         let is_same = model.0.last().is_some_and(|last| (&last.text, &last.name) == (&text, &name));
         assert_eq!(saved["status"], if is_same { "SKIPPED_UNCHANGED" } else { "SAVED" }, "step {number}");
         if !is_same {
-            model.make_room();
-            model.0.push(Kept { id: id(&saved), text, name });
+            model.enforce_count_limit();
+            model.0.push(Expected { id: id(&saved), text, name });
         }
     }
     compare(stage, &model);
 }
 
 fn compare(stage: &Stage, model: &Model) {
-    let expected: Vec<&String> = model.0.iter().rev().map(|kept| &kept.id).collect();
+    let expected: Vec<&String> = model.0.iter().rev().map(|checkpoint| &checkpoint.id).collect();
     let is_known = model.0.is_empty()
         && ok(&stage.call("checkpoint.workflows", json!({})))["workflows"] == Value::Array(vec![]);
     if !is_known {
         assert_eq!(stage.ids("w").iter().collect::<Vec<_>>(), expected);
         stage.check_sums("w");
     }
-    for kept in &model.0 {
-        assert_eq!(text(&stage.load(&kept.id)), kept.text);
+    for checkpoint in &model.0 {
+        assert_eq!(text(&stage.load(&checkpoint.id)), checkpoint.text);
     }
 }
 
@@ -109,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_listed_loads_back(seed: u64, steps in prop::collection::vec(step(), 1..80)) {
+    fn listed_checkpoints_round_trip(seed: u64, steps in prop::collection::vec(step(), 1..80)) {
         for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = QUOTA as u64) {
             play(&stage, seed, &steps);
         }

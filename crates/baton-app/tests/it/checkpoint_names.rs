@@ -1,9 +1,9 @@
-//! Finding: which workflow a save means, what lists show, whose venture it is, and ids that nobody knows.
+//! Workflow names, lists, access by venture, and invalid or unknown ids.
 
 use baton_core::VentureScope;
 use serde_json::{Value, json};
 
-use crate::checkpoint::as_usual;
+use crate::checkpoint::default_settings;
 use crate::saving::id;
 use crate::stage::{DAY, MILLISECOND, MINUTE, NOW, Stage, ok, operation, refused};
 
@@ -14,15 +14,15 @@ fn workflow_of(stage: &Stage, params: Value) -> String {
 }
 
 #[test]
-fn a_workflow_that_names_itself_is_gone_on_with_for_a_day() {
-    for stage in Stage::each_with(as_usual) {
+fn named_workflow_is_continued_within_a_day() {
+    for stage in Stage::each_with(default_settings) {
         let save = |context: Value| workflow_of(&stage, json!({ "context": context }));
         let first = save(json!({ "workflowId": "auth", "step": 1 }));
         assert!(first.starts_with("wf-") && first.len() == 35, "{first}");
-        assert_eq!(save(json!({ "workflow_id": "auth", "step": 2 })), first, "either spelling");
+        assert_eq!(save(json!({ "workflow_id": "auth", "step": 2 })), first, "`workflow_id` is accepted too");
         assert_eq!(save(json!({ "workflow_id": "ignored", "workflowId": "auth", "step": 3 })), first);
         let named = json!({ "context": { "step": 4 }, "metadata": { "name": "auth" } });
-        assert_eq!(workflow_of(&stage, named), first, "the checkpoint's name stands in");
+        assert_eq!(workflow_of(&stage, named), first, "the name of the checkpoint is the fallback");
         assert_eq!(stage.workflow(&first).name.as_deref(), Some("auth"));
         assert_ne!(save(json!({ "workflowId": "Auth", "step": 1 })), first);
         stage.clock.set(NOW.plus(DAY));
@@ -32,14 +32,18 @@ fn a_workflow_that_names_itself_is_gone_on_with_for_a_day() {
         stage.clock.set(NOW.plus(3 * DAY + MILLISECOND));
         let second = save(json!({ "workflowId": "auth", "step": 7 }));
         assert_ne!(second, first);
-        assert_eq!(save(json!({ "workflowId": "auth", "step": 8 })), second, "the later one from now on");
+        assert_eq!(
+            save(json!({ "workflowId": "auth", "step": 8 })),
+            second,
+            "the newer workflow is continued"
+        );
         assert_eq!((stage.ids(&first).len(), stage.ids(&second).len()), (6, 2));
     }
 }
 
 #[test]
-fn a_workflow_of_the_same_name_elsewhere_is_another_one() {
-    for stage in Stage::each_with(as_usual) {
+fn same_name_in_another_repository_is_another_workflow() {
+    for stage in Stage::each_with(default_settings) {
         let save = |step: u32, more: Value| {
             let mut params = json!({ "context": { "workflowId": "auth", "step": step } });
             params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -55,13 +59,13 @@ fn a_workflow_of_the_same_name_elsewhere_is_another_one() {
         assert_ne!(save(7, json!({ "repo": "o/r", "venture": "v" })), here);
         stage.clock.set(NOW.plus(MINUTE));
         assert_eq!(save(8, json!({ "repo": "o/r", "sessionId": "mine" })), "mine");
-        assert_eq!(save(9, json!({ "repo": "o/r" })), "mine", "the one that was saved last");
+        assert_eq!(save(9, json!({ "repo": "o/r" })), "mine", "the workflow saved last is continued");
     }
 }
 
 #[test]
-fn a_context_without_a_name_is_known_by_itself() {
-    for stage in Stage::each_with(as_usual) {
+fn unnamed_context_is_identified_by_its_content() {
+    for stage in Stage::each_with(default_settings) {
         let save = |context: Value| ok(&stage.call("checkpoint.save", json!({ "context": context })));
         let first = save(json!({ "step": 1 }));
         let again = save(json!({ "step": 1 }));
@@ -79,8 +83,8 @@ fn a_context_without_a_name_is_known_by_itself() {
 }
 
 #[test]
-fn windows_of_lists() {
-    for stage in Stage::each_with(as_usual) {
+fn lists_are_paged_by_limit_and_offset() {
+    for stage in Stage::each_with(default_settings) {
         let mut saved: Vec<String> = (0..25).map(|n| id(&stage.save("w", &json!({ "n": n })))).collect();
         saved.reverse();
         let list = |more: Value| {
@@ -116,7 +120,7 @@ fn windows_of_lists() {
 
 #[test]
 fn workflows_are_listed_latest_saved_first() {
-    for stage in Stage::each_with(as_usual) {
+    for stage in Stage::each_with(default_settings) {
         for (since, id, repo) in [(1, "a", "o/r"), (2, "b", "o/q"), (3, "c", "o/r")] {
             let params = json!({ "sessionId": id, "context": { "workflowId": "auth" }, "repo": repo });
             ok(&stage.at(since * MINUTE, "checkpoint.save", params));
@@ -148,8 +152,8 @@ fn workflows_are_listed_latest_saved_first() {
 }
 
 #[test]
-fn what_nobody_knows_is_not_found_and_what_is_no_id_is_refused() {
-    for stage in Stage::each_with(as_usual) {
+fn unknown_ids_are_not_found_and_invalid_ids_are_rejected() {
+    for stage in Stage::each_with(default_settings) {
         stage.save("w", &json!({ "a": 1 }));
         for reader in ["checkpoint.load", "checkpoint.explain"] {
             for unknown in [UNKNOWN, "ckpt_1", "anything", "cp-2024", &"x".repeat(128)] {
@@ -193,8 +197,8 @@ fn what_nobody_knows_is_not_found_and_what_is_no_id_is_refused() {
 }
 
 #[test]
-fn wrong_contexts_are_refused_by_name() {
-    for stage in Stage::each_with(as_usual) {
+fn invalid_saves_are_rejected_with_the_field_name() {
+    for stage in Stage::each_with(default_settings) {
         let cases = [
             (json!({}), "context"),
             (json!({ "context": null }), "context"),
@@ -216,13 +220,13 @@ fn wrong_contexts_are_refused_by_name() {
             assert!(body.to_string().contains(named), "{params}: {body}");
         }
         let listed = ok(&stage.call("checkpoint.workflows", json!({})));
-        assert_eq!(listed["workflows"], json!([]), "nothing came of it");
+        assert_eq!(listed["workflows"], json!([]), "nothing was stored");
     }
 }
 
 #[test]
-fn a_credential_reaches_the_checkpoints_of_its_ventures_alone() {
-    for stage in Stage::each_with(as_usual) {
+fn credential_accesses_only_checkpoints_of_its_ventures() {
+    for stage in Stage::each_with(default_settings) {
         let theirs = id(&ok(&stage.call(
             "checkpoint.save",
             json!({ "sessionId": "w", "context": { "a": 1 }, "venture": "theirs" }),

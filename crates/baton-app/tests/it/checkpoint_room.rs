@@ -1,4 +1,4 @@
-//! Room: what a deletion frees, what quotas drop and what they never do, and what goes when nobody uses it.
+//! Deletion, quotas and retention of checkpoints.
 
 use std::sync::Barrier;
 
@@ -9,7 +9,7 @@ use baton_store::{BlobFolder, Effort, Outbox, Packing, Target};
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
 
-use crate::checkpoint::as_usual;
+use crate::checkpoint::default_settings;
 use crate::saving::{context, edit, id, prose, text};
 use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, operation, refused};
 
@@ -19,7 +19,7 @@ fn delete(stage: &Stage, checkpoint: &str) -> u64 {
     deleted["freedBytes"].as_u64().unwrap()
 }
 
-/// Saves versions of one context, a small change each, and gives ids and texts.
+/// Saves versions of one context with a small change each, and returns ids and texts.
 fn versions(stage: &Stage, workflow: &str, count: usize) -> Vec<(String, String)> {
     let mut dice = Dice::new(5);
     let mut current = context(&mut dice, 20_000);
@@ -32,20 +32,20 @@ fn versions(stage: &Stage, workflow: &str, count: usize) -> Vec<(String, String)
 }
 
 #[track_caller]
-fn all_load(stage: &Stage, saved: &[(String, String)]) {
+fn assert_all_load(stage: &Stage, saved: &[(String, String)]) {
     for (id, expected) in saved {
         assert_eq!(text(&stage.load(id)), *expected);
     }
 }
 
 #[test]
-fn what_others_lean_on_is_kept_until_they_are_gone() {
-    for stage in Stage::each_with(as_usual) {
+fn data_that_other_checkpoints_need_is_kept_until_they_are_deleted() {
+    for stage in Stage::each_with(default_settings) {
         let saved = versions(&stage, "w", 9);
         let bytes = |number: usize| stage.row(&saved[number].0).unwrap().stored_bytes;
         let (whole, third, last) = (bytes(0), bytes(3), bytes(8));
-        assert!(whole > 20 * last, "a series of differences");
-        assert_eq!(delete(&stage, &saved[0].0), 0, "the others lean on it");
+        assert!(whole > 20 * last, "checkpoints after the first are stored as differences");
+        assert_eq!(delete(&stage, &saved[0].0), 0, "other checkpoints need its data");
         let gone = refused(
             &stage.call("checkpoint.load", json!({ "checkpointId": saved[0].0 })),
             "checkpoint_not_found",
@@ -56,33 +56,33 @@ fn what_others_lean_on_is_kept_until_they_are_gone() {
             "checkpoint_not_found",
         );
         assert!(!stage.ids("w").contains(&saved[0].0));
-        all_load(&stage, &saved[1..]);
+        assert_all_load(&stage, &saved[1..]);
         stage.check_sums("w");
-        assert_eq!(delete(&stage, &saved[3].0), third, "nobody leans on it");
-        assert_eq!(delete(&stage, &saved[8].0), last, "the latest goes like any other");
+        assert_eq!(delete(&stage, &saved[3].0), third, "no other checkpoint needs it");
+        assert_eq!(delete(&stage, &saved[8].0), last, "the latest can be deleted like any other");
         assert_eq!(stage.latest("w")["checkpointId"], saved[7].0);
-        all_load(&stage, &[&saved[1..3], &saved[4..8]].concat());
+        assert_all_load(&stage, &[&saved[1..3], &saved[4..8]].concat());
         for number in [4, 6, 5, 2, 1] {
             delete(&stage, &saved[number].0);
             stage.check_sums("w");
         }
-        all_load(&stage, &saved[7..8]);
+        assert_all_load(&stage, &saved[7..8]);
         let left = stage.workflow("w").stored_bytes;
-        assert_eq!(delete(&stage, &saved[7].0), left, "with the last one goes all that it leant on");
-        assert!(saved.iter().all(|(id, _)| stage.row(id).is_none()), "nothing is left");
+        assert_eq!(delete(&stage, &saved[7].0), left, "the last checkpoint frees all data it needed");
+        assert!(saved.iter().all(|(id, _)| stage.row(id).is_none()), "no row is left");
         let none = refused(&stage.call("checkpoint.load", json!({ "sessionId": "w" })), "session_not_found");
         assert_eq!(none["details"]["sessionId"], "w");
         let again = versions(&stage, "w", 2);
-        all_load(&stage, &again);
+        assert_all_load(&stage, &again);
         stage.check_sums("w");
     }
 }
 
-/// Two that delete the same checkpoint at once: one does, the other hears that it is gone, and it is counted once.
+/// If several callers delete the same checkpoint concurrently, one succeeds, the others fail, and it is counted once.
 #[test]
-fn a_checkpoint_is_deleted_once() {
+fn concurrent_deletes_of_a_checkpoint_succeed_once() {
     const CALLERS: usize = 8;
-    for stage in Stage::each_with(as_usual) {
+    for stage in Stage::each_with(default_settings) {
         let saved = versions(&stage, "w", 4);
         let apps: Vec<_> = (0..CALLERS).map(|_| stage.another()).collect();
         for (checkpoint, _) in &saved[..3] {
@@ -111,7 +111,7 @@ fn a_checkpoint_is_deleted_once() {
 }
 
 #[test]
-fn reaching_the_count_drops_the_oldest_without_a_name() {
+fn count_limit_deletes_the_oldest_unnamed_checkpoint() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 5) {
         let mut dice = Dice::new(6);
         let mut current = context(&mut dice, 5_000);
@@ -127,18 +127,18 @@ fn reaching_the_count_drops_the_oldest_without_a_name() {
             [11, 10, 9, 6, 2].map(|number: usize| saved[number].clone()).into();
         let ids: Vec<String> = expected.iter().map(|(id, _)| id.clone()).collect();
         assert_eq!(stage.ids("w"), ids);
-        all_load(&stage, &expected);
+        assert_all_load(&stage, &expected);
         refused(
             &stage.call("checkpoint.load", json!({ "checkpointId": saved[0].0 })),
             "checkpoint_not_found",
         );
         stage.save("other", &current);
-        assert_eq!(stage.ids("w"), ids, "each workflow has its own count");
+        assert_eq!(stage.ids("w"), ids, "the limit applies to each workflow");
     }
 }
 
 #[test]
-fn a_workflow_full_of_names_takes_no_more() {
+fn workflow_full_of_named_checkpoints_rejects_saves() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 3) {
         for number in 0..3 {
             stage.save_named("w", &format!("n{number}"), &json!({ "n": number }));
@@ -148,11 +148,11 @@ fn a_workflow_full_of_names_takes_no_more() {
         let full = refused(&stage.call("checkpoint.save", save.clone()), "storage_quota_exceeded");
         assert_eq!(full["details"], json!({ "currentCount": 3, "maxCount": 3 }));
         assert!(full["hint"].as_str().unwrap().contains("checkpoint delete"), "{full}");
-        assert_eq!(stage.ids("w"), before, "nothing was lost for it");
+        assert_eq!(stage.ids("w"), before, "the rejected save deleted nothing");
         assert_eq!(
             stage.save_named("w", "n2", &json!({ "n": 2 })),
             before[0],
-            "what is there already is no more"
+            "an unchanged context needs no space"
         );
         delete(&stage, &before[2]);
         assert_eq!(ok(&stage.call("checkpoint.save", save))["status"], "SAVED");
@@ -161,7 +161,7 @@ fn a_workflow_full_of_names_takes_no_more() {
 }
 
 #[test]
-fn a_workflow_of_one_has_the_last_one() {
+fn count_limit_of_one_keeps_the_latest_checkpoint() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 1) {
         for (id, expected) in versions(&stage, "w", 5) {
             let ids = stage.ids("w");
@@ -175,11 +175,11 @@ fn a_workflow_of_one_has_the_last_one() {
     }
 }
 
-/// A lower limit than before takes effect with the next save.
+/// A lowered limit takes effect with the next save.
 #[test]
-fn a_lower_count_drops_all_that_is_too_many() {
+fn lowered_count_limit_deletes_all_excess_checkpoints() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_checkpoints = 4) {
-        let wide = stage.beside(as_usual);
+        let wide = stage.beside(default_settings);
         let context = |n: u32| json!({ "n": n });
         let calls: Vec<String> = (0..230)
             .map(|n| {
@@ -193,13 +193,13 @@ fn a_lower_count_drops_all_that_is_too_many() {
     }
 }
 
-/// A context of its own, so many kilobytes of what does not compress to less than half.
+/// Returns a unique context of the given size that does not compress to less than half.
 fn filler(seed: u64, kilobytes: usize) -> Value {
     json!({ "s": prose(&mut Dice::new(seed), kilobytes * 1_000) })
 }
 
 #[test]
-fn the_least_recently_used_workflows_give_first() {
+fn size_quota_deletes_from_the_least_recently_used_workflow_first() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 140_000) {
         let mut kept = Vec::new();
         for (minute, workflow) in ["old", "older", "current"].into_iter().enumerate() {
@@ -221,13 +221,13 @@ fn the_least_recently_used_workflows_give_first() {
         stage.clock.set(NOW.plus(2 * HOUR));
         let context = filler(100, 90);
         kept.push((id(&stage.save("current", &context)), text(&context)));
-        assert_eq!(stage.ids("older").len(), 2, "the latest and the named one are left");
-        assert_eq!(stage.ids("old"), before, "there was room enough then");
-        all_load(&stage, &kept);
+        assert_eq!(stage.ids("older").len(), 2, "the latest and the named checkpoint remain");
+        assert_eq!(stage.ids("old"), before, "enough space was freed already");
+        assert_all_load(&stage, &kept);
         for workflow in ["old", "older", "current"] {
             stage.check_sums(workflow);
         }
-        // More than all of them can give.
+        // A context larger than all deletable checkpoints.
         let before: Vec<_> = ["old", "older", "current"].map(|workflow| stage.ids(workflow)).into();
         let too_large = json!({ "sessionId": "new", "context": filler(101, 300) });
         let full = refused(&stage.call("checkpoint.save", too_large), "storage_quota_exceeded");
@@ -235,32 +235,33 @@ fn the_least_recently_used_workflows_give_first() {
         assert_eq!(size("maxSize"), 140_000);
         assert!(size("currentSize") + size("neededSize") > 140_000, "{full}");
         let after: Vec<_> = ["old", "older", "current"].map(|workflow| stage.ids(workflow)).into();
-        assert_eq!(after, before, "what was refused cost nothing");
-        all_load(&stage, &kept);
+        assert_eq!(after, before, "the rejected save deleted nothing");
+        assert_all_load(&stage, &kept);
         refused(&stage.call("checkpoint.list", json!({ "sessionId": "new" })), "session_not_found");
         assert_eq!(stage.save("small", &json!({ "n": 1 }))["status"], "SAVED");
     }
 }
 
-/// A workflow whose oldest checkpoint is leant on by its latest has nothing to give; those after it have.
+/// Deleting the oldest checkpoint of a workflow frees nothing if the latest needs its data. Other workflows are tried
+/// then.
 #[test]
-fn workflows_with_nothing_to_give_do_not_stand_in_the_way() {
+fn size_quota_skips_workflows_that_cannot_free_space() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 230_000) {
         for number in 0..25 {
             stage.clock.set(NOW.plus(number * MINUTE));
-            versions_of(&stage, &format!("poor-{number}"), u64::from(number), 2);
+            versions_of(&stage, &format!("full-{number}"), u64::from(number), 2);
         }
         stage.clock.set(NOW.plus(HOUR));
         for seed in 100..103 {
-            stage.save("rich", &filler(seed, 40));
+            stage.save("large", &filler(seed, 40));
         }
         stage.clock.set(NOW.plus(2 * HOUR));
         let context = filler(200, 80);
         let saved = id(&stage.save("new", &context));
         assert_eq!(text(&stage.load(&saved)), text(&context));
-        assert_eq!(stage.ids("rich").len(), 1);
-        stage.check_sums("rich");
-        stage.check_sums("poor-0");
+        assert_eq!(stage.ids("large").len(), 1);
+        stage.check_sums("large");
+        stage.check_sums("full-0");
     }
 }
 
@@ -273,9 +274,9 @@ fn versions_of(stage: &Stage, workflow: &str, seed: u64, count: usize) {
     }
 }
 
-/// The workflow that is saved to gives its own, and never what the new checkpoint leans on.
+/// The saved workflow deletes its own checkpoints, but never data that the new checkpoint needs.
 #[test]
-fn a_workflow_alone_makes_room_for_itself() {
+fn single_workflow_stays_within_the_size_quota() {
     for stage in Stage::each_with(|settings| settings.checkpoints.max_total_bytes = 60_000) {
         let mut dice = Dice::new(8);
         let mut latest = Vec::new();
@@ -286,7 +287,7 @@ fn a_workflow_alone_makes_room_for_itself() {
             }
             edit(&mut dice, &mut current);
             latest = vec![(id(&stage.save("w", &current)), text(&current))];
-            all_load(&stage, &latest);
+            assert_all_load(&stage, &latest);
             stage.check_sums("w");
             assert!(stage.workflow("w").stored_bytes <= 60_000);
         }
@@ -299,8 +300,8 @@ fn a_workflow_alone_makes_room_for_itself() {
 }
 
 #[test]
-fn nobody_uses_it_so_it_shrinks_after_its_time() {
-    for stage in Stage::each_with(as_usual) {
+fn cleanup_deletes_unnamed_checkpoints_of_inactive_workflows() {
+    for stage in Stage::each_with(default_settings) {
         let mut saved = versions(&stage, "w", 6);
         let named = json!({ "named": prose(&mut Dice::new(9), 3_000) });
         let name = (stage.save_named("w", "keep", &named), text(&named));
@@ -313,15 +314,15 @@ fn nobody_uses_it_so_it_shrinks_after_its_time() {
         assert_eq!((&done["checkpoints_dropped"], &done["more"]), (&8.into(), &true.into()));
         let last = saved.last().unwrap().clone();
         assert_eq!(stage.ids("w"), [last.0.clone(), name.0.clone()]);
-        all_load(&stage, &[last, name]);
-        all_load(&stage, &used);
+        assert_all_load(&stage, &[last, name]);
+        assert_all_load(&stage, &used);
         let again = sweep(30 * DAY + MINUTE);
         assert_eq!((&again["checkpoints_dropped"], &again["more"]), (&0.into(), &false.into()));
         stage.check_sums("w");
         let dropped = stage.row(&saved[1].0);
         assert!(dropped.is_none_or(|row| row.status == CheckpointStatus::Archived));
         sweep(90 * DAY);
-        assert_eq!(stage.ids("used").len(), 1, "the latest is kept for ever");
+        assert_eq!(stage.ids("used").len(), 1, "the latest checkpoint is never deleted");
     }
 }
 
@@ -335,14 +336,14 @@ fn with_blobs(path: &std::path::Path, max_per_workflow: u64, max_total_bytes: u6
     }
 }
 
-/// A context whose frame is a blob of more than 300 KB and that has nothing in common with others.
+/// Returns a unique context whose frame is a blob of more than 300 KB.
 fn large(dice: &mut Dice) -> Value {
     let noise: String = (0..500_000).map(|_| char::from(b'!' + dice.below(90) as u8)).collect();
     json!({ "s": noise })
 }
 
 #[test]
-fn blobs_of_dropped_checkpoints_are_removed_with_the_save_that_needed_their_room() {
+fn save_removes_the_blobs_of_checkpoints_it_deletes() {
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     for stage in Stage::each_with(with_blobs(folder.path(), 2, 1 << 30)) {
@@ -358,7 +359,7 @@ fn blobs_of_dropped_checkpoints_are_removed_with_the_save_that_needed_their_room
     }
 }
 
-/// With an idempotency key the refusal is stored, and the transaction around it is committed.
+/// With an idempotency key the error is stored, and the surrounding transaction is committed.
 #[test]
 fn save_that_exceeds_the_quota_leaves_every_blob_in_place() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,7 +377,7 @@ fn save_that_exceeds_the_quota_leaves_every_blob_in_place() {
             let params = json!({ "sessionId": "c", "context": large(&mut dice) });
             let reply = stage.app.call_blocking(operation("checkpoint.save"), stage.envelope(key), params);
             refused(&reply, "storage_quota_exceeded");
-            assert_eq!(files(), before, "the blob of the refused save is removed, and no other");
+            assert_eq!(files(), before, "only the blob of the rejected save is removed");
         }
         for workflow in ["a", "b"] {
             assert_eq!(stage.latest(workflow)["metadata"]["name"], workflow);
@@ -388,9 +389,9 @@ fn save_that_exceeds_the_quota_leaves_every_blob_in_place() {
     }
 }
 
-/// A blob is removed as soon as its row is: a read that has seen the row already must not call the checkpoint damaged.
+/// A blob is removed together with its row. A reader that has already read the row must not report damage.
 #[test]
-fn reader_of_a_checkpoint_that_is_deleted_meanwhile_does_not_find_damage() {
+fn load_during_a_concurrent_delete_does_not_report_damage() {
     let folder = tempfile::tempdir().unwrap();
     for stage in Stage::each_with(with_blobs(folder.path(), 1, 1 << 30)) {
         let mut dice = Dice::new(1);

@@ -1,14 +1,14 @@
-//! Views and explanations: what a budget leaves, what a mark does, how two checkpoints differ, why a key matters.
+//! Views within a budget, critical keys, explanations and differences.
 
 use baton_core::estimate_tokens;
 use baton_testkit::contract::fixture::Dice;
 use serde_json::{Value, json};
 
-use crate::checkpoint::as_usual;
+use crate::checkpoint::default_settings;
 use crate::saving::{id, prose, text};
 use crate::stage::{Stage, ok, refused};
 
-/// A context with a long value that no rule finds critical, and much else.
+/// Returns a long context; `zebra` is a long value that no rule classifies as critical.
 fn long() -> Value {
     let mut dice = Dice::new(4);
     json!({
@@ -24,8 +24,8 @@ fn view(stage: &Stage, checkpoint: &str, budget: Value) -> Value {
 }
 
 #[test]
-fn a_budget_shapes_the_view_and_not_the_checkpoint() {
-    for stage in Stage::each_with(as_usual) {
+fn budget_limits_the_view_and_not_the_checkpoint() {
+    for stage in Stage::each_with(default_settings) {
         let context = long();
         let saved = id(&stage.save("w", &context));
         for budget in [json!({ "maxBytes": 4_000 }), json!({ "maxTokens": 1_000 })] {
@@ -35,7 +35,7 @@ fn a_budget_shapes_the_view_and_not_the_checkpoint() {
                 let shown = view(&stage, &saved, params);
                 let shown_text = text(&shown["context"]);
                 assert!(budget["maxBytes"].as_u64().is_none_or(|bytes| shown_text.len() as u64 <= bytes));
-                assert_eq!(shown["context"]["goal"], context["goal"], "what is critical is whole");
+                assert_eq!(shown["context"]["goal"], context["goal"], "critical values are complete");
                 let report = &shown["view"];
                 assert_eq!(report["overflow"], Value::Null);
                 assert_eq!(
@@ -65,7 +65,7 @@ fn a_budget_shapes_the_view_and_not_the_checkpoint() {
         assert_eq!(tight["context"]["goal"], context["goal"]);
         let critical = text(&tight["context"]).len();
         assert_eq!(tight["view"]["overflow"], json!({ "budgetBytes": 1, "criticalBytes": critical }));
-        assert_eq!(stage.load(&saved), context, "nothing is lost");
+        assert_eq!(stage.load(&saved), context, "the stored context is unchanged");
         for wrong in [
             json!({ "maxBytes": 0 }),
             json!({ "maxBytes": -1 }),
@@ -85,8 +85,8 @@ fn a_budget_shapes_the_view_and_not_the_checkpoint() {
 }
 
 #[test]
-fn a_marked_key_is_whole_in_every_view_past_and_future() {
-    for stage in Stage::each_with(as_usual) {
+fn marked_key_is_complete_in_all_views_of_the_workflow() {
+    for stage in Stage::each_with(default_settings) {
         let (early, mut later) = (long(), long());
         let early_id = id(&stage.save("w", &early));
         let budget = json!({ "maxBytes": 8_000 });
@@ -97,7 +97,7 @@ fn a_marked_key_is_whole_in_every_view_past_and_future() {
         let marked = mark("zebra");
         assert_eq!(marked["status"], "SUCCESS");
         assert!(marked["message"].as_str().unwrap().contains("`zebra`"), "{marked}");
-        assert_eq!(mark("zebra"), marked, "again is the same");
+        assert_eq!(mark("zebra"), marked, "marking twice gives the same result");
         later["goal"] = "other".into();
         let later_id = id(&stage.save("w", &later));
         for (id, context) in [(&early_id, &early), (&later_id, &later)] {
@@ -118,14 +118,14 @@ fn a_marked_key_is_whole_in_every_view_past_and_future() {
         assert_ne!(
             view(&stage, &other, budget.clone())["context"]["zebra"],
             early["zebra"],
-            "in its workflow alone"
+            "the mark applies to one workflow only"
         );
     }
 }
 
 #[test]
-fn explanations_name_layer_rule_and_reason() {
-    for stage in Stage::each_with(as_usual) {
+fn explanations_contain_layer_rule_and_reason() {
+    for stage in Stage::each_with(default_settings) {
         let saved = id(&stage.save("w", &long()));
         ok(&stage.call("checkpoint.mark_critical", json!({ "sessionId": "w", "contextKey": "zebra" })));
         let explain = |params: Value| ok(&stage.call("checkpoint.explain", params));
@@ -163,8 +163,8 @@ fn explanations_name_layer_rule_and_reason() {
 }
 
 #[test]
-fn differences_of_two_named_and_of_the_last_two() {
-    for stage in Stage::each_with(as_usual) {
+fn diff_compares_two_ids_or_the_last_two_checkpoints() {
+    for stage in Stage::each_with(default_settings) {
         let first = id(&stage.save("w", &json!({ "a": 1, "b": { "c": [1, 2] }, "d": null })));
         let alone =
             refused(&stage.call("checkpoint.diff", json!({ "sessionId": "w" })), "checkpoint_not_found");
@@ -194,7 +194,7 @@ fn differences_of_two_named_and_of_the_last_two() {
         assert_eq!(
             (&last["from"], &last["to"]),
             (&first.into(), &third.into()),
-            "the last two that there are"
+            "deleted checkpoints are skipped"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Cleaning up: what goes, what stays, in which portions, and whose turn it is.
+//! Cleanup: retention, batches, and coordination between processes.
 
 use baton_core::{RequestRecord, Timestamp};
 use baton_testkit::contract::{read, write};
@@ -37,7 +37,7 @@ fn sweep(stage: &Stage) -> Value {
 }
 
 #[test]
-fn the_request_log_is_kept_for_seven_days() {
+fn request_log_records_are_deleted_after_seven_days() {
     for stage in Stage::each() {
         log(&stage, vec![request(1, NOW), request(2, NOW.plus(MILLISECOND))]);
         stage.clock.set(NOW.plus(7 * DAY));
@@ -51,7 +51,7 @@ fn the_request_log_is_kept_for_seven_days() {
 }
 
 #[test]
-fn request_log_is_cut_to_its_largest_number_of_records() {
+fn request_log_is_trimmed_to_its_maximum_number_of_records() {
     for stage in Stage::each() {
         log(&stage, (1..=10_500).map(|number| request(number, NOW)).collect());
         let done = sweep(&stage);
@@ -62,7 +62,7 @@ fn request_log_is_cut_to_its_largest_number_of_records() {
 }
 
 #[test]
-fn expired_keys_go_and_others_stay() {
+fn only_expired_keys_are_deleted() {
     for stage in Stage::each() {
         ok(&stage.keyed("early", "session.start", who("a")));
         stage.clock.set(NOW.plus(MINUTE));
@@ -75,7 +75,7 @@ fn expired_keys_go_and_others_stay() {
 }
 
 #[test]
-fn much_work_is_done_in_portions() {
+fn cleanup_deletes_in_batches() {
     for stage in Stage::each() {
         log(&stage, (1..=2_500).map(|number| request(number, NOW)).collect());
         stage.clock.set(NOW.plus(8 * DAY));
@@ -89,7 +89,7 @@ fn much_work_is_done_in_portions() {
 }
 
 #[test]
-fn one_process_takes_its_turn_and_the_others_leave_it() {
+fn only_one_process_cleans_up_within_the_interval() {
     for stage in Stage::each() {
         let other = stage.another();
         let turn = |app: &baton_app::App| {
@@ -98,12 +98,15 @@ fn one_process_takes_its_turn_and_the_others_leave_it() {
         };
         let ran = |done: &Value| done["ran"].as_bool().unwrap();
         assert!(ran(&turn(&stage.app)));
-        assert!(!ran(&turn(&other)) && !ran(&turn(&stage.app)), "within 50 seconds nobody does it again");
+        assert!(
+            !ran(&turn(&other)) && !ran(&turn(&stage.app)),
+            "no process cleans up again within 50 seconds"
+        );
         stage.clock.set(NOW.plus(MINUTE));
         log(&stage, vec![request(1, Timestamp::EPOCH)]);
         let done = turn(&other);
         assert_eq!((ran(&done), &done["requests_deleted"]), (true, &1.into()));
-        assert!(!ran(&turn(&stage.app)), "the other one had it");
-        assert!(ran(&sweep(&stage)), "by hand it is done at once");
+        assert!(!ran(&turn(&stage.app)), "the other process cleaned up already");
+        assert!(ran(&sweep(&stage)), "without an interval it always runs");
     }
 }

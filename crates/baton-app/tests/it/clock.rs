@@ -1,4 +1,4 @@
-//! A clock that is set back, with a restart in between: what is stored later still counts as newer.
+//! Rows stored after the clock was set back and the process restarted still count as newer.
 
 use baton_app::{App, RequestLog};
 use baton_store::{Outbox, Store, StoreConfig, StoreError, Target, Threads};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::observing::{bash, report};
 use crate::stage::{FixedEntropy, HOUR, NOW, Stage, ok, operation, who};
 
-/// Sets the clock back and gives a process that was started afterwards.
+/// Sets the clock back and returns a process that was started afterwards.
 fn restart_an_hour_earlier(stage: &Stage) -> App {
     stage.clock.set(NOW.minus(HOUR));
     stage.another()
@@ -18,7 +18,7 @@ fn call(stage: &Stage, app: &App, name: &str, params: Value) -> Value {
 }
 
 #[test]
-fn the_last_handoff_is_the_latest_one() {
+fn latest_handoff_is_the_one_stored_last() {
     for stage in Stage::each() {
         let handoff = |session: &Value, summary: &str| json!({ "session_id": session["session_id"], "handoff": { "summary": summary, "status_label": "done" } });
         let first = ok(&stage.call("session.start", who("a")));
@@ -34,7 +34,7 @@ fn the_last_handoff_is_the_latest_one() {
 }
 
 #[test]
-fn the_last_session_is_listed_first() {
+fn session_stored_last_is_listed_first() {
     for stage in Stage::each() {
         ok(&stage.call("session.start", who("older")));
         let restarted = restart_an_hour_earlier(&stage);
@@ -47,7 +47,7 @@ fn the_last_session_is_listed_first() {
 }
 
 #[test]
-fn the_last_observation_is_listed_first() {
+fn observation_stored_last_is_listed_first() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", bash("older", "done"));
         let restarted = restart_an_hour_earlier(&stage);
@@ -61,7 +61,7 @@ fn the_last_observation_is_listed_first() {
 }
 
 #[test]
-fn the_last_checkpoint_is_the_latest_one() {
+fn latest_checkpoint_is_the_one_stored_last() {
     for stage in Stage::each() {
         let save = |step: u32| json!({ "sessionId": "s", "context": { "step": step } });
         ok(&stage.call("checkpoint.save", save(1)));
@@ -73,7 +73,7 @@ fn the_last_checkpoint_is_the_latest_one() {
 }
 
 #[test]
-fn spooled_checkpoints_are_replayed_in_the_order_in_which_they_were_saved() {
+fn spooled_checkpoints_are_replayed_in_the_order_they_were_saved() {
     let folder = tempfile::tempdir().unwrap();
     let stage = Stage::sqlite();
     let with_outbox = |settings: &mut baton_app::Settings| {

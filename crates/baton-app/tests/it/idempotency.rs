@@ -1,11 +1,11 @@
-//! How long an idempotency key is remembered.
+//! Lifetime of idempotency keys.
 
 use serde_json::json;
 
 use crate::stage::{HOUR, MILLISECOND, NOW, Stage, ok, refused, session_id, who};
 
 #[test]
-fn a_key_is_remembered_for_its_time_and_then_new() {
+fn key_is_valid_until_it_expires() {
     for stage in Stage::each() {
         let id = session_id(&ok(&stage.call("session.start", who("a"))));
         let leave = |summary: &str| json!({ "session_id": id, "handoff": { "summary": summary } });
@@ -17,15 +17,18 @@ fn a_key_is_remembered_for_its_time_and_then_new() {
         refused(&stage.keyed("k", "handoff.create", leave("two")), "idempotency_mismatch");
         stage.clock.set(NOW.plus(HOUR));
         let anew = stage.keyed("k", "handoff.create", leave("two"));
-        assert!(!anew.replayed, "an expired key is new, also for another body");
+        assert!(!anew.replayed, "an expired key can be used for another request");
         assert_ne!(ok(&anew)["handoff_id"], ok(&first)["handoff_id"]);
         stage.clock.set(NOW.plus(2 * HOUR - MILLISECOND));
-        assert!(stage.keyed("k", "handoff.create", leave("two")).replayed, "for its own hour");
+        assert!(
+            stage.keyed("k", "handoff.create", leave("two")).replayed,
+            "the reused key is valid for another hour"
+        );
     }
 }
 
 #[test]
-fn a_replay_keeps_the_error_code_for_every_face() {
+fn replayed_error_has_the_same_code_and_status() {
     for stage in Stage::each() {
         let unknown = json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" });
         let first = stage.keyed("k", "session.heartbeat", unknown.clone());
@@ -36,7 +39,7 @@ fn a_replay_keeps_the_error_code_for_every_face() {
 }
 
 #[test]
-fn keys_of_reads_are_not_kept() {
+fn keys_of_reads_are_ignored() {
     for stage in Stage::each() {
         let list = || stage.keyed("k", "session.list", json!({ "venture": "v" }));
         assert_eq!(ok(&list())["sessions"], json!([]));

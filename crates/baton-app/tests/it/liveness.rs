@@ -1,4 +1,4 @@
-//! Silence: when a session is stale, when it is given up, and what may still come from it.
+//! Liveness: stale and abandoned sessions, and late handoffs.
 
 use baton_core::{EndReason, SessionStatus};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn active(stage: &Stage) -> usize {
 }
 
 #[test]
-fn a_session_is_stale_after_45_minutes_of_silence() {
+fn session_is_stale_45_minutes_after_its_last_heartbeat() {
     for stage in Stage::each() {
         let id = session_id(&ok(&stage.call("session.start", who("a"))));
         let seen_by = |agent: &str| {
@@ -22,15 +22,15 @@ fn a_session_is_stale_after_45_minutes_of_silence() {
         stage.clock.set(NOW.plus(45 * MINUTE));
         assert_eq!((active(&stage), seen_by("b")), (1, true));
         stage.clock.set(NOW.plus(45 * MINUTE + MILLISECOND));
-        assert_eq!((active(&stage), seen_by("c")), (1, false), "only the one that just looked");
-        assert_eq!(stage.session(id).status, SessionStatus::Active, "nobody has given it up");
+        assert_eq!((active(&stage), seen_by("c")), (1, false), "only the session that was just started");
+        assert_eq!(stage.session(id).status, SessionStatus::Active, "a stale session is not abandoned yet");
         ok(&stage.call("session.heartbeat", json!({ "session_id": id })));
-        assert!(seen_by("c"), "a sign of life brings it back");
+        assert!(seen_by("c"), "a heartbeat makes the session live again");
     }
 }
 
 #[test]
-fn a_start_resumes_within_45_minutes_and_gives_up_after() {
+fn start_resumes_within_45_minutes_and_abandons_after() {
     for stage in Stage::each() {
         let first = ok(&stage.call("session.start", who("a")));
         let resumed = ok(&stage.at(45 * MINUTE, "session.start", who("a")));
@@ -41,14 +41,14 @@ fn a_start_resumes_within_45_minutes_and_gives_up_after() {
         assert_eq!(created["status"], "created");
         let gone = stage.session(session_id(&first));
         assert_eq!((gone.status, gone.end_reason), (SessionStatus::Abandoned, Some(EndReason::Stale)));
-        assert_eq!(gone.ended_at, Some(NOW.plus(45 * MINUTE)), "it was over at its last sign of life");
+        assert_eq!(gone.ended_at, Some(NOW.plus(45 * MINUTE)), "it ended at its last heartbeat");
         let left = created["active_sessions"].as_array().unwrap();
         assert!(left.is_empty(), "{left:?}");
     }
 }
 
 #[test]
-fn the_sweeper_gives_up_24_hours_after_staleness() {
+fn cleanup_abandons_sessions_24_hours_after_they_became_stale() {
     for stage in Stage::each() {
         let silent = session_id(&ok(&stage.call("session.start", who("a"))));
         let alive = session_id(&ok(&stage.at(MINUTE, "session.start", who("b"))));
@@ -62,13 +62,13 @@ fn the_sweeper_gives_up_24_hours_after_staleness() {
         let gone = stage.session(silent);
         assert_eq!((gone.status, gone.end_reason), (SessionStatus::Abandoned, Some(EndReason::Stale)));
         assert_eq!(gone.ended_at, Some(NOW));
-        assert_eq!(stage.session(alive).status, SessionStatus::Active, "a minute younger");
-        assert_eq!(sweep(due + 2 * MILLISECOND)["sessions_abandoned"], 0, "once");
+        assert_eq!(stage.session(alive).status, SessionStatus::Active, "its heartbeat is a minute later");
+        assert_eq!(sweep(due + 2 * MILLISECOND)["sessions_abandoned"], 0, "a session is abandoned once");
     }
 }
 
 #[test]
-fn an_abandoned_session_takes_no_sign_of_life_but_its_handoff() {
+fn abandoned_session_rejects_heartbeats_but_accepts_a_late_handoff() {
     for stage in Stage::each() {
         let started = ok(&stage.call("session.start", who("a")));
         let id = session_id(&started);
@@ -86,7 +86,11 @@ fn an_abandoned_session_takes_no_sign_of_life_but_its_handoff() {
         assert_eq!((&late["late"], &late["ended_at"]), (&true.into(), &NOW.to_string().into()));
         let session = stage.session(id);
         assert_eq!((session.status, session.end_reason), (SessionStatus::Abandoned, Some(EndReason::Stale)));
-        assert_eq!(ok(&stage.at(4 * DAY, "session.end", end)), late, "again is the same answer");
+        assert_eq!(
+            ok(&stage.at(4 * DAY, "session.end", end)),
+            late,
+            "repeating the call returns the same output"
+        );
         let other = stage.call("session.end", json!({ "session_id": id, "summary": "other" }));
         let details = refused(&other, "handoff_conflict")["details"].clone();
         assert_eq!(details["handoff_id"], late["handoff_id"]);
@@ -97,13 +101,16 @@ fn an_abandoned_session_takes_no_sign_of_life_but_its_handoff() {
         );
         assert_eq!(shown["handoff"]["created_at"], NOW.plus(3 * DAY).to_string());
         let next = ok(&stage.call("session.start", who("b")));
-        assert_eq!(next["last_handoff"]["id"], late["handoff_id"], "the next agent hears of it");
+        assert_eq!(
+            next["last_handoff"]["id"], late["handoff_id"],
+            "the next session receives the late handoff"
+        );
         assert_eq!(next["open_blockers"], json!(["b"]));
     }
 }
 
 #[test]
-fn a_session_given_up_by_a_start_can_still_hand_over_late() {
+fn session_abandoned_by_a_start_accepts_a_late_handoff() {
     for stage in Stage::each() {
         let old = session_id(&ok(&stage.call("session.start", who("a"))));
         let new = session_id(&ok(&stage.at(HOUR, "session.start", who("a"))));
@@ -119,7 +126,7 @@ fn a_session_given_up_by_a_start_can_still_hand_over_late() {
 }
 
 #[test]
-fn nothing_moves_back_when_the_clock_does() {
+fn session_times_never_move_backwards_with_the_clock() {
     for stage in Stage::each() {
         let started = ok(&stage.at(HOUR, "session.start", who("a")));
         let id = session_id(&started);
@@ -136,8 +143,8 @@ fn nothing_moves_back_when_the_clock_does() {
         ok(&stage.call("handoff.create", create));
         assert_eq!(stage.session(id).last_heartbeat_at, latest);
         let ended = ok(&stage.call("session.end", json!({ "session_id": id, "summary": "s" })));
-        assert_eq!(ended["ended_at"], latest.to_string(), "over not before its last sign of life");
-        // Ids still go up, so that lists stay in order.
+        assert_eq!(ended["ended_at"], latest.to_string(), "a session does not end before its last heartbeat");
+        // Ids keep increasing, so lists stay in order.
         let next = ok(&stage.call("session.start", who("a")));
         assert!(session_id(&next) > id);
     }

@@ -1,4 +1,4 @@
-//! The request log: every call, answered or refused, and nothing of what was sent.
+//! The request log: every call is recorded, but never its content.
 
 use std::pin::Pin;
 use std::sync::mpsc::channel;
@@ -68,7 +68,7 @@ fn every_call_is_logged_however_it_ends() {
 }
 
 #[test]
-fn who_and_where_are_logged_but_never_what_was_sent() {
+fn log_contains_caller_and_names_but_no_content() {
     for stage in Stage::each() {
         let start = json!({
             "agent": "a", "venture": "v", "repo": "o/r", "track": 0, "issue_number": 7, "branch": "sent-branch",
@@ -91,9 +91,9 @@ fn who_and_where_are_logged_but_never_what_was_sent() {
 }
 
 #[test]
-fn a_call_whose_client_went_away_is_done_and_logged() {
+fn call_whose_client_disconnected_is_completed_and_logged() {
     let stage = Stage::sqlite();
-    // The one writer is held up, so that the call cannot be answered before its client is gone.
+    // The writer is blocked, so that the client disconnects before the call is answered.
     let (release, held) = channel::<()>();
     let holding = stage.store.write::<_, StoreError, _>(Durability::Full, move |_| {
         let _ = held.recv();
@@ -105,17 +105,17 @@ fn a_call_whose_client_went_away_is_done_and_logged() {
     drop(call);
     release.send(()).unwrap();
     holding.wait().unwrap();
-    // Work is done in order: when this is, so is the call.
+    // Writes run in order: when this one is done, so is the call.
     stage.store.write::<_, StoreError, _>(Durability::Full, |_| Ok(())).wait().unwrap();
     let listed = ok(&stage.call("session.list", json!({ "venture": "v" })));
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "what was under way is finished");
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "the running call is completed");
     let records = stage.logged();
     assert_eq!(outcomes(&records), [("session.start", 499, false), ("session.list", 200, false)]);
 }
 
-/// An application whose log is written by a thread.
-fn logging_behind(stage: &Stage, max_records: u64) -> App {
-    let log = RequestLog::behind(stage.store.clone(), max_records).unwrap();
+/// Returns an application whose log is written by a thread.
+fn with_background_log(stage: &Stage, max_records: u64) -> App {
+    let log = RequestLog::in_background(stage.store.clone(), max_records).unwrap();
     App::new(
         stage.store.clone(),
         stage.app.settings().clone(),
@@ -128,7 +128,7 @@ fn logging_behind(stage: &Stage, max_records: u64) -> App {
 #[test]
 fn log_keeps_the_newest_records_up_to_its_limit() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 100);
+        let app = with_background_log(&stage, 100);
         for number in 0..3_000 {
             let mut call = stage.envelope(None);
             call.correlation_id = format!("call-{number}").parse().unwrap();
@@ -143,9 +143,9 @@ fn log_keeps_the_newest_records_up_to_its_limit() {
 }
 
 #[test]
-fn refused_calls_without_a_credential_leave_two_records_a_minute() {
+fn calls_without_a_credential_create_at_most_two_records_a_minute() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 10_000);
+        let app = with_background_log(&stage, 10_000);
         let fault = Fault::new(ErrorCode::Unauthorized, "the credential is not known here");
         for _ in 0..20_000 {
             let refused = RefusedCall {
@@ -169,9 +169,9 @@ fn refused_calls_without_a_credential_leave_two_records_a_minute() {
 }
 
 #[test]
-fn a_log_written_behind_the_calls_is_whole_when_the_process_ends() {
+fn background_log_is_complete_when_the_process_ends() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 10_000);
+        let app = with_background_log(&stage, 10_000);
         for _ in 0..1_500 {
             let mut call = stage.envelope(None);
             call.actor = Actor::shared("other");
@@ -185,7 +185,7 @@ fn a_log_written_behind_the_calls_is_whole_when_the_process_ends() {
 }
 
 #[test]
-fn a_name_that_is_a_secret_is_not_logged() {
+fn secrets_in_names_are_not_logged() {
     const CANARY: &str = "cAnArY7sEcReTcAnArY9";
     for stage in Stage::each() {
         let secret = format!("gh{}_{CANARY}k1L2m3N4o5P6q7R8", "p");
@@ -214,7 +214,7 @@ fn listed(stage: &Stage, params: Value) -> Vec<Value> {
 #[test]
 fn every_call_that_names_a_session_is_logged_with_its_names() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 10_000);
+        let app = with_background_log(&stage, 10_000);
         let call = |name: &str, key: Option<&str>, params: Value| {
             app.call_blocking(operation(name), stage.envelope(key), params)
         };
@@ -259,7 +259,7 @@ fn every_call_that_names_a_session_is_logged_with_its_names() {
 #[test]
 fn scoped_tokens_read_the_requests_of_their_ventures_only() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 10_000);
+        let app = with_background_log(&stage, 10_000);
         for venture in ["a", "b"] {
             let who = json!({ "agent": "claude", "venture": venture, "repo": "o/r" });
             let started = ok(&app.call_blocking(operation("session.start"), stage.envelope(None), who));
@@ -294,7 +294,7 @@ fn scoped_tokens_read_the_requests_of_their_ventures_only() {
 #[test]
 fn repeated_requests_for_service_pages_are_counted() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 10_000);
+        let app = with_background_log(&stage, 10_000);
         for number in 0..5_000 {
             app.log_page(PageRequest {
                 face: Face::Http { method: "GET".into(), path: ["/healthz", "/readyz"][number % 2].into() },
@@ -317,7 +317,7 @@ fn repeated_requests_for_service_pages_are_counted() {
 #[test]
 fn reads_of_the_log_do_not_fill_it() {
     for stage in Stage::each() {
-        let app = logging_behind(&stage, 10_000);
+        let app = with_background_log(&stage, 10_000);
         for _ in 0..500 {
             ok(&app.call_blocking(operation("request.list"), stage.envelope(None), json!({})));
         }

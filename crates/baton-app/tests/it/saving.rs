@@ -1,4 +1,4 @@
-//! Short ways to save contexts and to get them back.
+//! Helpers for saving and loading contexts.
 
 use baton_core::checkpoint::{Checkpoint, Workflow};
 use baton_core::{CheckpointId, canonicalize};
@@ -9,32 +9,32 @@ use serde_json::{Map, Value, json};
 use crate::stage::{Stage, ok};
 
 impl Stage {
-    /// Saves a context to a workflow and gives the answer.
+    /// Saves a context to a workflow and returns the output.
     #[track_caller]
     pub(crate) fn save(&self, workflow: &str, context: &Value) -> Value {
         ok(&self.call("checkpoint.save", json!({ "sessionId": workflow, "context": context })))
     }
 
-    /// Saves a context under a name and gives the id of the checkpoint.
+    /// Saves a context under a name and returns the id of the checkpoint.
     #[track_caller]
     pub(crate) fn save_named(&self, workflow: &str, name: &str, context: &Value) -> String {
         let params = json!({ "sessionId": workflow, "context": context, "metadata": { "name": name } });
         id(&ok(&self.call("checkpoint.save", params)))
     }
 
-    /// Loads a checkpoint and gives its context.
+    /// Loads a checkpoint and returns its context.
     #[track_caller]
     pub(crate) fn load(&self, checkpoint: &str) -> Value {
         ok(&self.call("checkpoint.load", json!({ "checkpointId": checkpoint })))["context"].clone()
     }
 
-    /// Loads the latest checkpoint of a workflow and gives the answer.
+    /// Loads the latest checkpoint of a workflow and returns the output.
     #[track_caller]
     pub(crate) fn latest(&self, workflow: &str) -> Value {
         ok(&self.call("checkpoint.load", json!({ "sessionId": workflow })))
     }
 
-    /// The ids of a workflow's checkpoints, latest first.
+    /// Lists the ids of the checkpoints of a workflow, latest first.
     #[track_caller]
     pub(crate) fn ids(&self, workflow: &str) -> Vec<String> {
         let mut found = Vec::new();
@@ -49,20 +49,20 @@ impl Stage {
         }
     }
 
-    /// The stored workflow of the configured venture.
+    /// Returns the stored workflow of the configured venture.
     #[track_caller]
     pub(crate) fn workflow(&self, id: &str) -> Workflow {
         let (venture, id) = ("local".parse().unwrap(), id.parse().unwrap());
         read(&self.store, move |tx| tx.workflow(&venture, &id)).unwrap()
     }
 
-    /// The stored checkpoint, unless it is gone for good.
+    /// Returns the stored checkpoint, if its row exists.
     pub(crate) fn row(&self, id: &str) -> Option<Checkpoint> {
         let id: CheckpointId = id.parse().unwrap();
         read(&self.store, move |tx| tx.checkpoint(id))
     }
 
-    /// Checks that what a workflow says of itself is what its checkpoints add up to.
+    /// Checks that the counts of a workflow match its checkpoints.
     #[track_caller]
     pub(crate) fn check_sums(&self, id: &str) {
         let workflow = self.workflow(id);
@@ -82,18 +82,18 @@ impl Stage {
     }
 }
 
-/// The id of the checkpoint that an answer is about.
+/// Returns the checkpoint id of an output.
 #[track_caller]
 pub(crate) fn id(answer: &Value) -> String {
     answer["checkpointId"].as_str().unwrap().to_owned()
 }
 
-/// A context as it is compared: to the byte.
+/// Returns the canonical text of a context, for comparison.
 pub(crate) fn text(context: &Value) -> String {
     canonicalize(context).unwrap()
 }
 
-/// Text that compresses as prose does, not as a repetition does.
+/// Returns random text that compresses like prose.
 pub(crate) fn prose(dice: &mut Dice, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 12);
     while text.len() < bytes {
@@ -106,14 +106,14 @@ pub(crate) fn prose(dice: &mut Dice, bytes: usize) -> String {
     text
 }
 
-/// A context of so many bytes or a little more, in keys of about a kilobyte each.
+/// Returns a context of at least this size, with about a kilobyte per key.
 pub(crate) fn context(dice: &mut Dice, bytes: usize) -> Value {
     let keys = bytes.div_ceil(1_000);
     let members = (0..keys).map(|number| (format!("key-{number}"), prose(dice, bytes / keys).into()));
     Value::Object(members.collect::<Map<String, Value>>())
 }
 
-/// Changes a word or two somewhere.
+/// Changes a few words of one value.
 pub(crate) fn edit(dice: &mut Dice, context: &mut Value) {
     let members = context.as_object_mut().unwrap();
     let number = usize::try_from(dice.below(members.len() as u64)).unwrap();

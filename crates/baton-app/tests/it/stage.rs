@@ -1,5 +1,5 @@
-//! What tests stand on: the application on an empty database of either kind, with a clock and dice of their own.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+//! Test fixture: the application on an empty database of each kind, with a fake clock and fixed random bits.
+#![expect(clippy::print_stdout, reason = "the output of failed tests is shown")]
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use baton_store::{Effort, Packing};
 use baton_testkit::contract::{Database, TestPlace, TestStore, read};
 use serde_json::{Value, json};
 
-/// When every test begins.
+/// Start time of every test.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_768_644_000_000);
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 pub(crate) const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// A clock that stands still until it is set. Clones are the same clock.
+/// A clock that changes only when set. Clones share the time.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeClock(Arc<AtomicI64>);
 
@@ -46,7 +46,7 @@ impl FakeClock {
     }
 }
 
-/// Bits that differ from draw to draw and are the same in every run.
+/// Deterministic sequence of different bits.
 #[derive(Debug, Default)]
 pub(crate) struct FixedEntropy(AtomicU64);
 
@@ -57,7 +57,7 @@ impl Entropy for FixedEntropy {
     }
 }
 
-/// The application, and what surrounds it.
+/// The application with its clock and store.
 pub(crate) struct Stage {
     pub(crate) app: App,
     pub(crate) clock: FakeClock,
@@ -65,7 +65,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Sets one up on each kind of database in turn, saying which: the output of a failed test ends with it.
+    /// Creates a stage on each kind of database and prints its kind, so that the output of a failed test shows it.
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         [Database::Sqlite, Database::Postgres].into_iter().filter_map(|database| {
             println!("on {database:?}");
@@ -77,8 +77,8 @@ impl Stage {
         Self::on(TestStore::open(TestPlace::create(Database::Sqlite).unwrap()), settings())
     }
 
-    /// Sets one up on each kind of database in turn, with other settings. The store works on the thread of its caller:
-    /// what a call leaves to be written afterwards is written when its answer is there.
+    /// Creates a stage with changed settings on each kind of database. The store runs on the thread of its caller, so
+    /// deferred updates are complete when a call returns.
     pub(crate) fn each_with(change: impl Fn(&mut Settings)) -> impl Iterator<Item = Self> {
         [Database::SqliteOnCaller, Database::PostgresOnCaller].into_iter().filter_map(move |database| {
             println!("on {database:?}");
@@ -95,12 +95,12 @@ impl Stage {
         Self { app, clock, store }
     }
 
-    /// Another process on the same store, with the same clock.
+    /// Returns another process on the same store, with the same clock.
     pub(crate) fn another(&self) -> App {
         self.beside(|_| {})
     }
 
-    /// Another process on the same store, with the same clock and other settings.
+    /// Returns another process on the same store, with the same clock and changed settings.
     pub(crate) fn beside(&self, change: impl Fn(&mut Settings)) -> App {
         let mut settings = settings();
         change(&mut settings);
@@ -108,7 +108,7 @@ impl Stage {
         App::new(self.store.another(), settings, self.clock.clone(), entropy, RequestLog::at_end())
     }
 
-    /// Calls an operation at so long after the beginning.
+    /// Calls an operation at this time after the start.
     pub(crate) fn at(&self, since: Duration, name: &str, params: Value) -> Reply {
         self.clock.set(NOW.plus(since));
         self.call(name, params)
@@ -122,7 +122,7 @@ impl Stage {
         self.app.call_blocking(operation(name), self.envelope(Some(key)), params)
     }
 
-    /// What surrounds a call.
+    /// Returns the call without its parameters.
     pub(crate) fn envelope(&self, key: Option<&str>) -> Call {
         Call {
             actor: Actor::shared("key"),
@@ -133,12 +133,12 @@ impl Stage {
         }
     }
 
-    /// The stored session, whole.
+    /// Returns the stored session.
     pub(crate) fn session(&self, id: SessionId) -> baton_core::Session {
         read(&self.store, move |tx| tx.session(id)).unwrap()
     }
 
-    /// Ends the application, which writes its log, and gives what was logged, oldest first.
+    /// Drops the application, which writes its log, and returns the records, oldest first.
     pub(crate) fn logged(self) -> Vec<RequestRecord> {
         drop(self.app);
         let mut records = read(&self.store, |tx| tx.requests(10_000));
@@ -182,19 +182,19 @@ pub(crate) fn operation(name: &str) -> &'static dyn AnyOperation {
     find(name).unwrap()
 }
 
-/// An agent that starts to work.
+/// Returns the parameters for starting a session.
 pub(crate) fn who(agent: &str) -> Value {
     json!({ "agent": agent, "venture": "v", "repo": "o/r" })
 }
 
-/// The output of a call that must have been answered.
+/// Returns the output of a call that must succeed.
 #[track_caller]
 pub(crate) fn ok(reply: &Reply) -> Value {
     assert_eq!(reply.status, 200, "{}", reply.body);
     serde_json::from_str(&reply.body).unwrap()
 }
 
-/// The error of a call that must have been refused.
+/// Returns the error of a call that must fail with this code.
 #[track_caller]
 pub(crate) fn refused(reply: &Reply, code: &str) -> Value {
     let body: Value = serde_json::from_str(&reply.body).unwrap();
@@ -215,7 +215,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future where there is no async runtime.
+/// Waits for a future without an async runtime.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));

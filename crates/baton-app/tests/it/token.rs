@@ -1,4 +1,4 @@
-//! How a credential becomes an actor, as time goes on.
+//! Authentication with tokens: expiry, revocation and unknown credentials.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::stage::{DAY, HOUR, MILLISECOND, NOW, Stage, ok, wait};
 
 #[test]
-fn a_token_works_until_it_expires() {
+fn token_is_valid_until_it_expires() {
     for stage in Stage::each() {
         let params = json!({ "name": "t", "access": "read", "ventures": ["v"], "expires_in_days": 1 });
         let token = ok(&stage.call("token.create", params))["token"].as_str().unwrap().to_owned();
@@ -29,7 +29,7 @@ fn a_token_works_until_it_expires() {
 }
 
 #[test]
-fn a_revocation_is_noticed_also_when_the_clock_was_set_back() {
+fn revocation_takes_effect_even_if_the_clock_was_set_back() {
     for stage in Stage::each() {
         let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
         let token = made["token"].as_str().unwrap();
@@ -37,10 +37,7 @@ fn a_revocation_is_noticed_also_when_the_clock_was_set_back() {
         assert!(wait(authenticator.actor(Some(token))).is_ok());
         ok(&stage.call("token.revoke", json!({ "token_id": made["info"]["id"] })));
         let fresh = Authenticator::new(stage.app.clone(), "shared key");
-        assert!(
-            wait(fresh.actor(Some(token))).is_err(),
-            "a token that was not looked up before is refused at once"
-        );
+        assert!(wait(fresh.actor(Some(token))).is_err(), "a token that is not cached is rejected at once");
         stage.clock.set(NOW.minus(HOUR));
         let deadline = Instant::now() + Duration::from_secs(60);
         let fault = loop {
@@ -55,7 +52,7 @@ fn a_revocation_is_noticed_also_when_the_clock_was_set_back() {
 }
 
 #[test]
-fn strangers_hear_the_same_whatever_they_present() {
+fn all_unknown_credentials_get_the_same_error() {
     for stage in Stage::each() {
         let made = ok(&stage.call("token.create", json!({ "name": "t", "access": "write" })));
         let token = made["token"].as_str().unwrap().to_owned();
