@@ -69,8 +69,8 @@ pub(crate) fn require_folder(folder: &Path) -> Result<(), Fault> {
     if found.is_dir() {
         return Ok(());
     }
-    Err(Fault::new(ErrorCode::TaskConflict, format!("{} is no folder", folder.display()))
-        .hint("move it away: Baton keeps its files there and follows no link"))
+    Err(Fault::new(ErrorCode::TaskConflict, format!("{} is not a folder", folder.display()))
+        .hint("move it away: Baton stores its files there and does not follow links"))
 }
 
 /// Removes temporary files of killed processes. The caller must hold the store lock.

@@ -38,15 +38,14 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     }
     let found = fs::metadata(&real).map_err(|error| failed("read", &full, error))?;
     if !found.is_file() {
-        return Err(Fault::invalid(field, format!("{path:?} is no regular file")));
+        return Err(Fault::invalid(field, format!("{path:?} is not a regular file")));
     }
     let mut bytes = Vec::new();
     let read = fs::File::open(&real).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     read.map_err(|error| failed("read", &full, error))?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Fault::invalid(field, format!("{path:?} is larger than {MAX_BYTES} bytes")).hint(
-            "keep the part of it that matters; the end of a log has what the tools came to: tail -c 60M",
-        ));
+        return Err(Fault::invalid(field, format!("{path:?} is larger than {MAX_BYTES} bytes"))
+            .hint("shorten the file; the end of a log contains the results: tail -c 60M"));
     }
     Ok(InsideFile { path, bytes })
 }

@@ -171,7 +171,7 @@ impl WorkContext {
     ) -> Result<Outcome, Fault> {
         let now = self.now();
         if claimed.attempts() >= i64::from(self.queue.app().settings().observations.max_attempts) {
-            let error = clip(&format!("given up after {} attempts: {message}", claimed.attempts()));
+            let error = clip(&format!("failed after {} attempts: {message}", claimed.attempts()));
             return self.fail(claimed, &error, compressor);
         }
         tracing::warn!(item = claimed.id(), error = %clip(message), "the model fails only on this item");

@@ -61,9 +61,9 @@ fn open_store(config: &Config, threads: Threads) -> Result<Store, Failure> {
 /// Returns an error if a server is configured, for verbs that work on the store directly.
 pub(crate) fn require_local(config: &Config, what: &str) -> Result<(), Failure> {
     let Some(url) = &config.server else { return Ok(()) };
-    let message = format!("{what} is done where the store is, not through the server {url}");
+    let message = format!("{what} needs direct access to the store and cannot use the server {url}");
     Err(Failure::new(Exit::Usage, "usage", message)
-        .hint("run it on that machine; leave --server (client.server, BATON_SERVER) out here"))
+        .hint("run it on the machine with the store, without --server (client.server, BATON_SERVER)"))
 }
 
 /// Returns the location and options of the configured store.

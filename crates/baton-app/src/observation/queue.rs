@@ -212,8 +212,8 @@ impl Operation for RetryQueue {
         let retried = tx.retry_queue(params.id, context.now)?;
         match params.id {
             Some(id) if retried == 0 => {
-                Err(Fault::new(ErrorCode::NotFound, format!("there is no item {id} that was given up"))
-                    .hint("baton queue list --errors shows those that were"))
+                Err(Fault::new(ErrorCode::NotFound, format!("there is no failed item {id}"))
+                    .hint("list failed items with baton queue list --errors"))
             }
             _ => Ok(RetryQueueOutput { retried }),
         }

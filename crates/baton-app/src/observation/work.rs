@@ -112,29 +112,30 @@ impl WorkQueue {
         self.app.settings().observations.price
     }
 
-    /// Claims items. One that was claimed too often without coming to an end is given up: it may be what kills workers.
+    /// Claims items. An item that was claimed too often without a result fails, because it may be what kills the
+    /// workers.
     pub fn claim(&self, limit: u32) -> Result<Vec<Claimed>, Fault> {
         let settings = &self.app.settings().observations;
         let now = self.app.now();
         let claim = QueueClaim { now, lease_until: now.plus(settings.lease), limit };
         let most = i64::from(settings.max_attempts);
         loop {
-            let (claimed, given_up) = self.write(move |tx| {
+            let (claimed, failed) = self.write(move |tx| {
                 let found = tx.claim_queue(claim)?;
-                let (given_up, claimed): (Vec<_>, Vec<_>) =
+                let (failed, claimed): (Vec<_>, Vec<_>) =
                     found.into_iter().partition(|item| item.attempts > most);
-                for item in &given_up {
-                    let ended = || format!("given up: {most} workers ended while they worked on it");
+                for item in &failed {
+                    let ended = || format!("failed: {most} workers died while processing this item");
                     let error = item.last_error.clone().unwrap_or_else(ended);
                     tx.fail_queue_item(item.id, item.fence, &error, now)?;
                 }
-                Ok((claimed, given_up))
+                Ok((claimed, failed))
             })?;
-            for item in &given_up {
-                tracing::error!(item = item.id, "an item was given up: it was claimed too often");
+            for item in &failed {
+                tracing::error!(item = item.id, "an item failed: it was claimed too often");
             }
-            // Behind those that were given up others may wait.
-            if !claimed.is_empty() || given_up.is_empty() {
+            // Other items may be queued behind the failed ones.
+            if !claimed.is_empty() || failed.is_empty() {
                 return Ok(claimed.into_iter().map(|item| Claimed { item }).collect());
             }
         }

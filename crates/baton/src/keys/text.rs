@@ -29,7 +29,7 @@ pub(crate) enum KeyTextError {
     #[error("no key in it")]
     Empty,
     /// Neither text nor one raw key.
-    #[error("{length_bytes} bytes that are not text; a key as it is has exactly 32")]
+    #[error("{length_bytes} bytes that are not text; a binary key has exactly 32 bytes")]
     NotText {
         /// Number of bytes.
         length_bytes: usize,

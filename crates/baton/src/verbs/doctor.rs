@@ -313,7 +313,7 @@ fn observations(config: &Config) -> Finding {
     let mut told = Vec::new();
     let mut next = Vec::new();
     if stats.error > 0 {
-        told.push(format!("{} captured tool uses were given up", stats.error));
+        told.push(format!("{} captured tool uses failed", stats.error));
         next.push("run baton queue list --errors to see why, and baton queue retry to retry them".to_owned());
     }
     let health = match WorkerLock::state(&config.data_dir) {
@@ -322,7 +322,7 @@ fn observations(config: &Config) -> Finding {
     };
     let trouble = &health["model_trouble"];
     if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
-        told.push(format!("the model cannot be asked since {since}: {error}"));
+        told.push(format!("the model has been unavailable since {since}: {error}"));
         next.push(
             "check the key, the model and the address of the compressor (baton config show)".to_owned(),
         );

@@ -106,7 +106,7 @@ fn raw(shown: &ShowObservationOutput) -> String {
         text += &format!("\n\ninput   {input}");
     }
     text + &match &shown.tool_response {
-        None => "\n\nthe tool said nothing".to_owned(),
+        None => "\n\nthe tool returned no output".to_owned(),
         Some(response) => {
             let output = response.as_str().map_or_else(|| response.to_string(), str::to_owned);
             format!("\n\noutput\n{output}")

@@ -182,7 +182,7 @@ fn empty_raw_output_is_distinct_from_deleted_raw_output() {
     assert_eq!(hooked.work(), 1);
     let id = hooked.observations()[0]["id"].as_str().unwrap().to_owned();
     let shown = hooked.home.run(&["observation", "show", &id, "--raw"]).stdout;
-    assert!(shown.trim_end().ends_with("the tool said nothing"), "{shown}");
+    assert!(shown.trim_end().ends_with("the tool returned no output"), "{shown}");
     assert_eq!(hooked.data(&["observation", "show", &id, "--raw"])["raw_kept"], true);
     hooked.data(&["queue", "purge"]);
     let shown = hooked.home.run(&["observation", "show", &id, "--raw"]).stdout;

@@ -28,7 +28,7 @@ fn outside_of_a_repository_task_verbs_fail() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
     let finished = task(&home, &["list"]);
     assert_eq!(finished.code, 3);
-    assert!(finished.stderr.contains("is in no checkout of a git repository"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("is not in a checkout of a git repository"), "{}", finished.stderr);
     let json = task(&home, &["list", "--format", "json"]);
     assert_eq!((json.code, &json.json()["error"]["code"]), (3, &json!("not_found")));
 }

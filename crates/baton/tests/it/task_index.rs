@@ -117,7 +117,7 @@ fn the_index_of_a_server_is_updated_and_an_unreachable_server_is_a_warning() {
         &["task", "update-agent", TASK, "--agent", "implementer", "--status", "in_progress"],
     );
     assert_eq!(taken.code, 0, "{taken:?}");
-    assert!(taken.stderr.contains("warning: the store does not know of it"), "{taken:?}");
+    assert!(taken.stderr.contains("warning: cannot update the task index"), "{taken:?}");
 }
 
 #[test]
@@ -127,6 +127,6 @@ fn an_unusable_store_is_a_warning() {
     fs::write(checkout.home.data_dir(), "no folder").unwrap();
     let finished = checkout.home.run(&["task", "init-context", TASK]);
     assert_eq!(finished.code, 0, "{finished:?}");
-    assert!(finished.stderr.contains("warning: the store does not know of it"), "{finished:?}");
+    assert!(finished.stderr.contains("warning: cannot update the task index"), "{finished:?}");
     assert_eq!(checkout.context()["task_id"], TASK);
 }

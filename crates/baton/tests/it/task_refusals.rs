@@ -259,7 +259,7 @@ fn bare_repositories_have_no_tasks() {
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, stderr) = run("bare.git");
-    assert!(code == 3 && stderr.contains("is in no checkout of a git repository"), "{stderr}");
+    assert!(code == 3 && stderr.contains("is not in a checkout of a git repository"), "{stderr}");
     // A repository configured as bare has no working tree.
     checkout.git(&["config", "core.bare", "true"]);
     let (code, stderr) = run("shop");

@@ -66,7 +66,7 @@ fn health_reports_counters_and_errors() {
         assert_eq!(health["errors"], 1);
         assert!(health["tokens_today"].as_u64().unwrap() > 0, "{health}");
         let status = fixture.run(&["worker", "status"]).stdout;
-        assert!(status.contains(" 2 observations today, 1 given up, compressor anthropic"), "{status}");
+        assert!(status.contains(" 2 observations today, 1 failed, compressor anthropic"), "{status}");
     }
 }
 
@@ -142,7 +142,10 @@ fn model_errors_are_reported_by_health_status_and_doctor() {
         );
         assert!(trouble["error"].as_str().unwrap().contains("401"), "{answer}");
         let status = fixture.run(&["worker", "status"]).stdout;
-        assert!(status.contains("the model cannot be asked since") && status.contains("401"), "{status}");
+        assert!(
+            status.contains("the model has been unavailable since") && status.contains("401"),
+            "{status}"
+        );
         let (level, message) = diagnosis(&fixture);
         assert!(level == "warning" && message.contains("401"), "{level} {message}");
         fixture.ok(&["worker", "stop"]);
@@ -155,10 +158,7 @@ fn model_errors_are_reported_by_health_status_and_doctor() {
         fixture.capture(2);
         wait_until("the item fails", || fixture.stats()["error"] == 1);
         let (level, message) = diagnosis(&fixture);
-        assert!(
-            level == "warning" && message.contains("1 captured tool uses were given up"),
-            "{level} {message}"
-        );
+        assert!(level == "warning" && message.contains("1 captured tool uses failed"), "{level} {message}");
         let log = std::fs::read_to_string(fixture.data_dir().join("logs/worker.log")).unwrap();
         assert!(log.contains("compress.done") && log.contains("duration_ms="), "{log}");
     }

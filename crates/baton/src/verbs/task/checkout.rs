@@ -28,7 +28,7 @@ impl Checkout {
             Failure::new(
                 Exit::NotFound,
                 ErrorCode::NotFound.as_str(),
-                format!("{} is in no checkout of a git repository", cwd.display()),
+                format!("{} is not in a checkout of a git repository", cwd.display()),
             )
             .hint("run the command in the checkout of the task")
         })?;

@@ -178,7 +178,7 @@ impl Verb<'_> {
         let recorded =
             index::record(self.config, &self.checkout.environment, operation::<O>(), &params, &result);
         if let Err(failure) = recorded {
-            warn(&format!("the store does not know of it: {}", failure.message));
+            warn(&format!("cannot update the task index: {}", failure.message));
         }
         let data = result.map_err(|mut fault| {
             if fault.code == ErrorCode::InvalidRequest && fault.hint.is_none() {

@@ -191,7 +191,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
         Some(answer) => {
             let health = &answer.data["health"];
             let mut text = format!(
-                "{}, up {} s, {} waiting, {} observations today, {} given up, compressor {}",
+                "{}, up {} s, {} waiting, {} observations today, {} failed, compressor {}",
                 answer.text,
                 health["uptime_s"],
                 health["queue_depth"],
@@ -204,7 +204,7 @@ pub(super) fn status(config: &Config) -> Result<Answer, Failure> {
             }
             let trouble = &health["model_trouble"];
             if let (Some(since), Some(error)) = (trouble["since"].as_str(), trouble["error"].as_str()) {
-                text += &format!("\nthe model cannot be asked since {since}: {error}");
+                text += &format!("\nthe model has been unavailable since {since}: {error}");
             }
             Ok(Answer { text, ..answer })
         }
