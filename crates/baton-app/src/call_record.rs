@@ -55,7 +55,7 @@ pub(crate) fn record_of_call(
         track: number("track"),
         issue_number: number("issue_number"),
         status_code: 499,
-        error_message: Some("the client went away before the answer".into()),
+        error_message: Some("the client disconnected before the response".into()),
         idempotency_key: call.idempotency_key.as_ref().map(ToString::to_string),
         ..blank_record(started_at, call.correlation_id.clone(), &call.face, operation.name())
     }

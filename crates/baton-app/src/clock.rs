@@ -35,7 +35,7 @@ impl Entropy for SystemEntropy {
     fn bits(&self) -> Result<u128, Fault> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|error| {
-            Fault::new(ErrorCode::Internal, "the system gives no random bits").caused_by(error.to_string())
+            Fault::new(ErrorCode::Internal, "the system returns no random bits").caused_by(error.to_string())
         })?;
         Ok(u128::from_le_bytes(bytes))
     }

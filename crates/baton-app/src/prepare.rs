@@ -146,7 +146,7 @@ fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result
     Err(Fault::new(
         ErrorCode::SecretFound,
         format!(
-            "what was sent looks like it holds a credential: {}{more}; nothing was stored",
+            "the input appears to contain a secret: {}{more}; nothing was stored",
             named.join(", ")
         ),
     )

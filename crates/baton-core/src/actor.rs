@@ -155,11 +155,10 @@ impl Actor {
     pub fn require_every_venture(&self) -> Result<(), Fault> {
         match self.ventures {
             VentureScope::All => Ok(()),
-            VentureScope::Only(_) => Err(Fault::new(
-                ErrorCode::Forbidden,
-                "this concerns every venture, and this token does not reach them all",
-            )
-            .hint("use the relay key or a token with access to all ventures")),
+            VentureScope::Only(_) => {
+                Err(Fault::new(ErrorCode::Forbidden, "this operation needs access to all ventures")
+                    .hint("use the relay key or a token with access to all ventures"))
+            }
         }
     }
 
@@ -168,8 +167,8 @@ impl Actor {
         if self.reaches(venture) {
             Ok(())
         } else {
-            Err(Fault::new(ErrorCode::Forbidden, format!("this token does not reach venture `{venture}`"))
-                .hint("ask for a token of that venture: baton token create --venture NAME"))
+            Err(Fault::new(ErrorCode::Forbidden, format!("this token cannot access venture `{venture}`"))
+                .hint("use a token for that venture: baton token create --venture NAME"))
         }
     }
 
@@ -178,8 +177,8 @@ impl Actor {
         if self.access >= access {
             Ok(())
         } else {
-            Err(Fault::new(ErrorCode::Forbidden, "this token may only read")
-                .hint("ask for a token that may write: baton token create --access write"))
+            Err(Fault::new(ErrorCode::Forbidden, "this token has read access only")
+                .hint("use a token with write access: baton token create --access write"))
         }
     }
 }

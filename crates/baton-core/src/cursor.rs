@@ -9,7 +9,9 @@ use ulid::Ulid;
 
 /// Reason why a text is not a cursor of this list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is not a cursor of this list; pass `next_cursor` of the page before, or leave it out to start anew")]
+#[error(
+    "is not a cursor of this list; pass `next_cursor` of the previous page, or omit it to start from the beginning"
+)]
 pub struct CursorError;
 
 /// Last id of the previous page.

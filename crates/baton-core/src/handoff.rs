@@ -164,7 +164,7 @@ fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
     });
     let validator = VALIDATOR
         .as_ref()
-        .ok_or_else(|| Fault::new(ErrorCode::Internal, "the handoff schema built into baton is broken"))?;
+        .ok_or_else(|| Fault::new(ErrorCode::Internal, "the built-in handoff schema is invalid"))?;
     let problems: Vec<(String, String)> = validator
         .iter_errors(document)
         .map(|error| {
@@ -177,7 +177,7 @@ fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
     let fields: Vec<Value> =
         problems.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
     Err(Fault::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
-        .hint("details names every field that does not fit; the schema is in the API documentation")
+        .hint("details lists every invalid field; the schema is in the API documentation")
         .details(json!({ "fields": fields, "schema_version": "1.0" })))
 }
 

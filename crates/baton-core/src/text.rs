@@ -31,9 +31,9 @@ struct Found {
 
 impl Found {
     fn fault(self) -> Fault {
-        let problem = format!("holds the control character U+{:04X}", u32::from(self.character));
+        let problem = format!("contains the control character U+{:04X}", u32::from(self.character));
         Fault::invalid(&self.path, problem)
-            .hint("take it out, then send it again; tabs and line ends are fine")
+            .hint("remove it and send the request again; tabs and line ends are allowed")
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     fn nul_is_found_except_in_one_member() {
         let object = json!({ "a": [{ "b": "x\0" }], "context": { "c": "\0" }, "d": "\u{1}" });
         let fault = require_no_nul(object.as_object().unwrap(), Some("context")).unwrap_err();
-        assert!(fault.message.starts_with("a[0].b: holds the control character U+0000"), "{fault}");
+        assert!(fault.message.starts_with("a[0].b: contains the control character U+0000"), "{fault}");
         let object = json!({ "context": { "c": "\0" }, "d": "\u{1}" });
         assert_eq!(require_no_nul(object.as_object().unwrap(), Some("context")).map_err(|_| ()), Ok(()));
     }

@@ -111,10 +111,10 @@ impl Token {
     /// Callers with a wrong secret do not learn whether the token is revoked or expired.
     pub fn admit(&self, presented: &PresentedToken, now: Timestamp) -> Result<Actor, Fault> {
         let refused = |problem: &str| {
-            Err(Fault::new(ErrorCode::Unauthorized, problem).hint("ask for a new token: baton token create"))
+            Err(Fault::new(ErrorCode::Unauthorized, problem).hint("create a new token: baton token create"))
         };
         if !self.secret_hash.fits(&presented.secret_hash) {
-            return refused("the credential is not known here");
+            return refused("the credential is unknown");
         }
         if self.revoked_at.is_some() {
             return refused("the token was revoked");

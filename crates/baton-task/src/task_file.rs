@@ -77,7 +77,7 @@ pub(crate) fn read(root: &Path, id: &TaskId) -> Result<ReadTask, Fault> {
     let mut warnings: Vec<String> =
         warnings.into_iter().map(|warning| format!("{path}: {warning}")).collect();
     if let Some(own) = task.id.as_ref().filter(|own| *own != id) {
-        warnings.push(format!("{path}: id is {own}; the name of the file decides"));
+        warnings.push(format!("{path}: id is {own}; the id in the file name is used"));
     }
     Ok(ReadTask { path, text, sha256, task, warnings })
 }
@@ -96,7 +96,7 @@ fn parse(path: &str, text: &str, id: &TaskId) -> Result<(TaskFile, Vec<String>),
         // The position is put in front of the message, so it is removed here.
         let problem =
             message.split(" at line ").next().unwrap_or(&message).trim_end_matches(':').replace('\n', " ");
-        let problem = format!("is no YAML that can be read: {problem}");
+        let problem = format!("is not valid YAML: {problem}");
         let location = if line == 0 { path.to_owned() } else { format!("{path}:{line}:{column}") };
         invalid_task_file(path, &format!("{location}: {problem}"))
             .details(json!({ "path": path, "line": line, "column": column, "problem": problem }))

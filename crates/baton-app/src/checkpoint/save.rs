@@ -175,7 +175,7 @@ impl Operation for SaveCheckpoint {
                 ErrorCode::PayloadTooLarge,
                 format!("the context has {bytes} bytes; a checkpoint may have {MAX_FRAME_BYTES}"),
             )
-            .hint("leave out what can be made again (logs, file contents) and keep where to find it")
+            .hint("omit data that can be recreated, such as logs and file contents, and save its location instead")
             .details(json!({ "actual_bytes": bytes, "allowed_bytes": MAX_FRAME_BYTES })));
         }
         let (checkpoint_id, saved_at, is_replay) = match context.attachment {

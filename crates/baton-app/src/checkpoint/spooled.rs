@@ -154,7 +154,7 @@ pub(super) fn spool(context: &Context<'_>, new: NewCheckpoint<'_>) -> Result<Sav
     let CheckpointSettings { vault, outbox, .. } = &context.settings.checkpoints;
     let outbox = outbox.as_ref().ok_or_else(|| {
         Fault::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
-            .hint("baton doctor says what is wrong with it")
+            .hint("run baton doctor to see the reason")
     })?;
     let key = context.idempotency_key.map(ToString::to_string);
     if key.is_some()

@@ -193,8 +193,8 @@ impl Vault {
         self.blobs.as_ref()
     }
 
-    /// Returns the cached encryption mode, or obtains it. `Sealing::Refused` is not cached, because the user may fix its
-    /// cause.
+    /// Returns the cached encryption mode, or obtains it. `Sealing::Refused` is not cached, because the user may fix
+    /// its cause.
     fn sealing(
         &self,
         is_anything_sealed: impl FnOnce() -> Result<bool, StoreError>,
@@ -341,7 +341,9 @@ impl Vault {
             FrameBody::Row(bytes) => Ok(bytes.clone()),
             FrameBody::Blob(name) => {
                 let blobs = self.blobs.as_ref().ok_or_else(|| {
-                    ReadFrameError::Damaged(format!("blob {name} is named, but there is no folder of blobs"))
+                    ReadFrameError::Damaged(format!(
+                        "the frame is in blob {name}, but there is no blob folder"
+                    ))
                 })?;
                 blobs.get(name)?.ok_or_else(|| ReadFrameError::Missing { name: name.clone() })
             }
@@ -368,7 +370,7 @@ fn seal(sealing: &Sealing, owner: Owner<'_>, packed: Packed) -> Result<Frame, Cr
         Sealing::Sealed(ring) => {
             let nonce = random_nonce().map_err(|error| {
                 CreateFrameError::Store(StoreError::Unavailable {
-                    message: "a context could not be sealed".into(),
+                    message: "a context could not be encrypted".into(),
                     source: Some(error.into()),
                 })
             })?;

@@ -58,8 +58,8 @@ impl Operation for AckHandoff {
                 Ok(AckHandoffOutput { handoff_id: handoff.id, acknowledged_by: by, acknowledged_at: at })
             }
             (by, at) => {
-                let who = by.as_ref().map_or("somebody else", Agent::as_str);
-                let message = format!("the work of {} was taken by {who}", handoff.id);
+                let who = by.as_ref().map_or("another agent", Agent::as_str);
+                let message = format!("{} was already acknowledged by {who}", handoff.id);
                 Err(Fault::new(ErrorCode::HandoffConflict, message)
                     .hint("look for other work: handoff.list (GET /handoffs, baton handoff list)")
                     .details(

@@ -117,7 +117,8 @@ fn check_raw_outputs(app: &App, found: &mut StoreCheck) -> Result<(), Fault> {
                 Some(None) => found.raw_outputs += 1,
                 Some(Some(problem)) => {
                     let next =
-                        "restore a backup, or let baton queue purge remove it once it is settled".into();
+                        "restore a backup, or remove it with baton queue purge once it is done or failed"
+                            .into();
                     found.note("captured tool use", id.to_string(), problem, next);
                 }
             }

@@ -232,7 +232,7 @@ impl Operation for PurgeQueue {
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         match params.status {
             Some(QueueStatus::Raw | QueueStatus::Processing) => {
-                Err(Fault::invalid("status", "must be `done` or `error`: what waits is not thrown away"))
+                Err(Fault::invalid("status", "must be `done` or `error`; pending items cannot be purged"))
             }
             _ => Ok(params),
         }

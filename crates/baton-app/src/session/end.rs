@@ -151,7 +151,7 @@ fn answer_again(
         ErrorCode::HandoffConflict,
         format!("session {session_id} was ended before, with another handoff ({handoff_id})"),
     )
-    .hint("the stored handoff stands; to add to it, start a new session and hand over again")
+    .hint("the stored handoff is unchanged; to add to it, start a new session and create another handoff")
     .details(json!({ "session_id": session_id, "handoff_id": handoff_id, "status": session.status })))
 }
 
@@ -168,7 +168,7 @@ fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
             let mut document = payload.clone().unwrap_or_default();
             for head in ["summary", "status_label", "to_agent"] {
                 if document.contains_key(head) {
-                    let problem = format!("`{head}` belongs beside the payload, not in it");
+                    let problem = format!("`{head}` must be next to the payload, not inside it");
                     return Err(Fault::invalid(&format!("payload.{head}"), problem));
                 }
             }

@@ -63,7 +63,7 @@ impl Operation for ListSessions {
         let is_named = params.venture.is_some() || params.repo.is_some() || params.agent.is_some();
         let ((), page) = Fault::both(
             Fault::require(is_named, "venture", "at least one of venture, repo and agent is needed")
-                .map_err(|fault| fault.hint("name what you want to see, for example venture=local")),
+                .map_err(|fault| fault.hint("add a filter, for example venture=local")),
             page_of(params.limit, params.cursor.as_deref(), DEFAULT_LIMIT, LIST),
         )?;
         Ok((params, page))

@@ -92,7 +92,7 @@ impl Authenticator {
 }
 
 fn unknown() -> Fault {
-    unauthorized("the credential is not known here")
+    unauthorized("the credential is unknown")
 }
 
 fn unauthorized(problem: &str) -> Fault {

@@ -53,7 +53,11 @@ impl Operation for CreateToken {
         let no_venture = params.ventures.as_ref().is_some_and(Vec::is_empty);
         let wrong_days = params.expires_in_days.is_some_and(|days| days == 0 || days > MAX_DAYS);
         Fault::all([
-            Fault::require(!no_venture, "ventures", "must name at least one venture, or be left out for all"),
+            Fault::require(
+                !no_venture,
+                "ventures",
+                "must contain at least one venture; omit it for all ventures",
+            ),
             Fault::require(!wrong_days, "expires_in_days", format!("must be from 1 to {MAX_DAYS}")),
         ])?;
         Ok(params)
@@ -63,7 +67,7 @@ impl Operation for CreateToken {
         let id = TokenId::new(context.random()?);
         let credential = PresentedToken::write(&id, (context.random_bits()?, context.random_bits()?));
         let presented = PresentedToken::parse(&credential)
-            .ok_or_else(|| Fault::new(baton_core::ErrorCode::Internal, "a new token does not read back"))?;
+            .ok_or_else(|| Fault::new(baton_core::ErrorCode::Internal, "cannot parse a new token"))?;
         let days = |days: u32| context.now.plus(Duration::from_secs(u64::from(days) * 86_400));
         let token = Token {
             id,

@@ -146,7 +146,7 @@ fn log_keeps_the_newest_records_up_to_its_limit() {
 fn calls_without_a_credential_create_at_most_two_records_a_minute() {
     for stage in Stage::each() {
         let app = with_background_log(&stage, 10_000);
-        let fault = Fault::new(ErrorCode::Unauthorized, "the credential is not known here");
+        let fault = Fault::new(ErrorCode::Unauthorized, "the credential is unknown");
         for _ in 0..20_000 {
             let refused = RefusedCall {
                 face: Face::Http { method: "POST".into(), path: "/sod".into() },

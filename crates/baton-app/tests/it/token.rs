@@ -62,7 +62,7 @@ fn all_unknown_credentials_get_the_same_error() {
         let other_id = format!("bt_{}_{}", "0".repeat(16), &token[20..]);
         for credential in ["", "shared", "shared key ", &other_secret, &other_id] {
             let fault = wait(authenticator.actor(Some(credential))).unwrap_err();
-            assert_eq!(fault.message, "the credential is not known here", "{credential}");
+            assert_eq!(fault.message, "the credential is unknown", "{credential}");
         }
         assert_eq!(wait(authenticator.actor(None)).unwrap_err().code, ErrorCode::Unauthorized);
     }

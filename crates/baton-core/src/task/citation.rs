@@ -113,14 +113,14 @@ pub fn cite(wanted: &[Wanted], texts: &BTreeMap<String, String>) -> Result<Vec<C
     let mut missing = Vec::new();
     for Wanted { file, section, requirement, asked_by } in wanted {
         let Some(list) = parsed.get(file.as_str()) else {
-            missing.push(format!("{file} is not there (asked for by {asked_by})"));
+            missing.push(format!("{file} does not exist (requested by {asked_by})"));
             continue;
         };
         let Some(hit) = list.iter().find(|candidate| candidate.has_name(section)) else {
             let known: Vec<&str> = list.iter().map(|section| section.slug.as_str()).take(12).collect();
             let known = if known.is_empty() { "none".into() } else { known.join(", ") };
             missing
-                .push(format!("{file} has no section {section:?} (asked for by {asked_by}); it has {known}"));
+                .push(format!("{file} has no section {section:?} (requested by {asked_by}); it has {known}"));
             continue;
         };
         let citation = Citation {
@@ -149,11 +149,11 @@ pub fn stale_citations(citations: &[Citation], texts: &BTreeMap<String, String>)
     for citation in citations {
         let name = format!("{}#{}", citation.file, citation.section);
         let Some(text) = texts.get(&citation.file) else {
-            stale.push(format!("{name}: the file is gone"));
+            stale.push(format!("{name}: the file is missing"));
             continue;
         };
         match sections(text).into_iter().find(|section| section.slug == citation.section) {
-            None => stale.push(format!("{name}: the section is gone")),
+            None => stale.push(format!("{name}: the section is missing")),
             Some(section) if citation.content_sha.as_deref() != Some(section.content_sha.as_str()) => stale
                 .push(format!(
                     "{name}: expected SHA {}, current SHA {}",
@@ -221,7 +221,7 @@ mod tests {
     fn all_missing_sections_are_listed() {
         let own = json!(["standards/none.md#a", "standards/global.md#nothing"]);
         let fault = cite(&wanted(&task(own), &[], "tasks/t").unwrap(), &texts()).unwrap_err();
-        assert!(fault.message.contains("standards/none.md is not there"), "{}", fault.message);
+        assert!(fault.message.contains("standards/none.md does not exist"), "{}", fault.message);
         assert!(fault.message.contains("it has g, evidence, other"), "{}", fault.message);
         assert!(wanted(&task(json!(["nosection"])), &[], "t").is_err());
         assert!(wanted(&task(json!(["../x.md#a"])), &[], "t").is_err());
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(stale_citations(&cited, &with("## Evidence\nDrop it.\n")).len(), 1);
         assert_eq!(
             stale_citations(&cited, &BTreeMap::new())[0],
-            "standards/global.md#evidence: the file is gone"
+            "standards/global.md#evidence: the file is missing"
         );
     }
 }

@@ -166,7 +166,7 @@ fn replaced_frozen_part_is_detected_despite_a_valid_checksum() {
     let mut context = sample();
     context.immutable.task_snapshot.title = "Other".into();
     let fault = TaskContext::from_document(context.to_document().unwrap().as_bytes(), "x").unwrap_err();
-    assert!(fault.message.contains("not the one that was frozen"), "{}", fault.message);
+    assert!(fault.message.contains("the immutable block was changed"), "{}", fault.message);
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl TaskContext {
         }
         if let Some(holder) = self.holder() {
             return Err(Fault::new(ErrorCode::TaskConflict, format!("{holder} holds {}", self.task_id)).hint(format!(
-                "wait until it is done, or give it back: baton task update-agent {} --agent {holder} --status pending",
+                "wait until it is done, or release the task: baton task update-agent {} --agent {holder} --status pending",
                 self.task_id
             )));
         }
@@ -241,7 +241,7 @@ impl TaskContext {
                 RoleStatus::Pending | RoleStatus::InProgress => {
                     return Err(Fault::new(
                         ErrorCode::TaskConflict,
-                        format!("it is not the turn of {role}: {before} is {}", state.status),
+                        format!("{role} cannot start: {before} is {}", state.status),
                     )
                     .hint(format!("{before} must be done before {role} begins")));
                 }
@@ -296,10 +296,10 @@ impl TaskContext {
         if state.status == RoleStatus::InProgress {
             return Ok(());
         }
-        let held = self.holder().map_or_else(|| "nobody does".into(), |holder| format!("{holder} does"));
+        let held = self.holder().map_or_else(|| "no role does".into(), |holder| format!("{holder} does"));
         let message = format!("{role} does not hold {}: it is {}, {held}", self.task_id, state.status);
         Err(Fault::new(ErrorCode::TaskConflict, message).hint(format!(
-            "take it first: baton task update-agent {} --agent {role} --status in_progress",
+            "acquire it first: baton task update-agent {} --agent {role} --status in_progress",
             self.task_id
         )))
     }
@@ -331,9 +331,9 @@ impl TaskContext {
         let id = self.task_id.clone();
         let state = self.role_mut(role)?;
         if state.status == RoleStatus::Done {
-            let message = format!("{role} is done with {id} and has nothing to give back");
+            let message = format!("{role} is done with {id} and cannot release it");
             return Err(Fault::new(ErrorCode::TaskConflict, message).hint(format!(
-                "if it must work again: baton task update-agent {id} --agent {role} --status in_progress"
+                "to work on it again: baton task update-agent {id} --agent {role} --status in_progress"
             )));
         }
         state.status = RoleStatus::Pending;
@@ -360,7 +360,7 @@ impl TaskContext {
         let message = format!("the session {holder} holds {id} as {role}{since}");
         Err(Fault::new(ErrorCode::TaskConflict, message)
             .hint(format!(
-                "wait until it is done; if it is gone, give the task back first: baton task update-agent {id} --agent {role} --status pending"
+                "wait until it is done; if it no longer runs, release the task first: baton task update-agent {id} --agent {role} --status pending"
             ))
             .details(json!({ "agent": role, "session_id": holder, "started_at": state.started_at })))
     }
@@ -389,7 +389,7 @@ impl TaskContext {
         fault.hint(if self.holder() == Some(role) {
             format!("take one with baton task snapshot-worktree {id} --agent {role} --actor NAME")
         } else {
-            format!("{role} has left none; baton task get-context {id} shows who has")
+            format!("{role} has recorded none; baton task get-context {id} lists the snapshots")
         })
     }
 
@@ -476,7 +476,7 @@ impl TaskContext {
                 code,
                 format!("{} is not complete: {role} is {}: {why}", self.task_id, state.status),
             )
-            .hint("every role must be done; add --force to complete it all the same"));
+            .hint("every role must be done; add --force to complete it anyway"));
         }
         Ok(())
     }

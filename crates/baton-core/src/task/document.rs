@@ -81,34 +81,33 @@ fn as_written(text: &str) -> Option<TaskContext> {
 fn read_in_full(bytes: &[u8], path: &str) -> Result<TaskContext, Fault> {
     let damaged = |problem: String| {
         Fault::new(ErrorCode::TaskCorrupt, format!("{path} {problem}"))
-            .hint("it must only be written by baton task; restore the file, or copy the diffs and logs beside it away and run baton task purge-context and init-context")
+            .hint("only baton task may write this file; restore it, or copy the diffs and logs next to it elsewhere and run baton task purge-context and init-context")
     };
     let mut value = read_strict(bytes).map_err(|error| damaged(format!("cannot be read: {error}")))?;
     if !value.is_object() {
-        return Err(damaged("is no context: it holds no object".into()));
+        return Err(damaged("is not a context: it is not a JSON object".into()));
     }
     let version = value["version"].as_u64();
-    let version = version.ok_or_else(|| damaged("is no context: its version is no number".into()))?;
+    let version = version.ok_or_else(|| damaged("is not a context: its version is not a number".into()))?;
     if version != u64::from(CONTEXT_VERSION) {
-        let message = format!("{path} has version {version}; this binary knows version {CONTEXT_VERSION}");
-        return Err(
-            Fault::new(ErrorCode::UnsupportedSchemaVersion, message).hint("use the baton that wrote it")
-        );
+        let message = format!("{path} has version {version}; this binary supports version {CONTEXT_VERSION}");
+        return Err(Fault::new(ErrorCode::UnsupportedSchemaVersion, message)
+            .hint("use the version of baton that wrote it"));
     }
     let recorded = value.as_object_mut().and_then(|members| members.remove(CHECKSUM));
     let actual = Canonical::of(&value).map_err(unwritable)?.hash().to_string();
     if recorded.as_ref().and_then(Value::as_str) != Some(actual.as_str()) {
         let recorded = recorded.as_ref().and_then(Value::as_str).unwrap_or("none");
         return Err(damaged(format!(
-            "is corrupt: its checksum says {}, its content has {}",
+            "is corrupt: its checksum is {}, its content has {}",
             recorded.get(..12).unwrap_or(recorded),
             actual.get(..12).unwrap_or(&actual)
         )));
     }
     let context: TaskContext =
-        serde_json::from_value(value).map_err(|error| damaged(format!("does not make sense: {error}")))?;
+        serde_json::from_value(value).map_err(|error| damaged(format!("is invalid: {error}")))?;
     if context.immutable.hash()? != context.immutable_revision.sha256 {
-        return Err(damaged("is corrupt: the immutable block is not the one that was frozen".into()));
+        return Err(damaged("is corrupt: the immutable block was changed".into()));
     }
     Ok(context)
 }

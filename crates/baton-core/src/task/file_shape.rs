@@ -38,7 +38,7 @@ pub type FieldProblem = (String, String);
 /// The missing or invalid fields: the file must be a mapping with at least a title, a description, an outcome or an id.
 pub fn read_task_file(file: &Value, id: &TaskId) -> Result<(TaskFile, Vec<String>), Vec<FieldProblem>> {
     let Value::Object(fields) = file else {
-        return Err(vec![("the file".into(), "must hold fields like `title: TEXT`".into())]);
+        return Err(vec![("the file".into(), "must contain fields like `title: TEXT`".into())]);
     };
     if !["title", "description", "outcome", "id"].iter().any(|name| has_content(fields.get(*name))) {
         return Err(vec![("title".into(), "is missing".into())]);
@@ -115,7 +115,7 @@ impl Reader<'_> {
         let text = self.text("id")?;
         let id = text.parse().ok();
         if id.is_none() {
-            self.warn("id", &format!("{text:?} is not understood; the name of the file decides"));
+            self.warn("id", &format!("{text:?} is not a task id; the id in the file name is used"));
         }
         id
     }
@@ -126,7 +126,7 @@ impl Reader<'_> {
         }
         let outcome = self.joined("outcome").filter(|text| has_words(text));
         let (text, source) = outcome.map_or_else(|| (title.to_owned(), "title"), |text| (text, "outcome"));
-        self.warn("description", &format!("is missing; the {source} takes its place"));
+        self.warn("description", &format!("is missing; the {source} is used instead"));
         text
     }
 
@@ -270,7 +270,7 @@ impl Reader<'_> {
                 }
             }
             Value::Null => {}
-            _ => self.warn(name, "holds something that is not a command"),
+            _ => self.warn(name, "contains something that is not a command"),
         }
     }
 
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_warnings() {
+    fn unknown_and_invalid_fields_are_warnings() {
         let (task, warnings) =
             read(json!({ "priority": "urgent", "area": ["x"], "id": "x", "standards": [{ "file": "a" }, 3],
             "pipeline": ["A B"], "description": null, "outcome": "o", "plan": [{ "id": 1 }], "order": 5 }));

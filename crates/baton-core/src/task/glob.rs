@@ -16,7 +16,7 @@ pub enum GlobError {
     #[error("a `{{` or `[` is not closed")]
     Unclosed,
     /// Brace expansion produces too many patterns.
-    #[error("its braces stand for more than 256 patterns")]
+    #[error("its braces expand to more than 256 patterns")]
     TooMany,
 }
 

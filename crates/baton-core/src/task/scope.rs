@@ -34,7 +34,7 @@ pub fn check_repo_path(field: &str, path: &str) -> Result<String, Fault> {
     } else if plain.split('/').any(|name| name.is_empty() || name == ".") {
         "has an empty or `.` part"
     } else if plain.chars().any(char::is_control) {
-        "holds a control character"
+        "contains a control character"
     } else if plain.len() > 4096 {
         "is longer than 4096 bytes"
     } else {
@@ -59,7 +59,7 @@ pub fn scope_patterns<'a>(
     for item in items {
         let paths = paths_in(item.trim());
         if paths.is_empty() {
-            warnings.push(format!("scope item {:?} names no path", shorten(item.trim(), 80)));
+            warnings.push(format!("scope item {:?} contains no path", shorten(item.trim(), 80)));
         }
         for path in paths {
             if let Some(name) = path.strip_prefix(':') {
@@ -155,7 +155,7 @@ pub fn expand(scope: &mut ScopePatterns, files: &[String]) -> Vec<String> {
             paths.insert(file.clone());
         }
         if !any && before == paths.len() {
-            scope.warnings.push(format!("scope pattern {pattern:?} fits no file yet"));
+            scope.warnings.push(format!("scope pattern {pattern:?} matches no file yet"));
         }
     }
     paths.into_iter().collect()
@@ -252,7 +252,7 @@ mod tests {
                 "src/store/settings.ts"
             ]
         );
-        assert_eq!(found.warnings, ["scope item \"make it faster\" names no path"]);
+        assert_eq!(found.warnings, ["scope item \"make it faster\" contains no path"]);
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         let mut scope = patterns(&[":ui", "new/file.rs"]).unwrap();
         let files = ["mobile/ui/a.ts", "mobile/ui/x/b.ts", "other.ts"].map(str::to_owned);
         assert_eq!(expand(&mut scope, &files), ["mobile/ui/a.ts", "mobile/ui/x/b.ts", "new/file.rs"]);
-        assert_eq!(scope.warnings, ["scope pattern \"shared/*.ts\" fits no file yet"]);
+        assert_eq!(scope.warnings, ["scope pattern \"shared/*.ts\" matches no file yet"]);
     }
 
     #[test]

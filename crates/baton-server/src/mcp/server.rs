@@ -293,7 +293,7 @@ impl ServerHandler for McpServer {
 fn first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params("this cursor is not known here", None)),
+        Some(_) => Err(ErrorData::invalid_params("unknown cursor", None)),
     }
 }
 

@@ -367,7 +367,7 @@ fn errors_about_missing_snapshots_diffs_and_contexts_have_hints() {
     checkout.work("implementer", "src/main.rs", "x\n");
     let hint = |name: &str, params: serde_json::Value| checkout.refused(name, params).hint.unwrap();
     let validator = json!({ "task_id": TASK, "agent": "validator" });
-    assert!(hint("get_diff", validator).contains("validator has left none"));
+    assert!(hint("get_diff", validator).contains("validator has recorded none"));
     let verify = json!({ "task_id": TASK, "expected_agent": "validator" });
     assert!(!hint("verify_worktree", verify).contains("snapshot-worktree"));
     let diff = ".agent-output/TASK-0824/0001-implementer-from-base.diff.gz";
