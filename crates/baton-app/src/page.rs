@@ -10,7 +10,7 @@ pub(crate) const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum page size of any list.
 pub(crate) const MAX_LIMIT: u32 = 200;
 
-/// Where a list goes on.
+/// Cursor of the next page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pagination {
     /// Cursor of the next page, or null on the last page.

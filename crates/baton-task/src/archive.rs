@@ -70,13 +70,13 @@ pub(crate) fn drop_objects(environment: &TaskEnvironment, now: Timestamp) {
     let ids = live(environment);
     if ids.is_empty() {
         if let Err(fault) = remove(environment, &folder, now) {
-            tracing::warn!(error = %fault.message, "objects of snapshots could not be removed; the next sweep tries again");
+            tracing::warn!(error = %fault.message, "cannot remove objects of snapshots; the next sweep retries");
         }
     } else if folder.is_dir()
         && let Err(fault) = keep_objects_of(environment, &ids)
     {
         // For example without git. Unused objects have no effect.
-        tracing::info!(error = %fault.message, "objects of snapshots were not looked through; the next sweep tries again");
+        tracing::info!(error = %fault.message, "cannot search objects of snapshots; the next sweep retries");
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn empty_trash(environment: &TaskEnvironment) {
     if let Err(error) = fs::remove_dir_all(&trash)
         && error.kind() != ErrorKind::NotFound
     {
-        tracing::warn!(folder = %trash.display(), %error, "what was removed could not be deleted; the next sweep tries again");
+        tracing::warn!(folder = %trash.display(), %error, "cannot delete a removed folder; the next sweep retries");
     }
 }
 

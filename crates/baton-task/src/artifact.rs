@@ -40,18 +40,18 @@ pub(crate) fn encode(bytes: &[u8], compress: Compress) -> Result<(Vec<u8>, Encod
 
 /// Returns an error if the file of an artifact does not exist.
 pub(crate) fn require(root: &Path, artifact: &Artifact) -> Result<(), Fault> {
-    if root.join(&artifact.path).is_file() { Ok(()) } else { Err(corrupt(artifact, "is not there")) }
+    if root.join(&artifact.path).is_file() { Ok(()) } else { Err(corrupt(artifact, "does not exist")) }
 }
 
 /// Reads the decompressed content of an artifact and verifies both hashes.
 pub(crate) fn read(root: &Path, artifact: &Artifact) -> Result<Vec<u8>, Fault> {
     let path = root.join(&artifact.path);
     let stored = fs::read(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => corrupt(artifact, "is not there"),
+        std::io::ErrorKind::NotFound => corrupt(artifact, "does not exist"),
         _ => failed("read", &path, error),
     })?;
     if Sha256Hash::of(&stored) != artifact.stored_sha256 {
-        return Err(corrupt(artifact, "is not as it was written"));
+        return Err(corrupt(artifact, "was modified"));
     }
     let plain = match artifact.encoding {
         Encoding::Plain => stored,
@@ -65,15 +65,14 @@ pub(crate) fn read(root: &Path, artifact: &Artifact) -> Result<Vec<u8>, Fault> {
         }
     };
     if Sha256Hash::of(&plain) != artifact.sha256 {
-        return Err(corrupt(artifact, "is not as it was written"));
+        return Err(corrupt(artifact, "was modified"));
     }
     Ok(plain)
 }
 
 fn corrupt(artifact: &Artifact, problem: &str) -> Fault {
-    Fault::new(ErrorCode::TaskCorrupt, format!("{} {problem}", artifact.path)).hint(
-        "files below .agent-output/ must only be written by baton task; restore it, or take a new snapshot",
-    )
+    Fault::new(ErrorCode::TaskCorrupt, format!("{} {problem}", artifact.path))
+        .hint("only baton task may write files below .agent-output/; restore it, or take a new snapshot")
 }
 
 #[cfg(test)]
@@ -115,7 +114,7 @@ mod tests {
         fs::write(&path, b"junk").unwrap();
         assert_eq!(read(root.path(), &artifact).unwrap_err().code, ErrorCode::TaskCorrupt);
         fs::remove_file(&path).unwrap();
-        assert!(read(root.path(), &artifact).unwrap_err().message.contains("is not there"));
+        assert!(read(root.path(), &artifact).unwrap_err().message.contains("does not exist"));
         let mut bomb = stored(root.path(), &[0; 1_000_000], Compress::Always);
         bomb.size_bytes = 10;
         assert_eq!(read(root.path(), &bomb).unwrap_err().code, ErrorCode::TaskCorrupt);

@@ -136,7 +136,7 @@ fn source(path: &str, kind: &str, text: &str) -> Source {
 
 fn unreadable(location: &str, problem: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, format!("{location}: {}", problem.replace('\n', " ")))
-        .hint("docs/task-context.md shows what may stand there")
+        .hint("docs/task-context.md lists the allowed settings")
 }
 
 #[cfg(test)]

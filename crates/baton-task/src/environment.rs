@@ -91,7 +91,7 @@ impl TaskEnvironment {
                 ErrorCode::SecretFound,
                 "potential secret detected (actor); nothing was written",
             )
-            .hint("name who acts, not how they sign in"));
+            .hint("use the name of the actor, not a credential"));
         }
         Ok(actor.to_owned())
     }

@@ -41,7 +41,8 @@ pub(crate) fn read_context(environment: &TaskEnvironment, id: &TaskId) -> Result
             }
             let message =
                 format!("{OUTPUT_FOLDER}/{id}/{CONTEXT_FILE} is the context of {}", context.task_id);
-            Err(Fault::new(ErrorCode::TaskCorrupt, message).hint("put the folder back where it belongs"))
+            Err(Fault::new(ErrorCode::TaskCorrupt, message)
+                .hint("move the folder back to its original place"))
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(failed("read", &path, error)),
@@ -61,10 +62,11 @@ pub(crate) fn no_context(environment: &TaskEnvironment, id: &TaskId) -> Fault {
         let message =
             format!("{id} was archived at {at}; its files are in {} until {until}", folder.display());
         return Fault::new(ErrorCode::TaskNotFound, message)
-            .hint(format!("read them there, or begin again with baton task init-context {id}"));
+            .hint(format!("read them there, or start again with baton task init-context {id}"));
     }
-    Fault::new(ErrorCode::TaskNotFound, format!("{id} has no context here"))
-        .hint(format!("make one with baton task init-context {id}; baton task list shows what there is"))
+    Fault::new(ErrorCode::TaskNotFound, format!("{id} has no context here")).hint(format!(
+        "create one with baton task init-context {id}; baton task list shows the existing tasks"
+    ))
 }
 
 /// Acquires the store lock and creates the folder if it is missing.
@@ -243,7 +245,7 @@ impl<'a> Draft<'a> {
         if let Some(unsaved) = describe_unsaved(self.environment, &self.context, role)? {
             let id = &self.context.task_id;
             self.warnings.push(format!(
-                "{unsaved}; that is drift for the next role, to be settled with baton task resolve-drift {id} --note TEXT"
+                "{unsaved}; this is drift for the next role; resolve it then with baton task resolve-drift {id} --note TEXT"
             ));
         }
         Ok(())
@@ -253,7 +255,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn require_saved(&self, role: &Role) -> Result<(), Fault> {
         let Some(unsaved) = describe_unsaved(self.environment, &self.context, role)? else { return Ok(()) };
         let id = &self.context.task_id;
-        Err(Fault::new(ErrorCode::TaskConflict, format!("cannot give up {id} as {role}: {unsaved}"))
+        Err(Fault::new(ErrorCode::TaskConflict, format!("cannot release {id} as {role}: {unsaved}"))
             .hint(format!("take a snapshot first: baton task snapshot-worktree {id} --agent {role}")))
     }
 
@@ -384,7 +386,7 @@ fn exports_are_current(folder: &Path, context: &TaskContext) -> bool {
 fn stale_files<'a>(folder: &Path, derived: &'a [(String, String)]) -> Vec<(&'a str, &'static str)> {
     let problem = |(name, text): &'a (String, String)| match fs::read(folder.join(name)) {
         Ok(bytes) if bytes == text.as_bytes() => None,
-        Ok(_) => Some((name.as_str(), "is not as it was written")),
+        Ok(_) => Some((name.as_str(), "was modified")),
         Err(_) => Some((name.as_str(), "is missing")),
     };
     derived.iter().filter_map(problem).collect()

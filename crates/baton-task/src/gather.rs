@@ -64,9 +64,10 @@ pub(crate) fn gather(
     for citation in
         captured.immutable.standards_citations.iter().filter(|citation| citation.requirement.ends_with('…'))
     {
-        captured
-            .warnings
-            .push(format!("the citation of {}#{} is cut: read the section", citation.file, citation.section));
+        captured.warnings.push(format!(
+            "the citation of {}#{} is truncated; read the section",
+            citation.file, citation.section
+        ));
     }
     let cited = &captured.immutable.standards_citations;
     let of_standard = |(path, text): (&String, &String)| Source {

@@ -26,7 +26,7 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     let full = root.join(&path);
     let missing = || {
         Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
-            .hint(format!("it was looked for at {}", full.display()))
+            .hint(format!("the resolved path is {}", full.display()))
     };
     let real = full.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
@@ -34,7 +34,7 @@ pub(crate) fn read_inside(root: &Path, field: &str, path: &str) -> Result<Inside
     })?;
     let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
     if !inside {
-        return Err(Fault::invalid(field, format!("the path {path:?} leads out of the checkout")));
+        return Err(Fault::invalid(field, format!("the path {path:?} is outside the checkout")));
     }
     let found = fs::metadata(&real).map_err(|error| failed("read", &full, error))?;
     if !found.is_file() {
@@ -56,7 +56,7 @@ pub(crate) fn read_anywhere(root: &Path, field: &str, path: &str) -> Result<Vec<
     let found = fs::metadata(&full).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Fault::new(ErrorCode::NotFound, format!("{field}: there is no file {path}"))
-                .hint(format!("it was looked for at {}", full.display()))
+                .hint(format!("the resolved path is {}", full.display()))
         }
         _ => failed("read", &full, error),
     })?;

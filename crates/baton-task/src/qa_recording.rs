@@ -56,9 +56,9 @@ impl QaRecording<'_> {
         context.role(role)?;
         context.require_no_drift()?;
         if !task_file_is_unchanged(environment, context) {
-            let message = format!("{} changed after the context was made", context.task_file);
+            let message = format!("{} changed after the context was created", context.task_file);
             return Err(Fault::new(ErrorCode::TaskConflict, message)
-                .hint(format!("take the change over first: baton task rebuild-context {id}")));
+                .hint(format!("apply the change first: baton task rebuild-context {id}")));
         }
         if !self.baseline {
             return if context.may_start_implicitly(role) { Ok(()) } else { context.require_holder(role) };
@@ -103,7 +103,7 @@ impl QaRecording<'_> {
         Err(not_the_baseline(&if environment.tree().head()?.commit != context.git.head {
             "HEAD moved after init-context".to_owned()
         } else if state.paths.is_empty() {
-            "files that were modified at init-context are not modified any more".to_owned()
+            "files that were modified at init-context are no longer modified".to_owned()
         } else {
             format!(
                 "the checkout changed after init-context; files that differ from HEAD: {}",

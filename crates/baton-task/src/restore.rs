@@ -56,7 +56,7 @@ fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<String
     let mut all = Vec::new();
     for change in changes {
         if change.mode.as_deref() == Some(NESTED) || change.previous_mode.as_deref() == Some(NESTED) {
-            let message = format!("cannot restore {}: it is a repository of its own", change.path);
+            let message = format!("cannot restore {}: it is a nested repository", change.path);
             return Err(Fault::new(ErrorCode::TaskConflict, message).hint("check out its commit with git"));
         }
         all.extend(change.previous_path.clone());
@@ -65,7 +65,8 @@ fn choose(changes: &[TreeChange], paths: Option<&[String]>) -> Result<Vec<String
     let Some(paths) = paths else { return Ok(all) };
     let unknown: Vec<&str> = paths.iter().filter(|path| !all.contains(path)).map(String::as_str).collect();
     if !unknown.is_empty() {
-        let problem = format!("{} did not change; changed are {}", unknown.join(", "), all.join(", "));
+        let problem =
+            format!("{} did not change; the changed files are {}", unknown.join(", "), all.join(", "));
         return Err(Fault::invalid("restore", problem));
     }
     Ok(paths.to_vec())

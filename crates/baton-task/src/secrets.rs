@@ -195,7 +195,7 @@ fn secret_fault(findings: &[String]) -> Fault {
     let more = if count > MAX_LISTED { format!(" and {} more", count - MAX_LISTED) } else { String::new() };
     let message = format!("potential secret detected ({}{more}); nothing was written", named.join(", "));
     Fault::new(ErrorCode::SecretFound, message)
-        .hint("take it out, or use --force-secrets if it is none; that is recorded, and the same is not asked again")
+        .hint("remove it, or use --force-secrets if it is not a secret; this is recorded, and the finding is not reported again")
         .details(json!({ "findings": named, "count": count }))
 }
 

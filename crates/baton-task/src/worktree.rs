@@ -296,7 +296,7 @@ impl Verified {
         }
         if let Some(why) = &self.withheld {
             let found = why.split_once(';').map_or(why.as_str(), |(found, _)| found);
-            lines.push(format!("  only names and hashes of this tree were kept: {found}"));
+            lines.push(format!("  only names and hashes of this tree were stored: {found}"));
         }
         let has = |kind| self.verdict.differences.iter().any(|difference| difference.kind == kind);
         let meaning = if has(DifferenceKind::Committed) {
@@ -318,7 +318,7 @@ impl Verified {
             .filter(|last| *last != agent)
             .map_or_else(String::new, |last| format!("; {last} held the task after that"));
         let message = format!(
-            "working tree drift detected: it is not as {agent} left it in snapshot {sequence}: {meaning}{afterwards}\n{}",
+            "working tree drift detected: it differs from snapshot {sequence} of {agent}: {meaning}{afterwards}\n{}",
             lines.join("\n")
         );
         let newest = context.latest_snapshot().filter(|newest| newest.sequence != sequence);
@@ -329,16 +329,16 @@ impl Verified {
             )
         } else if let Some(holder) = context.holder() {
             format!(
-                "nothing was recorded: {holder} holds the task and the tree is its own; ask again when it is done"
+                "nothing was recorded: {holder} holds the task and may change the tree; verify again when it is done"
             )
         } else if let Some(newest) = newest {
             format!(
-                "nothing was recorded: the next role takes snapshot {} over; ask for that with baton task verify-worktree {id} --expected-agent {}",
+                "nothing was recorded: the next role starts from snapshot {}; verify that one with baton task verify-worktree {id} --expected-agent {}",
                 newest.sequence, newest.agent
             )
         } else {
             format!(
-                "nothing was recorded; ask again with baton task verify-worktree {id} --expected-agent {agent}"
+                "nothing was recorded; verify again with baton task verify-worktree {id} --expected-agent {agent}"
             )
         };
         Fault::new(ErrorCode::DriftDetected, message).hint(hint).details(json!({
@@ -389,6 +389,6 @@ impl Inspector for RejectAll {
     fn look(&mut self, _: &str, _: &[u8]) {}
 
     fn verdict(&self) -> Result<(), Fault> {
-        Err(Fault::new(ErrorCode::SecretFound, "nothing of this tree is kept"))
+        Err(Fault::new(ErrorCode::SecretFound, "nothing of this tree is stored"))
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn read(text: &str) -> Result<YamlFile, Error> {
     let documents = match documents(text, DuplicateKeyPolicy::Error) {
         Err(error) if is_duplicate(&error) => {
             let line = error.location().map_or(0, |at| at.line());
-            warnings.push(format!("line {line}: a key is there twice; the last one counts"));
+            warnings.push(format!("line {line}: duplicate key; the last value is used"));
             documents(text, DuplicateKeyPolicy::LastWins)?
         }
         result => result?,

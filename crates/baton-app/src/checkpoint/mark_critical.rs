@@ -37,7 +37,7 @@ pub struct MarkCriticalParams {
     pub venture: Option<Venture>,
 }
 
-/// Whether the key was there.
+/// Result of marking a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum MarkStatus {

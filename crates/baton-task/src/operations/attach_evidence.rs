@@ -138,7 +138,7 @@ fn extract(bytes: &[u8], lines: &str) -> Result<Excerpt, Fault> {
     }
     let slice = all.get(first - 1..last).ok_or_else(|| {
         let has = counted(all.len() as u64, "line");
-        Fault::invalid("lines", format!("the file has {has}, {lines:?} goes beyond"))
+        Fault::invalid("lines", format!("the file has {has}; {lines:?} is out of range"))
     })?;
     Ok(Excerpt { span: format!("L{first}-L{last}"), text: slice.join("\n") })
 }

@@ -61,14 +61,14 @@ impl TaskOperation for CompleteTask {
             if !params.force {
                 return Err(fault);
             }
-            draft.warnings.push(format!("completed all the same: {}", fault.message));
+            draft.warnings.push(format!("completed anyway: {}", fault.message));
         }
         if let Some(fault) = changed_since_last_snapshot(&mut draft)? {
             if !params.force {
                 draft.save()?;
                 return Err(fault);
             }
-            draft.warnings.push(format!("completed all the same: {}", fault.message));
+            draft.warnings.push(format!("completed anyway: {}", fault.message));
         }
         let now = draft.now;
         let (context, warnings, _lock) = draft.save_and_hold()?;

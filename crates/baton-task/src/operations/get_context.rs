@@ -194,27 +194,29 @@ fn warnings(environment: &TaskEnvironment, context: &TaskContext) -> Result<Vec<
     let mut warnings = Vec::new();
     match environment.tree().head() {
         Ok(head) => warnings.extend(moved_head(context, head.commit.as_deref())),
-        Err(fault) => warnings.push(format!("HEAD is not known: {}", fault.message)),
+        Err(fault) => warnings.push(format!("cannot determine HEAD: {}", fault.message)),
     }
     for problem in derived_problems(environment, context)? {
-        warnings.push(format!("{problem}; baton task rebuild-context {} writes it anew", context.task_id));
+        warnings.push(format!("{problem}; baton task rebuild-context {} writes it again", context.task_id));
     }
     if !task_file_is_unchanged(environment, context) {
         warnings.push(format!(
-            "{} changed after the context was made; take it over with baton task rebuild-context {}",
+            "{} changed after the context was created; apply the change with baton task rebuild-context {}",
             context.task_file, context.task_id
         ));
     }
     warnings.extend(stale(environment, &context.immutable).into_iter().map(|text| {
         format!(
-            "a cited standard changed: {text}; take it over with baton task rebuild-context {}",
+            "a cited standard changed: {text}; apply the change with baton task rebuild-context {}",
             context.task_id
         )
     }));
     if context.drift.open() > 0 {
         let open = counted(context.drift.open(), "unresolved drift");
-        warnings
-            .push(format!("{open}; settle it with baton task resolve-drift {} --note TEXT", context.task_id));
+        warnings.push(format!(
+            "{open}; resolve it with baton task resolve-drift {} --note TEXT",
+            context.task_id
+        ));
     }
     for artifact in context.artifacts() {
         if !environment.root().join(&artifact.path).is_file() {
@@ -236,15 +238,15 @@ fn moved_head(context: &TaskContext, head: Option<&str>) -> Option<String> {
     let base = commit_name(context.git.base_commit.as_deref());
     Some(match (context.latest_snapshot(), context.holder()) {
         (None, _) => format!(
-            "context created at {from}, current HEAD is {to}; context may be stale: if the task goes on from there, baton task \
+            "context created at {from}, current HEAD is {to}; context may be stale: if the task continues from there, run baton task \
              rebuild-context {id} (changes still count from {base})"
         ),
         (Some(newest), Some(holder)) => format!(
-            "snapshot {} was taken at {from}, current HEAD is {to}; the next snapshot of {holder} takes that over",
+            "snapshot {} was taken at {from}, current HEAD is {to}; the next snapshot of {holder} adopts it",
             newest.sequence
         ),
         (Some(newest), None) => format!(
-            "snapshot {} was taken at {from}, current HEAD is {to}; that is drift: go back, or settle it with baton task \
+            "snapshot {} was taken at {from}, current HEAD is {to}; this is drift: reset HEAD, or resolve it with baton task \
              verify-worktree {id} --expected-agent {} and resolve-drift",
             newest.sequence, newest.agent
         ),
@@ -259,9 +261,9 @@ fn changed_evidence(environment: &TaskEnvironment, evidence: &Evidence) -> Optio
     let Evidence { id, path, .. } = evidence;
     match read_inside(environment.root(), "evidence", path) {
         Ok(file) if Sha256Hash::of(&file.bytes) == evidence.sha256 => None,
-        Ok(_) => {
-            Some(format!("{path} changed after it was attached as {id}; attach it again if that counts"))
-        }
+        Ok(_) => Some(format!(
+            "{path} changed after it was attached as {id}; attach it again if the new content counts"
+        )),
         Err(fault) => Some(format!("{path}, attached as {id}, cannot be read: {}", fault.message)),
     }
 }

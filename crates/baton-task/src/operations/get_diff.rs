@@ -136,7 +136,7 @@ fn of_role<'a>(
         snapshot.diff_from_previous.as_ref()
     };
     let artifact = path.and_then(|path| snapshot.artifact(path)).ok_or_else(|| {
-        let why = snapshot.incremental_diff_error.as_deref().unwrap_or("it was not kept");
+        let why = snapshot.incremental_diff_error.as_deref().unwrap_or("it was not stored");
         Fault::new(ErrorCode::NotFound, format!("{agent} has no incremental diff: {why}"))
             .hint(format!("baton task get-diff {id} --agent {agent} --type from_base"))
     })?;
@@ -150,10 +150,9 @@ fn drift(context: &TaskContext) -> Result<Found<'_>, Fault> {
         Fault::new(ErrorCode::NotFound, format!("{id} has no drift")).hint(context.next_command())
     })?;
     let artifact = event.diff.as_ref().ok_or_else(|| {
-        let message = format!("no diff of the drift of {id} was kept");
-        Fault::new(ErrorCode::NotFound, message).hint(format!(
-            "the tree looked like it holds a secret; baton task get-context {id} names the files"
-        ))
+        let message = format!("the diff of the drift of {id} was not stored");
+        Fault::new(ErrorCode::NotFound, message)
+            .hint(format!("the tree may contain a secret; baton task get-context {id} lists the files"))
     })?;
     let diff_stat = counted(event.difference_count, "difference");
     Ok(Found { agent: &event.expected_agent, snapshot: event.snapshot, artifact, diff_stat })

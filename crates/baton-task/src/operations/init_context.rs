@@ -93,7 +93,7 @@ impl TaskOperation for InitContext {
             archive::live(environment).iter().filter(|other| *other != id).map(ToString::to_string).collect();
         if !others.is_empty() {
             warnings.push(format!(
-                "other tasks have a context in this checkout ({}): what one changes is drift to the other",
+                "other tasks have a context in this checkout ({}): changes of one task are drift for the other",
                 others.join(", ")
             ));
         }
@@ -102,7 +102,8 @@ impl TaskOperation for InitContext {
         // Files of an earlier context whose `context.json` is missing are kept; new files get higher numbers.
         context.artifact_count = last_number(&environment.folder(id));
         if context.artifact_count > 0 {
-            warnings.push(format!("{OUTPUT_FOLDER}/{id} holds files of an earlier context; they stay"));
+            warnings
+                .push(format!("{OUTPUT_FOLDER}/{id} contains files of an earlier context; they are kept"));
         }
         let options = WriteOptions {
             verb: "init-context",
@@ -139,7 +140,7 @@ fn require_new(environment: &TaskEnvironment, id: &TaskId) -> Result<(), Fault> 
         return Ok(());
     }
     Err(Fault::new(ErrorCode::TaskExists, format!("{id} has a context already")).hint(format!(
-        "read it with baton task get-context {id}; take changed files over with baton task rebuild-context {id}"
+        "read it with baton task get-context {id}; apply changed files with baton task rebuild-context {id}"
     )))
 }
 

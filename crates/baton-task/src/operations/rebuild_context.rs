@@ -158,7 +158,7 @@ fn new_pipeline(draft: &mut Draft<'_>, pipeline: Vec<Role>) -> Option<Vec<Role>>
         return None;
     }
     if draft.context.last_holder.is_some() {
-        draft.warnings.push("the pipeline changed and stays as it was: somebody has worked already".into());
+        draft.warnings.push("the changed pipeline is ignored, because a role has started already".into());
         return None;
     }
     Some(pipeline)

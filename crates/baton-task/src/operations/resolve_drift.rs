@@ -95,9 +95,9 @@ impl TaskOperation for ResolveDrift {
         if params.restore_all || !params.restore.is_empty() {
             let verified = verify(environment, &draft.context, &agent)?;
             if let Some(secret) = verified.withheld.as_ref().filter(|_| !params.force_secrets) {
-                let message = format!("cannot keep the present content of the files: {secret}");
+                let message = format!("cannot store the current content of the files: {secret}");
                 return Err(Fault::new(ErrorCode::SecretFound, message)
-                    .hint("remove the secret, or add --force-secrets if it is none"));
+                    .hint("remove the secret, or add --force-secrets if it is not one"));
             }
             let paths = Some(params.restore.as_slice()).filter(|_| !params.restore_all);
             let outcome = restore(&mut draft, &verified, paths)?;

@@ -64,7 +64,7 @@ impl TaskOperation for RunQa {
             vec![CommandLine::of(&params.command)]
         };
         if lines.is_empty() {
-            let message = format!("{} names no QA commands", params.task_id);
+            let message = format!("{} has no QA commands", params.task_id);
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
                 .hint(format!("give one: baton task run-qa {} --agent {role} -- COMMAND", params.task_id)));
         }
@@ -102,7 +102,7 @@ fn findings(
             }
         }
         if finished.truncated {
-            draft.warnings.push(format!("only the end of the output of `{command}` was kept"));
+            draft.warnings.push(format!("only the end of the output of `{command}` was stored"));
         }
         draft.scan().value("command", &serde_json::json!(command));
         draft.scan().bytes(&format!("output of `{command}`"), &finished.output);

@@ -161,7 +161,7 @@ fn acquire(draft: &mut Draft<'_>, role: &Role) -> Result<AcquireOutcome, Fault> 
         require_current_standards(environment, &draft.context)?;
     }
     if !task_file_is_unchanged(environment, &draft.context) {
-        draft.warnings.push(format!("{} changed after the context was made", draft.context.task_file));
+        draft.warnings.push(format!("{} changed after the context was created", draft.context.task_file));
     }
     let others =
         archive::live(environment).into_iter().filter(|other| *other != draft.context.task_id).count() as u64;
@@ -182,7 +182,7 @@ fn require_current_standards(environment: &TaskEnvironment, context: &TaskContex
     if stale.is_empty() {
         return Ok(());
     }
-    let message = format!("cited standards changed after the context was made: {}", stale.join("; "));
+    let message = format!("cited standards changed after the context was created: {}", stale.join("; "));
     Err(Fault::new(ErrorCode::TaskConflict, message)
         .hint(format!(
             "take them over with baton task rebuild-context {id}, then take the task again; files of this checkout that \
@@ -234,7 +234,7 @@ fn require_snapshot(draft: &mut Draft<'_>, role: &Role) -> Result<(), Fault> {
     };
     let Some(newest) = draft.context.latest_snapshot().map(|snapshot| snapshot.sequence) else {
         let hint = format!("take one with {take}; add --without-snapshot if {role} changed nothing");
-        return refuse("it has left no snapshot".into(), hint);
+        return refuse("it has recorded no snapshot".into(), hint);
     };
     if let Some(unsaved) = describe_unsaved(draft.environment(), &draft.context, role)? {
         return refuse(unsaved, format!("take a snapshot with {take}"));

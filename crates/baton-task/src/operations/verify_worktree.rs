@@ -75,7 +75,7 @@ impl TaskOperation for VerifyWorktree {
             let mut warnings = Vec::new();
             if open > 0 {
                 warnings.push(format!(
-                    "the tree is as it was left, and {} open: say what happened with baton task resolve-drift {} --note TEXT",
+                    "the tree matches the snapshot, but {} open: resolve with baton task resolve-drift {} --note TEXT",
                     if open == 1 { "1 drift is still".into() } else { format!("{open} drifts are still") },
                     params.task_id
                 ));

@@ -130,8 +130,8 @@ fn changes_of_the_role_that_holds_the_task_are_not_recorded_as_drift() {
     assert_eq!(checkout.context().drift.open(), 0);
     let fault =
         checkout.refused("verify_worktree", json!({ "task_id": TASK, "expected_agent": "implementer" }));
-    assert!(fault.message.contains("not as implementer left it in snapshot 1"), "{}", fault.message);
-    assert!(fault.hint.unwrap().contains("reviewer holds the task and the tree is its own"));
+    assert!(fault.message.contains("differs from snapshot 1 of implementer"), "{}", fault.message);
+    assert!(fault.hint.unwrap().contains("reviewer holds the task and may change the tree"));
     checkout.snapshot("reviewer");
     checkout.update("reviewer", "done");
     // The implementer's snapshot is no longer the newest.
@@ -180,14 +180,14 @@ fn a_moved_head_causes_warnings_until_it_is_resolved() {
     assert_eq!(warnings(), json!([]));
     checkout.work("implementer", "src/main.rs", "fast\n");
     checkout.tree.commit();
-    assert!(warnings().to_string().contains("that is drift: go back, or settle it"), "{}", warnings());
+    assert!(warnings().to_string().contains("this is drift: reset HEAD, or resolve it"), "{}", warnings());
     verify(&checkout).unwrap_err();
     checkout.call("resolve_drift", json!({ "task_id": TASK, "note": "it was me" }));
     assert_eq!(warnings(), json!([]));
     checkout.update("reviewer", "in_progress");
     checkout.write("src/main.rs", "faster\n");
     checkout.tree.commit();
-    assert!(warnings().to_string().contains("the next snapshot of reviewer takes that over"));
+    assert!(warnings().to_string().contains("the next snapshot of reviewer adopts it"));
     let taken = checkout.snapshot("reviewer");
     assert!(taken["warnings"].to_string().contains("git reset --soft"), "{taken}");
     assert_eq!(warnings(), json!([]));

@@ -106,7 +106,10 @@ fn a_drift_with_a_secret_is_listed_and_not_stored() {
     let sha = baton_core::Sha256Hash::of(&fs::read(checkout.path("src/main.rs")).unwrap()).to_string();
     assert_eq!(differences[2]["actual"], sha);
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("only names and hashes of this tree were kept: potential secret"), "{message}");
+    assert!(
+        message.contains("only names and hashes of this tree were stored: potential secret"),
+        "{message}"
+    );
     assert!(message.contains("aws-access-key at src/main.rs:1") && !message.contains(&secret()), "{message}");
     assert_eq!(files_containing(&checkout, &secret()), Vec::<String>::new());
     let resolve = ["resolve-drift", TASK, "--note", "it is a key of a test"];
@@ -171,7 +174,7 @@ fn a_changed_task_file_causes_a_warning() {
     let text = fs::read_to_string(checkout.path(path)).unwrap();
     checkout.write(path, &text.replace("Make it faster", "Make it much faster"));
     let taken = checkout.update("implementer", "in_progress");
-    assert!(taken["warnings"].to_string().contains("changed after the context was made"), "{taken}");
+    assert!(taken["warnings"].to_string().contains("changed after the context was created"), "{taken}");
     let rebuilt = checkout.task(&["rebuild-context", TASK]);
     assert_eq!((&rebuilt["changed"], &rebuilt["immutable_revision"]), (&json!(true), &json!(2)));
 }

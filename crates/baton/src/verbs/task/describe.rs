@@ -61,15 +61,18 @@ pub(super) fn drift(event: &DriftEvent) -> String {
         .collect();
     let rest = event.difference_count.saturating_sub(named.len() as u64);
     let more = if rest > 0 { format!("\n    and {rest} more") } else { String::new() };
-    let settled = event.resolution.as_ref().map_or_else(String::new, |resolution| {
-        format!("\n    settled {} by {}: {}", resolution.resolved_at, resolution.resolved_by, resolution.note)
+    let resolved = event.resolution.as_ref().map_or_else(String::new, |resolution| {
+        format!(
+            "\n    resolved {} by {}: {}",
+            resolution.resolved_at, resolution.resolved_by, resolution.note
+        )
     });
     format!(
-        "found {} by {}: not as {} left it in snapshot {}{}{more}{settled}",
+        "found {} by {}: differs from snapshot {} of {}{}{more}{resolved}",
         event.detected_at,
         event.detected_by,
-        event.expected_agent,
         event.snapshot,
+        event.expected_agent,
         named.concat()
     )
 }
