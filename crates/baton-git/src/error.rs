@@ -112,10 +112,10 @@ pub enum GitError {
         source: io::Error,
     },
     /// The inspector does not permit storing the working tree.
-    #[error("what is in the working tree may not be stored")]
+    #[error("the working tree may not be stored")]
     Withheld,
     /// The vault belongs to a repository with another object format.
-    #[error("{path} holds objects of another format")]
+    #[error("{path} contains objects of another format")]
     OtherObjectFormat {
         /// Folder of the vault.
         path: PathBuf,

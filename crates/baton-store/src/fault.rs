@@ -11,8 +11,7 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         let fault = match &error {
             StoreError::Overloaded => {
-                Self::new(ErrorCode::Overloaded, "too much work is waiting for the database")
-                    .hint("try again in a moment")
+                Self::new(ErrorCode::Overloaded, "the database queue is full").hint("try again in a moment")
             }
             StoreError::Busy => {
                 Self::new(ErrorCode::Overloaded, "the database stayed busy with other writers")
@@ -40,7 +39,7 @@ impl From<StoreError> for Fault {
             }
             StoreError::Unavailable { .. } | StoreError::Folder { .. } | StoreError::Closed => {
                 Self::new(ErrorCode::StoreUnavailable, "the database is unavailable; nothing was stored")
-                    .hint("baton doctor says what is wrong with it")
+                    .hint("run baton doctor to see the reason")
             }
             StoreError::NewerSchema { found, known } => Self::new(
                 ErrorCode::StoreUnavailable,
@@ -59,7 +58,7 @@ impl From<StoreError> for Fault {
             )
             .hint("send the request again with the same idempotency key: it is then done exactly once"),
             StoreError::Corrupt { .. } | StoreError::BlobMissing { .. } => {
-                Self::new(ErrorCode::Internal, "a stored row does not make sense")
+                Self::new(ErrorCode::Internal, "a stored row is invalid")
                     .hint("baton doctor checks the database; restore a backup if it is damaged")
             }
             StoreError::Statement { .. } | StoreError::Broken => {

@@ -159,7 +159,7 @@ mod tests {
     fn errors_of_unreadable_task_files_name_the_position_or_the_field() {
         let cases = [
             ("title: T\npriority: [P1\n", "tasks/TASK-7.task.yaml:"),
-            ("- a list\n", "must hold fields like"),
+            ("- a list\n", "must contain fields like"),
             ("owner: somebody\n", "yaml: title is missing"),
             ("", "tasks/TASK-7.task.yaml"),
         ];

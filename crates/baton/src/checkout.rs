@@ -45,19 +45,20 @@ pub(crate) fn fault(error: GitError) -> Fault {
                 .hint("install git 2.31 or newer and put it on the PATH, then try again")
         }
         GitError::Changing { .. } | GitError::TimedOut { .. } => Fault::new(ErrorCode::Overloaded, message)
-            .hint("let whatever writes in the checkout finish, then try again"),
+            .hint("wait until other programs stop writing to the checkout, then try again"),
         GitError::Unreadable { path, .. } => Fault::new(ErrorCode::Internal, message)
             .hint(format!("make {path} readable, ignore it or remove it, then try again")),
         GitError::Folder { .. } => Fault::new(ErrorCode::StoreUnavailable, message)
             .hint("check the permissions and the space of the disk, then try again"),
-        GitError::DamagedIndex { .. } => Fault::new(ErrorCode::Internal, message)
-            .hint("git status says what is wrong; git reset makes the index anew and leaves files alone"),
+        GitError::DamagedIndex { .. } => Fault::new(ErrorCode::Internal, message).hint(
+            "run git status to see the problem; git reset recreates the index and does not change files",
+        ),
         GitError::OtherObjectFormat { path } => Fault::new(ErrorCode::TaskConflict, message)
-            .hint(format!("remove {}; snapshots begin anew", path.display())),
+            .hint(format!("remove {}; the next snapshot recreates it", path.display())),
         GitError::Withheld
         | GitError::CommandFailed { .. }
         | GitError::OutputTooLarge { .. }
         | GitError::UnexpectedOutput { .. } => Fault::new(ErrorCode::Internal, message)
-            .hint("git status in the checkout says whether the repository is whole"),
+            .hint("run git status in the checkout to check the repository"),
     }
 }

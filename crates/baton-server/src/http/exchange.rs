@@ -311,7 +311,7 @@ impl Shared {
         let fault = match actor {
             Err(fault) => fault,
             Ok(_) if code == ErrorCode::MethodNotAllowed => {
-                Fault::new(code, "this path does not take this method").hint(format!("use {methods}"))
+                Fault::new(code, "this path does not support this method").hint(format!("use {methods}"))
             }
             Ok(_) => {
                 Fault::new(code, "there is nothing at this path").hint("GET /openapi.json lists every path")

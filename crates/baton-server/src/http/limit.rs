@@ -29,7 +29,7 @@ impl Limiter {
             let wait = early.wait_time_from(DefaultClock::default().now());
             let seconds = wait.as_secs() + 1;
             Fault::new(ErrorCode::RateLimited, "too many requests with this credential")
-                .hint(format!("wait {seconds} s, then go on"))
+                .hint(format!("wait {seconds} s before the next request"))
                 .details(json!({ "retry_after_seconds": seconds }))
         })
     }

@@ -103,7 +103,7 @@ impl McpServer {
                 actor: actor.clone(),
                 correlation_id: self.app.correlation_id().map_err(internal)?,
             }),
-            (None, None) => Err(ErrorData::internal_error("the request came without its caller", None)),
+            (None, None) => Err(ErrorData::internal_error("the request has no caller", None)),
         }
     }
 

@@ -19,7 +19,7 @@ fn done_is_refused_without_a_snapshot_of_the_present_tree() {
     checkout.write("src/main.rs", "x\n");
     let fault = checkout.refused("update_agent", done("implementer"));
     assert_eq!(fault.code, ErrorCode::TaskConflict);
-    assert!(fault.message.contains("left no snapshot"), "{}", fault.message);
+    assert!(fault.message.contains("recorded no snapshot"), "{}", fault.message);
     checkout.snapshot("implementer");
     checkout.write("src/main.rs", "y\n");
     let fault = checkout.refused("update_agent", done("implementer"));

@@ -45,7 +45,7 @@ fn item_that_kills_workers_fails_and_keeps_its_raw_output() {
         stage.observation(harmless);
         let item = stage.item(deadly);
         assert_eq!(item.status, QueueStatus::Error);
-        assert!(item.last_error.as_ref().unwrap().contains("workers ended"), "{item:?}");
+        assert!(item.last_error.as_ref().unwrap().contains("workers died"), "{item:?}");
         assert!(stage.raw(deadly).contains("what item-1 said"));
         assert_eq!(stage.model.received(), 1, "the item is not processed again");
 

@@ -101,7 +101,7 @@ fn read(entry: &OutboxEntry, body: impl Read, intake: &Intake) -> Result<Report,
     });
     report.map_err(|fault| match fault.code {
         ErrorCode::StoreUnavailable => ReplayResult::Unavailable,
-        _ => ReplayResult::Rejected(format!("it is no report: {}", fault.message)),
+        _ => ReplayResult::Rejected(format!("it is not a report: {}", fault.message)),
     })
 }
 

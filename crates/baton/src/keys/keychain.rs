@@ -27,7 +27,7 @@ const UNLOCKING_USER: &str = "unlocking";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeychainError {
     /// No keychain is available to this process.
-    #[error("there is no keychain to be reached: {cause}")]
+    #[error("no keychain is available: {cause}")]
     Absent {
         /// Message of the platform.
         cause: String,
@@ -60,7 +60,7 @@ pub(crate) enum KeychainError {
         count: usize,
     },
     /// The keychain does not return the keys that were stored.
-    #[error("the keychain took the keys and did not keep them")]
+    #[error("the keychain accepted the keys but did not store them")]
     NotKept,
     /// Any other error.
     #[error("the keychain failed: {cause}")]
@@ -93,7 +93,7 @@ impl KeychainError {
             }
             Self::Content { source } => source.hint(),
             Self::Several { .. } => {
-                "look at them with the keychain's own program and remove those that are not needed"
+                "inspect the entries with the program of the keychain and remove those that are not needed"
             }
             Self::Lock { .. } => {
                 "make the file writable for you, and see whether another baton process hangs"
@@ -233,7 +233,7 @@ fn explain(error: Error) -> KeychainError {
         Error::BadEncoding(_) | Error::BadDataFormat(..) => {
             KeychainError::Failed { cause: "its entry cannot be decoded".into() }
         }
-        Error::TooLong(..) => KeychainError::Failed { cause: "there are more keys than it can hold".into() },
+        Error::TooLong(..) => KeychainError::Failed { cause: "the keys exceed its size limit".into() },
         _ => KeychainError::Failed { cause: cause_of(&error) },
     }
 }

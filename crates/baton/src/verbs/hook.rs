@@ -245,7 +245,7 @@ impl HookRun {
         let report = self.intake.read(stdin, |report| self.complete(report))?;
         let event = &self.args.event;
         if HookEvent::from_name(event).is_none() {
-            let message = format!("`{event}` is no event that is known here");
+            let message = format!("unknown event `{event}`");
             return Err(Failure::new(Exit::Validation, "invalid_request", message));
         }
         Ok(self.report.get_or_init(|| report))

@@ -36,7 +36,7 @@ fn invalid_reports_are_logged_and_shown_by_doctor() {
         ("post-tool-use", b"null".to_vec(), "not a JSON object"),
         ("post-tool-use", "[".repeat(100_000).into_bytes(), "not JSON"),
         ("notification", sound.clone().into_bytes(), "notification"),
-        ("", sound.clone().into_bytes(), "no event"),
+        ("", sound.clone().into_bytes(), "unknown event"),
         ("post-tool-use", report(json!({})), "tool_name"),
         ("post-tool-use", report(json!({ "tool_name": {} })), "tool_name"),
         ("post-tool-use", report(json!({ "tool_name": "Bash", "cwd": 5, "repo": "no slash" })), "repo"),

@@ -87,7 +87,7 @@ fn text_output_describes_verification_and_drift() {
     };
     assert!(
         human(&["verify-worktree", TASK, "--expected-agent", "implementer"])
-            .contains("is as implementer left it")
+            .contains("the working tree matches snapshot")
     );
     assert!(human(&["list"]).contains("TASK-0824  Faster settings  implementer done"));
     checkout.write("src/main.rs", "fn main() { /* not mine */ }\n");
@@ -240,7 +240,7 @@ fn a_linked_worktree_has_its_own_tasks() {
     run(&["snapshot-worktree", TASK, "--agent", "implementer"]);
     assert!(
         run(&["verify-worktree", TASK, "--expected-agent", "implementer"])
-            .contains("is as implementer left it")
+            .contains("the working tree matches snapshot")
     );
     assert_eq!(checkout.context()["snapshots"], json!([]), "the first checkout must not change");
 }

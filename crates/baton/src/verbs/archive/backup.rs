@@ -59,7 +59,8 @@ pub(crate) fn backup(args: &BackupArgs, config: &Config) -> Result<Answer, Failu
         .and_then(|file| verify(&mut StreamReader::new(file)?))
         .map_err(|error| failure(WHAT, &error))?;
     if read != written.totals {
-        let error = ArchiveError::Damaged { problem: "what was read back is not what was written".into() };
+        let error =
+            ArchiveError::Damaged { problem: "the totals read back differ from those written".into() };
         return Err(failure(WHAT, &error));
     }
     file.finish().map_err(|error| failure(WHAT, &ArchiveError::Write(error)))?;

@@ -93,7 +93,7 @@ pub(super) fn resolved(output: &ResolveDriftOutput) -> String {
 pub(super) fn updated(output: &UpdateAgentOutput) -> String {
     let verified = output
         .verified_snapshot
-        .map(|snapshot| format!("; the working tree is as snapshot {snapshot} left it"))
+        .map(|snapshot| format!("; the working tree matches snapshot {snapshot}"))
         .unwrap_or_default();
     let mut lines =
         vec![format!("{} of {} is {}{verified}", output.agent, output.task_id, output.state.status)];

@@ -178,7 +178,7 @@ impl WorkingTree for GitTree {
 }
 
 fn lost(id: &str) -> Fault {
-    Fault::new(ErrorCode::TaskCorrupt, format!("`{id}` is no id of an object"))
+    Fault::new(ErrorCode::TaskCorrupt, format!("`{id}` is not an object id"))
 }
 
 fn snapshot_of(record: &Value) -> Result<Snapshot, Fault> {

@@ -71,7 +71,7 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
             json!({ "task_id": args.task, "expected_agent": args.expected_agent, "full": args.full, "actor": args.actor.actor }),
             |output| {
                 let notices: String = output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
-                let text = format!("the working tree is as {} left it (snapshot {}){notices}", output.expected_agent, output.snapshot);
+                let text = format!("the working tree matches snapshot {} of {}{notices}", output.snapshot, output.expected_agent);
                 describe::then(text, &output.next)
             },
         ),

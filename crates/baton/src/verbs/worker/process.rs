@@ -225,7 +225,7 @@ pub(crate) fn run_once(config: &Config) -> Result<Answer, Failure> {
     );
     let trouble = app.settings().observations.troubles.current();
     if let Some(trouble) = &trouble {
-        text += &format!("\nthe model cannot be asked: {}", trouble.error);
+        text += &format!("\nthe model is unavailable: {}", trouble.error);
     }
     let data = json!({
         "observations": drained.done, "summaries": drained.summaries, "returned": drained.returned,
