@@ -6,8 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use flate2::write::ZlibEncoder;
-use flate2::{Compression, Crc};
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use tempfile::NamedTempFile;
 
 use crate::error::GitError;
@@ -70,10 +69,11 @@ pub(crate) fn write_pack(
     let count = u32::try_from(objects.len()).map_err(|_| io(io::Error::other("too many objects")))?;
     pack.write_all(&[b"PACK".as_slice(), &2_u32.to_be_bytes(), &count.to_be_bytes()].concat()).map_err(io)?;
     let mut entries = Vec::with_capacity(objects.len());
+    let mut deflater = Deflater::new();
     for object in objects {
         let offset = pack.offset;
         pack.sum.reset();
-        let id = write_object(&mut pack, format, object, &io)?;
+        let id = write_object(&mut pack, &mut deflater, format, object, &io)?;
         if id != object.id {
             return Err(PackError::OtherContent);
         }
@@ -108,6 +108,7 @@ fn publish(folder: &Path, checksum: ObjectId, pack: NamedTempFile, index: &[u8])
 
 fn write_object(
     pack: &mut PackFile,
+    deflater: &mut Deflater,
     format: ObjectFormat,
     object: &NewObject<'_>,
     io: &dyn Fn(io::Error) -> PackError,
@@ -124,18 +125,61 @@ fn write_object(
     header.push(byte);
     pack.write_all(&header).map_err(io)?;
     let mut hasher = ObjectHasher::new(format, object.kind.name(), object.size);
-    let mut encoder = ZlibEncoder::new(pack, Compression::fast());
-    let mut failure = None;
+    let mut written = Ok(());
     (object.write_content)(&mut |piece| {
         hasher.update(piece);
-        if let Err(error) = encoder.write_all(piece) {
-            failure.get_or_insert(error);
+        if written.is_ok() {
+            written = deflater.write(piece, pack);
         }
     })
     .map_err(PackError::Failed)?;
-    encoder.finish().map_err(|error| failure.get_or_insert(error).kind().into()).map_err(io)?;
-    failure.map_or(Ok(()), |error| Err(io(error)))?;
+    written.and_then(|()| deflater.finish(pack)).map_err(io)?;
     Ok(hasher.finish())
+}
+
+/// Compresses objects one after the other. The tables of a compressor take hundreds of kilobytes, so one is used for all.
+struct Deflater {
+    compress: Compress,
+    buffer: Vec<u8>,
+}
+
+impl Deflater {
+    fn new() -> Self {
+        Self { compress: Compress::new(Compression::fast(), true), buffer: Vec::with_capacity(32 * 1_024) }
+    }
+
+    fn write(&mut self, mut piece: &[u8], pack: &mut PackFile) -> io::Result<()> {
+        while !piece.is_empty() {
+            let (consumed, _) = self.step(piece, FlushCompress::None, pack)?;
+            piece = piece.get(consumed..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Ends the stream of an object.
+    fn finish(&mut self, pack: &mut PackFile) -> io::Result<()> {
+        while self.step(&[], FlushCompress::Finish, pack)?.1 != Status::StreamEnd {}
+        self.compress.reset();
+        Ok(())
+    }
+
+    /// Compresses into the buffer and writes it. Returns the number of consumed bytes.
+    fn step(
+        &mut self,
+        piece: &[u8],
+        flush: FlushCompress,
+        pack: &mut PackFile,
+    ) -> io::Result<(usize, Status)> {
+        self.buffer.clear();
+        let before = self.compress.total_in();
+        let status = self.compress.compress_vec(piece, &mut self.buffer, flush)?;
+        let consumed = usize::try_from(self.compress.total_in() - before).unwrap_or(piece.len());
+        if consumed == 0 && self.buffer.is_empty() && status != Status::StreamEnd {
+            return Err(io::Error::other("compression made no progress"));
+        }
+        pack.write_all(&self.buffer)?;
+        Ok((consumed, status))
+    }
 }
 
 /// A pack that is being written. Counts and hashes the written bytes.

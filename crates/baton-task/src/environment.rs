@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_core::secrets::contains_secret;
 use baton_core::task::TaskId;
-use baton_core::{ErrorCode, Fault, Timestamp};
+use baton_core::{ErrorCode, Fault, Repo, Timestamp};
 
+use crate::state::SavedState;
 use crate::tree::WorkingTree;
 
 /// Folder in the checkout that holds Baton's files.
@@ -29,6 +31,8 @@ pub struct TaskEnvironment {
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     actor: String,
     pub(crate) lock_timeout: Duration,
+    /// State of the task that was saved last.
+    saved: Mutex<Option<SavedState>>,
 }
 
 impl TaskEnvironment {
@@ -45,6 +49,7 @@ impl TaskEnvironment {
             clock: Box::new(clock),
             actor: actor.into(),
             lock_timeout: LOCK_TIMEOUT,
+            saved: Mutex::new(None),
         }
     }
 
@@ -58,6 +63,19 @@ impl TaskEnvironment {
     /// Returns the root of the checkout.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the name of the repository; `None` if it has none or cannot be read.
+    pub fn repository_name(&self) -> Option<Repo> {
+        self.tree.repository_name()
+    }
+
+    pub(crate) fn set_saved(&self, state: Option<SavedState>) {
+        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    pub(crate) fn saved(&self) -> Option<SavedState> {
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn tree(&self) -> &dyn WorkingTree {

@@ -22,6 +22,7 @@ use crate::durable::{Batch, failed, make_folder, remove_temporaries, require_fol
 use crate::environment::{CONTEXT_FILE, OUTPUT_FOLDER, TaskEnvironment};
 use crate::lock::StoreLock;
 use crate::secrets::{AuditStamp, SecretScan};
+use crate::state::SavedState;
 use crate::worktree::describe_unsaved;
 
 const IGNORE_FILE: &str = ".gitignore";
@@ -194,6 +195,7 @@ impl<'a> Draft<'a> {
             _ => require_folder(&environment.output())?,
         }
         let task_lock = lock_task(environment, id)?;
+        environment.tree().prepare();
         let context = require_context(environment, id)?;
         require_folder(&folder)?;
         let derived_from = Some(DerivedFrom::of(&context));
@@ -336,6 +338,7 @@ impl<'a> Draft<'a> {
         let mut last = Batch::new(&self.folder);
         last.add(CONTEXT_FILE, document.as_bytes())?;
         last.commit()?;
+        self.environment.set_saved(SavedState::of(&self.context, &self.folder));
         if !derived.is_empty() {
             remove_former_exports(&self.folder, &derived);
         }

@@ -1,7 +1,7 @@
 //! Interface to the working tree of a checkout. The implementation runs git; the data types are in `baton-core`.
 
 use baton_core::task::{Head, TreeChange, TreeDiff, TreeState, WorktreeSnapshot};
-use baton_core::{Fault, Sha256Hash};
+use baton_core::{Fault, Repo, Sha256Hash};
 use serde_json::Value;
 
 /// Inspects files of a checkout before their content is stored.
@@ -54,6 +54,15 @@ pub struct UncommittedFile {
 /// paths that are not UTF-8 are escaped so that they stay distinct. Baton's folder `.agent-output/` is excluded
 /// everywhere.
 pub trait WorkingTree {
+    /// Starts to read HEAD and the configuration in the background, so that the first call that needs them waits less.
+    /// HEAD is then as of this call.
+    fn prepare(&self) {}
+
+    /// Returns the name of the repository; `None` if it has none or cannot be read.
+    fn repository_name(&self) -> Option<Repo> {
+        None
+    }
+
     /// Returns HEAD; its commit is `None` before the first commit.
     ///
     /// # Errors

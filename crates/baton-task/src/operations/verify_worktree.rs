@@ -67,6 +67,7 @@ impl TaskOperation for VerifyWorktree {
         params: &VerifyWorktreeParams,
     ) -> Result<VerifyWorktreeOutput, Fault> {
         let role = &params.expected_agent;
+        environment.tree().prepare();
         let context = require_context(environment, &params.task_id)?;
         let reading = if params.full { Reading::All } else { Reading::Changed };
         let verified = verify_reading(environment, &context, role, reading)?;

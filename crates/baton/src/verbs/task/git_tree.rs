@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
 
 use baton_core::task::{
     ChangeStatus, DiffStat, Head, Submodule, TreeChange, TreeDiff, TreeState, WorktreeSnapshot,
 };
-use baton_core::{ErrorCode, Fault};
+use baton_core::{ErrorCode, Fault, Repo};
 use baton_git::{
     Capture, Changes, Content, Difference, FileChange, FileChangeKind, FileMode, GitError, NestedRepository,
     RepoPath, Repository, Snapshot, Uncommitted, Vault,
@@ -17,26 +18,42 @@ use baton_task::{
 };
 use serde_json::Value;
 
-use crate::checkout::{fault, git};
+use crate::checkout::{fault, git, repository_at};
 
 /// Working tree of a checkout. Git is called on first use, so verbs that do not need it run without git.
 pub(super) struct GitTree {
     root: PathBuf,
     found: OnceLock<Repository>,
+    /// Discovery of the repository in the background.
+    pending: Mutex<Option<Discovery>>,
     /// Kept open while this tree is used, so that new objects are not swept before a context refers to them.
     vault: OnceLock<Vault>,
 }
 
+type Discovery = JoinHandle<Result<Repository, Fault>>;
+
 impl GitTree {
     pub(super) fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), found: OnceLock::new(), vault: OnceLock::new() }
+        Self {
+            root: root.to_owned(),
+            found: OnceLock::new(),
+            pending: Mutex::new(None),
+            vault: OnceLock::new(),
+        }
+    }
+
+    fn pending(&self) -> Option<Discovery> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn repository(&self) -> Result<&Repository, Fault> {
         if let Some(repository) = self.found.get() {
             return Ok(repository);
         }
-        let repository = Repository::discover(&git()?, &self.root).map_err(fault)?;
+        let repository = match self.pending().map(JoinHandle::join) {
+            Some(Ok(discovered)) => discovered?,
+            Some(Err(_)) | None => discover(&self.root)?,
+        };
         let same = |one: &Path, other: &Path| one.canonicalize().ok() == other.canonicalize().ok();
         if !same(repository.root(), &self.root) {
             let message =
@@ -55,6 +72,10 @@ impl GitTree {
         let vault = Vault::open(folder, repository, excluded()).map_err(fault)?;
         Ok(self.vault.get_or_init(|| vault).clone())
     }
+}
+
+fn discover(root: &Path) -> Result<Repository, Fault> {
+    Repository::discover(&git()?, root).map_err(fault)
 }
 
 /// Passes content that `baton-git` is about to store to an inspector of `baton-task`.
@@ -79,6 +100,22 @@ fn excluded() -> [RepoPath; 1] {
 }
 
 impl WorkingTree for GitTree {
+    fn prepare(&self) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.is_none() && self.found.get().is_none() {
+            let root = self.root.clone();
+            // Without a thread the first call that needs the repository discovers it.
+            *pending = Builder::new().name("baton-discover".into()).spawn(move || discover(&root)).ok();
+        }
+    }
+
+    fn repository_name(&self) -> Option<Repo> {
+        match self.found.get() {
+            Some(repository) => repository.name(),
+            None => repository_at(&self.root).ok().flatten(),
+        }
+    }
+
     fn head(&self) -> Result<Head, Fault> {
         Ok(head(self.repository()?.head()))
     }

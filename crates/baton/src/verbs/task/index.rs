@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::args::ListArgs;
 use crate::backend::Backend;
-use crate::checkout::repository_at;
 use crate::config::Config;
 use crate::output::{Answer, Failure};
 
@@ -28,7 +27,7 @@ pub(super) fn record(
         return Ok(());
     }
     let backend = Backend::open_briefly(config)?;
-    let repo = repository_at(environment.root()).ok().flatten();
+    let repo = environment.repository_name();
     for id in changed {
         let mut params = json!({ "task_id": id, "host": host(), "venture": config.venture,
             "checkout": environment.root().to_string_lossy() });
