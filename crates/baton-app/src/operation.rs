@@ -66,6 +66,8 @@ pub struct RequestFormat {
     pub context_param: Option<&'static str>,
     /// How secrets are handled.
     pub privacy: Privacy,
+    /// Boolean parameter with which the caller asks to redact secrets instead of having the request rejected.
+    pub redact_param: Option<&'static str>,
     /// Repairs parameters of the wrong type instead of rejecting them, for requests that come from third-party agents.
     pub repair: Option<fn(&mut Value)>,
     /// True if [`Operation::prepare`] may take long, for example because it asks a model.
@@ -78,6 +80,7 @@ impl RequestFormat {
         max_bytes: 1024 * 1024,
         context_param: None,
         privacy: Privacy::Refuse,
+        redact_param: None,
         repair: None,
         is_slow: false,
     };

@@ -43,7 +43,7 @@ pub(crate) fn prepare<O: Operation>(
     }
     if is_write {
         match O::REQUEST.privacy {
-            Privacy::Refuse => refuse_secrets::<O>(&params, context)?,
+            Privacy::Refuse => check_secrets::<O>(&mut params, context)?,
             Privacy::Redact(redact) => redact(&mut params),
         }
         if O::KEY == KeyUse::Required && call.idempotency_key.is_none() {
@@ -124,8 +124,16 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
     }
 }
 
-fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result<(), Fault> {
+/// Rejects parameters that contain a secret, or redacts them if the caller asked for that. The operation redacts an attached
+/// context itself.
+fn check_secrets<O: Operation>(params: &mut Value, context: &Context<'_>) -> Result<(), Fault> {
     let mut findings = secrets::scan_json(params);
+    if O::REQUEST.redact_param.is_some_and(|name| params[name] == true) {
+        if !findings.is_empty() {
+            secrets::redact_json(params);
+        }
+        return Ok(());
+    }
     if let (Some(attached), Some(name)) =
         (context.attachment.and_then(Attachment::context), O::REQUEST.context_param)
     {
@@ -145,14 +153,17 @@ fn refuse_secrets<O: Operation>(params: &Value, context: &Context<'_>) -> Result
     let more = if findings.len() > NAMED_FINDINGS { ", …" } else { "" };
     Err(Fault::new(
         ErrorCode::SecretFound,
-        format!(
-            "the input appears to contain a secret: {}{more}; nothing was stored",
-            named.join(", ")
-        ),
+        format!("the input appears to contain a secret: {}{more}; nothing was stored", named.join(", ")),
     )
-    .hint(
-        "replace it with a placeholder such as [redacted], then send the request again; revoke it if it is real. This check \
-         cannot be turned off here: only the task tools have force_secrets (--force-secrets), for text that is not a secret",
-    )
+    .hint(secret_hint(O::REQUEST.redact_param))
     .details(json!({ "findings": findings })))
+}
+
+fn secret_hint(redact_param: Option<&str>) -> String {
+    let redact = redact_param.map_or_else(String::new, |name| {
+        format!(", or add {name}: true (--redact-secrets) to store the text with [redacted:…] in its place")
+    });
+    format!(
+        "replace it with a placeholder such as [redacted] and send the request again{redact}; revoke it if it is real"
+    )
 }

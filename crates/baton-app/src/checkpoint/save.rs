@@ -45,6 +45,9 @@ pub struct SaveCheckpointParams {
     /// Save even if nothing changed since the latest checkpoint. Defaults to false.
     #[serde(default)]
     pub force: Option<bool>,
+    /// Replace secrets by `[redacted:…]` instead of rejecting the request. Default: false.
+    #[serde(default)]
+    pub redact_secrets: Option<bool>,
     /// Venture. Defaults to the configured venture.
     #[serde(default)]
     pub venture: Option<Venture>,
@@ -157,6 +160,7 @@ impl Operation for SaveCheckpoint {
     const REQUEST: RequestFormat = RequestFormat {
         max_bytes: MAX_FRAME_BYTES + ENVELOPE_BYTES,
         context_param: Some("context"),
+        redact_param: Some("redactSecrets"),
         ..RequestFormat::STRICT
     };
     const AFTER_OUTBOX: bool = true;
@@ -168,7 +172,12 @@ impl Operation for SaveCheckpoint {
     fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
         params.metadata.as_ref().map_or(Ok(()), Labels::require_tag_limit)?;
         let sent = context.attachment.and_then(Attachment::context).cloned().or(params.context.take());
-        let saved = sent.ok_or_else(|| Fault::invalid("context", "is missing"))?;
+        let mut saved = sent.ok_or_else(|| Fault::invalid("context", "is missing"))?;
+        if params.redact_secrets == Some(true) {
+            saved = Arc::new(saved.redacted().map_err(|error| {
+                Fault::new(ErrorCode::Internal, "cannot redact the context that was sent").caused_by(error)
+            })?);
+        }
         let bytes = saved.text().len();
         if bytes > MAX_FRAME_BYTES {
             return Err(Fault::new(

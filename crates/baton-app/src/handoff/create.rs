@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::handoff::handoff_schema;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, RequestFormat};
 use crate::session::new_handoff;
 
 /// Leaves a handoff and goes on.
@@ -26,6 +26,9 @@ pub struct CreateHandoffParams {
     /// The handoff. Additional fields are stored unchanged.
     #[schemars(schema_with = "handoff_schema")]
     pub handoff: Map<String, Value>,
+    /// Replace secrets by `[redacted:…]` instead of rejecting the request. Default: false.
+    #[serde(default)]
+    pub redact_secrets: Option<bool>,
 }
 
 /// The stored handoff.
@@ -43,6 +46,8 @@ impl Operation for CreateHandoff {
     const NAME: &'static str = "handoff.create";
     const SUMMARY: &'static str = "Store a handoff for another agent without ending your session.";
     const EFFECT: Effect = Effect::Create;
+    const REQUEST: RequestFormat =
+        RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
     type Params = CreateHandoffParams;
     type Input = (CreateHandoffParams, HandoffDraft);
     type Output = CreateHandoffOutput;

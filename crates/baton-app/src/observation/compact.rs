@@ -57,6 +57,7 @@ pub(super) fn checkpoint(
     let saved = SavedContext::of(fields)
         .map_err(|rounded| Fault::new(ErrorCode::InvalidRequest, rounded.to_string()))?;
     let save = SaveCheckpointParams {
+        redact_secrets: None,
         session_id: Some(workflow_of(session)?),
         context: Some(Arc::new(saved)),
         metadata: None,

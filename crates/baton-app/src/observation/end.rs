@@ -30,6 +30,7 @@ pub(super) fn end(
     let done = titles(tx, &session)?;
     let payload = payload_of(&gathered, &summary, &done, params);
     let ending = EndSessionParams {
+        redact_secrets: None,
         schema_version: None,
         session_id: session.id,
         handoff: None,

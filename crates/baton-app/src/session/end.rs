@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::handoff::optional_handoff_schema;
-use crate::operation::{Effect, Operation};
+use crate::operation::{Effect, Operation, RequestFormat};
 
 /// Ends a session with a handoff.
 #[derive(Debug)]
@@ -49,6 +49,9 @@ pub struct EndSessionParams {
     /// Store the handoff but keep the session active; `end_reason` is then ignored. Default: false.
     #[serde(default)]
     pub keep_session_open: Option<bool>,
+    /// Replace secrets by `[redacted:…]` instead of rejecting the request. Default: false.
+    #[serde(default)]
+    pub redact_secrets: Option<bool>,
 }
 
 /// The ended session and its handoff.
@@ -69,6 +72,8 @@ impl Operation for EndSession {
     const SUMMARY: &'static str = "End your session and store a handoff for the next agent: work completed, \
         blockers and next actions. Call it when you stop working.";
     const EFFECT: Effect = Effect::Write;
+    const REQUEST: RequestFormat =
+        RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
     type Params = EndSessionParams;
     type Input = (EndSessionParams, HandoffDraft);
     type Output = EndSessionOutput;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::context_text::ContextText;
 use crate::canonical::{Canonical, RoundedInteger, Sha256Hash, canonicalize};
 use crate::json::{JsonError, JsonText, read_canonical_object, remove_member};
+use crate::secrets::{redact_json, scan_json_text};
 
 /// Position of a running loop; never stored.
 const CURRENT_LOOP: &str = "_currentLoop";
@@ -82,6 +83,21 @@ impl SavedContext {
     /// Returns true if the context had a size member, which is restored on load.
     pub const fn had_size(&self) -> bool {
         self.had_size
+    }
+
+    /// Returns the context with its secrets redacted; unchanged if it has none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not JSON, which no context is.
+    pub fn redacted(&self) -> Result<Self, serde_json::Error> {
+        if scan_json_text("context", self.text())?.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut context = serde_json::from_str(self.text())?;
+        redact_json(&mut context);
+        let text = canonicalize(&context).map_err(serde::de::Error::custom)?;
+        Ok(Self { had_size: self.had_size, ..Self::of_canonical(text) })
     }
 
     /// Returns the context as text for saving it in another store, with its size member if it had one.
@@ -164,6 +180,17 @@ mod tests {
         assert!(problem.contains("at a.b[0]") && problem.contains("send it as a string"), "{problem}");
         let problem = SavedContext::read(br#"{"a":{"b":[9007199254740993]}}"#).unwrap_err().to_string();
         assert!(problem.contains("in a.b[0]") && problem.contains("send it as a string"), "{problem}");
+    }
+
+    #[test]
+    fn redacts_secrets_and_keeps_everything_else() {
+        let secret = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
+        let context = json!({ "a": { "key": secret }, "n": 0.1, "_contextSize": 9 });
+        let redacted = read(context).unwrap().redacted().unwrap();
+        assert!(!redacted.text().contains(&secret) && redacted.had_size());
+        assert!(redacted.text().contains("[redacted:") && redacted.text().ends_with(r#","n":0.1}"#));
+        let plain = read(json!({ "password": "x", "n": 1 })).unwrap();
+        assert_eq!(plain.redacted().unwrap(), plain, "only what would be rejected is redacted");
     }
 
     #[test]

@@ -87,6 +87,9 @@ pub(crate) struct SaveArgs {
     /// Save even if the context is unchanged
     #[arg(long)]
     force: bool,
+    /// Replace secrets by [redacted:…] instead of rejecting the context
+    #[arg(long)]
+    redact_secrets: bool,
     /// Repository [default: repository of the current checkout]
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<String>,
@@ -259,6 +262,7 @@ fn save(args: &SaveArgs, backend: &Backend) -> Result<Answer, Failure> {
         "sessionId": args.session_id,
         "metadata": { "name": args.name, "tags": args.tags },
         "force": args.force,
+        "redactSecrets": args.redact_secrets.then_some(true),
         "repo": args.repo.clone().or_else(repository),
         "agentSessionId": args.agent_session,
         "venture": args.venture.venture,

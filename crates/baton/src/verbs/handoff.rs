@@ -120,7 +120,8 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
             backend.answer::<ShowHandoff>(&params, None, |output| describe(&output.handoff))
         }
         HandoffCommand::Create(args) => {
-            let params = json!({ "session_id": args.session_id, "handoff": args.handoff.document()? });
+            let params = json!({ "session_id": args.session_id, "handoff": args.handoff.document()?,
+                "redact_secrets": args.handoff.redact_secrets() });
             backend.answer::<CreateHandoff>(&params, args.key.get(), |output| {
                 format!("created {}", output.handoff_id)
             })

@@ -157,9 +157,17 @@ pub(crate) struct HandoffArgs {
     /// Additional fields as a JSON object; its lists override --done, --blocker and --next
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
+    /// Replace secrets by [redacted:…] instead of rejecting the handoff
+    #[arg(long)]
+    redact_secrets: bool,
 }
 
 impl HandoffArgs {
+    /// Returns the value of `redact_secrets`; null unless the flag is given.
+    pub(crate) fn redact_secrets(&self) -> Option<bool> {
+        self.redact_secrets.then_some(true)
+    }
+
     /// Returns the payload: the fields of `--payload`, and the lists of the other flags unless `--payload` has them.
     fn payload(&self) -> Result<Map<String, Value>, Failure> {
         let mut payload = self.payload.as_deref().map_or(Ok(Map::new()), |text| object("--payload", text))?;
@@ -362,6 +370,7 @@ fn end(args: &EndArgs, backend: &Backend) -> Result<Answer, Failure> {
         "to_agent": args.handoff.to_agent,
         "payload": args.handoff.payload()?,
         "keep_session_open": args.keep_open.then_some(true),
+        "redact_secrets": args.handoff.redact_secrets(),
     });
     backend.answer::<EndSession>(&params, args.key.get(), |output| {
         if output.ended_at.is_none() {

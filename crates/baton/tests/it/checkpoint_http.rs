@@ -152,14 +152,21 @@ fn oversized_requests_return_413_and_the_server_keeps_serving() {
 }
 
 #[test]
-fn a_secret_is_rejected_with_its_path_and_not_repeated() {
+fn a_secret_is_rejected_with_its_path_or_redacted_on_request() {
     for served in Served::each() {
         let secret = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
         let body = json!({ "sessionId": "w", "context": { "env": [{ "aws": secret }] } });
         let refused = served.refused(SAVE, &body, 422, "secret_found");
         assert!(refused.to_string().contains("context.env[0].aws"), "{refused}");
         assert!(!refused.to_string().contains(&secret));
+        assert!(refused["hint"].as_str().unwrap().contains("redactSecrets: true"), "{refused}");
         refusal(&served.get("/api/checkpoints?sessionId=w"), 404, "session_not_found");
+
+        let mut redacted = body;
+        redacted["redactSecrets"] = true.into();
+        served.ok(SAVE, &redacted);
+        let shown = served.found("/api/checkpoints/load?sessionId=w");
+        assert_eq!(shown["context"]["env"][0]["aws"], "[redacted:aws-access-key]");
     }
 }
 

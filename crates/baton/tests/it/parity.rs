@@ -108,7 +108,12 @@ impl Interface for Cli {
             arguments
                 .extend(tags.as_array().into_iter().flatten().map(|tag| format!("--tag={}", text_of(tag))));
         }
-        for (name, flag) in [("force", "--force"), ("keep_session_open", "--keep-open")] {
+        for (name, flag) in [
+            ("force", "--force"),
+            ("keep_session_open", "--keep-open"),
+            ("redact_secrets", "--redact-secrets"),
+            ("redactSecrets", "--redact-secrets"),
+        ] {
             if given.remove(name) == Some(true.into()) {
                 arguments.push(flag.into());
             }
@@ -439,6 +444,10 @@ fn run_checkpoint_calls(script: &mut Script<'_>) {
     call(save(json!({ "sessionId": "w", "context": {}, "agentSessionId": UNKNOWN_SESSION }))).unwrap_err();
     let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
     call(save(json!({ "sessionId": "w", "context": { "key": aws } }))).unwrap_err();
+    let redacted = json!({ "sessionId": "redacted", "context": { "key": aws }, "redactSecrets": true });
+    call(save(redacted)).unwrap();
+    let shown = call(load(json!({ "sessionId": "redacted" }))).unwrap();
+    assert!(shown["context"]["key"].as_str().unwrap().starts_with("[redacted:"), "{shown}");
     assert_eq!(call(load(json!({ "checkpointId": first }))).unwrap()["context"]["notes"], long);
     call(load_by_path(&first)).unwrap();
     call(load(here(json!({})))).unwrap();
@@ -501,6 +510,12 @@ fn run_handoff_calls(script: &mut Script<'_>) {
         handoff.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
         json!({ "session_id": session_id, "handoff": handoff })
     };
+    let mut leaked = document(&format!("use AKIA{}", "A1B2C3D4E5F6G7H8"));
+    call(create(leaked.clone())).unwrap_err();
+    leaked["redact_secrets"] = true.into();
+    call(create(leaked)).unwrap();
+    let redacted = call(latest(venture.clone())).unwrap();
+    assert_eq!(redacted["handoff"]["summary"], "use [redacted:aws-access-key]", "{redacted}");
     let left = call(create(document("first\nline ☕"))).unwrap();
     let handoff_id = left["handoff_id"].as_str().unwrap().to_owned();
     call(create(document("second"))).unwrap();
@@ -561,11 +576,16 @@ fn run_session_calls(script: &mut Script<'_>) {
     let left = call(end(kept_open)).unwrap();
     assert_eq!(left["ended_at"], Value::Null);
     call(heartbeat(&id)).unwrap();
+    let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
+    let leaked = json!({ "session_id": id, "summary": format!("use {aws}"), "keep_session_open": true });
+    call(end(leaked.clone())).unwrap_err();
+    let mut redacted = leaked;
+    redacted["redact_secrets"] = true.into();
+    call(end(redacted)).unwrap();
     call(end(handoff.clone())).unwrap();
     call(end(handoff)).unwrap();
     call(end(json!({ "session_id": id, "summary": "other" }))).unwrap_err();
     call(heartbeat(&id)).unwrap_err();
-    let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
     call(end(json!({ "session_id": id, "summary": aws }))).unwrap_err();
     call(start(json!({ "agent": "a-3", "venture": "v", "repo": "o/r", "track": 0 }))).unwrap();
 }
