@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use baton_benches::table;
 use baton_core::observation::{CompressedObservation, ToolUse};
+use baton_core::secrets::redact_json;
 use baton_llm::{Compressor, Offline};
 
 use crate::checks::{self, Claim};
@@ -81,6 +82,28 @@ pub(crate) fn report(sessions: &[Session]) {
         percent(repeated.inside, repeated.all),
         percent(repeated.across, repeated.all)
     );
+    print_redacted(sessions, false);
+}
+
+/// Prints the number of tool results in which something was redacted, and the lines if `is_verbose`. The transcripts hold
+/// no secrets, so every redaction is a false positive.
+pub(crate) fn print_redacted(sessions: &[Session], is_verbose: bool) {
+    let (mut all, mut redacted) = (0_u64, 0_u64);
+    for tool_use in sessions.iter().flat_map(tool_uses) {
+        let mut response = tool_use.tool_response.clone();
+        redact_json(&mut response);
+        all += 1;
+        if response == tool_use.tool_response {
+            continue;
+        }
+        redacted += 1;
+        let known = all_text(&tool_use.tool_response);
+        let known: HashSet<&str> = known.lines().collect();
+        let text = all_text(&response);
+        let changed = text.lines().filter(|line| line.contains("[redacted:") && !known.contains(line));
+        changed.filter(|_| is_verbose).for_each(|line| println!("{}: {line}", tool_use.tool_name));
+    }
+    println!("\nTool results with a redaction: {redacted} of {all} ({}).", percent(redacted, all));
 }
 
 /// Prints every false statement.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use baton_core::observation::{CompressedObservation, ToolUse};
+use baton_core::observation::{CompressedObservation, FunctionAction, ToolUse};
 use regex::Regex;
 use serde_json::Value;
 
@@ -14,6 +14,8 @@ use serde_json::Value;
 pub(crate) enum Claim {
     /// `files_touched` against the edits of the tool.
     ChangedFiles,
+    /// Added and removed functions against the text that an edit adds and removes.
+    Functions,
     /// "Commit …" against exit status and the line that git prints.
     Commit,
     /// Counts of tests, packages and issues against the counts in the raw output.
@@ -28,13 +30,21 @@ pub(crate) enum Claim {
 
 impl Claim {
     /// All kinds, in the order of the table.
-    pub(crate) const ALL: &[Self] =
-        &[Self::ChangedFiles, Self::Commit, Self::Counts, Self::Success, Self::Decision, Self::Extent];
+    pub(crate) const ALL: &[Self] = &[
+        Self::ChangedFiles,
+        Self::Functions,
+        Self::Commit,
+        Self::Counts,
+        Self::Success,
+        Self::Decision,
+        Self::Extent,
+    ];
 
     /// Name of the kind in the table.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::ChangedFiles => "changed files against edits",
+            Self::Functions => "added and removed functions against the edited text",
             Self::Commit => "commits against exit status and hash",
             Self::Counts => "counts of tests, packages and issues against the output",
             Self::Success => "success against exit status and failures in the output",
@@ -57,6 +67,7 @@ pub(crate) fn check(tool_use: &ToolUse, observation: &CompressedObservation) -> 
     let raw = Raw::of(tool_use);
     let mut statements = Vec::new();
     changed_files(tool_use, &raw, observation, &mut statements);
+    functions(tool_use, observation, &mut statements);
     commits(tool_use, &raw, observation, &mut statements);
     counts(&raw, observation, &mut statements);
     success(&raw, observation, &mut statements);
@@ -144,6 +155,29 @@ fn changed_files(
     if is_edit && says_changed && raw.has_failed {
         let fault = Some("nothing was changed: the tool use failed".to_owned());
         statements.push(Statement { claim: Claim::ChangedFiles, fault });
+    }
+}
+
+fn functions(tool_use: &ToolUse, observation: &CompressedObservation, statements: &mut Vec<Statement>) {
+    let Some(hunks) = tool_use.tool_response.get("structuredPatch").and_then(Value::as_array) else { return };
+    let lines = hunks.iter().filter_map(|hunk| hunk.get("lines").and_then(Value::as_array)).flatten();
+    let lines: Vec<&str> = lines.filter_map(Value::as_str).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let text = |mark: char| -> String {
+        lines.iter().filter_map(|line| line.strip_prefix(mark)).map(|line| format!("{line}\n")).collect()
+    };
+    let (old, new) = (text('-'), text('+'));
+    for change in &observation.functions_changed {
+        let name = change.name.rsplit(['.', ':']).next().unwrap_or(&change.name);
+        let is_there = match change.action {
+            FunctionAction::New => new.contains(name),
+            FunctionAction::Deleted => old.contains(name),
+            FunctionAction::Modified => continue,
+        };
+        let fault = (!is_there).then(|| format!("{:?} {name} is not in the edited text", change.action));
+        statements.push(Statement { claim: Claim::Functions, fault });
     }
 }
 

@@ -4,7 +4,7 @@
 //! `../shared/eval/transcripts` next to the repository; if it does not exist, only the latency of generated outputs is
 //! measured. `--show TOOL` prints the observations of one tool instead; `--lost TOOL` prints the facts that its large
 //! outputs lost; `--false` prints the false statements, `--written` what each written text kept, and
-//! `--sample NUMBER --seed NUMBER` random observations next to their raw input. `--accuracy` prints only the tables of
+//! `--sample NUMBER --seed NUMBER` random observations next to their raw input, `--redacted` the lines that were redacted. `--accuracy` prints only the tables of
 //! the statements, the written text and the sizes, without timings.
 //!
 //! Measurements, for every `PostToolUse` event:
@@ -70,6 +70,9 @@ fn main() {
     }
     if is_set("--written") {
         return accuracy::print_written(&sessions);
+    }
+    if is_set("--redacted") {
+        return accuracy::print_redacted(&sessions, true);
     }
     if is_set("--accuracy") {
         return accuracy::report(&sessions);

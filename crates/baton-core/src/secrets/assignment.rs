@@ -1,4 +1,5 @@
-//! Secrets that nothing but their name gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, `curl -u user:…`.
+//! Secrets that nothing but their name gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, `curl -u user:…`,
+//! `setProperty("password", "…")`, `<password>…</password>`.
 //!
 //! A guess, and kept apart for that: it is made where secrets are taken out, never where they are refused, for a write must
 //! not fail by it. Owns which names say secret, and which values are none: placeholders, references, calls, types and words.
@@ -60,11 +61,17 @@ enum Style {
 fn find(text: &[u8], from: usize) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = from;
-    while let Some(offset) =
-        text.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-')))
+    while let Some(offset) = text
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'=' | b':' | b'-' | b',' | b'>')))
     {
         at += offset;
-        let secret = if text.get(at) == Some(&b'-') { flag(text, at) } else { assignment(text, at) };
+        let secret = match text.get(at) {
+            Some(b'-') => flag(text, at),
+            Some(b',') => argument(text, at),
+            Some(b'>') => element(text, at),
+            _ => assignment(text, at),
+        };
         at = match secret {
             Some(secret) => {
                 let end = secret.end;
@@ -90,9 +97,15 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     if compares {
         return None;
     }
-    let before = before.strip_suffix(b":").unwrap_or(before);
+    // `:=`, and the assignments of Make and Ruby that keep an earlier value: `?=`, `||=`.
+    let before =
+        [&b":"[..], b"?", b"||"].iter().find_map(|mark| before.strip_suffix(*mark)).unwrap_or(before);
     let trimmed = trim_blanks_end(before);
     let (named, is_quoted_name) = without_quote_end(trimmed);
+    let (named, is_quoted_name) = match separator {
+        b'=' if !is_quoted_name => declared(named).map_or((named, false), |declared| (declared, true)),
+        _ => (named, is_quoted_name),
+    };
     let name = name_at_end(named);
     let in_front = named.get(..named.len() - name.len())?;
     // `${TOKEN:-…}` and `$TOKEN=` speak of a variable.
@@ -121,6 +134,72 @@ fn assignment(text: &[u8], at: usize) -> Option<Range<usize>> {
     } else {
         return None;
     };
+    judged(text, name, start, style)
+}
+
+/// Steps back from `apiKey string` and `token: &str` to the name, and from `key="ApiKey" value` to the key.
+fn declared(text: &[u8]) -> Option<&[u8]> {
+    const TYPES: [&[u8]; 8] =
+        [b"string", b"String", b"str", b"text", b"char", b"SecretString", b"NSString", b"CharSequence"];
+    let word = name_at_end(text);
+    let in_front = trim_blanks_end(text.get(..text.len() - word.len())?);
+    if word == b"value" {
+        let (key, is_quoted) = without_quote_end(in_front);
+        let attribute = key.get(..key.len() - name_at_end(key).len())?;
+        let attribute = attribute.strip_suffix(b"\"").or_else(|| attribute.strip_suffix(b"'"))?;
+        let is_key = [&b"key="[..], b"name=", b"id="].iter().any(|name| attribute.ends_with(name));
+        return (is_quoted && is_key).then_some(key);
+    }
+    if !TYPES.contains(&word) || in_front.len() == text.len() - word.len() && !in_front.ends_with(b"&") {
+        return None;
+    }
+    let in_front = trim_blanks_end(in_front.strip_suffix(b"&").unwrap_or(in_front));
+    Some(trim_blanks_end(in_front.strip_suffix(b":").unwrap_or(in_front)))
+}
+
+/// Finds the value in `("name", "value")`, where `at` is the comma: `setProperty`, `setenv`, `put`.
+fn argument(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let (named, is_quoted) = without_quote_end(text.get(..at)?);
+    let name = name_at_end(named);
+    if !is_quoted || !may_name_secret(name) {
+        return None;
+    }
+    let in_front = named.get(..named.len() - name.len())?;
+    let call = in_front.strip_suffix(b"\"").or_else(|| in_front.strip_suffix(b"'"))?;
+    let start = at + 1 + blanks(text.get(at + 1..)?);
+    let function = name_at_end(call.strip_suffix(b"(")?).to_ascii_lowercase();
+    // `assert_eq("token", "…")` and `get("token", "…")` set nothing.
+    let sets = [&b"set"[..], b"put", b"env", b"add", b"define", b"header", b"insert", b"store", b"property"];
+    let is_setter = sets.iter().any(|verb| function.windows(verb.len()).any(|part| part == *verb));
+    if !is_setter || !opens_quote(text, start) {
+        return None;
+    }
+    judged(text, name, start, Style::Quoted)
+}
+
+/// Finds the value of `<name>value</name>`, where `at` is the first `>`.
+fn element(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let name = name_at_end(text.get(..at)?);
+    if !may_name_secret(name) {
+        return None;
+    }
+    let in_front = text.get(..at - name.len())?;
+    // A prefix of a namespace is no part of the name.
+    let prefix = in_front
+        .strip_suffix(b":")
+        .map_or(in_front, |rest| rest.get(..rest.len() - name_at_end(rest).len()).unwrap_or_default());
+    let start = at + 1 + blanks(text.get(at + 1..)?);
+    let value = value_at(text, start, VALUE_MAX)?;
+    let after = text.get(value.end..)?;
+    let after = after.get(blanks(after)..)?;
+    if !prefix.ends_with(b"<") || !after.starts_with(b"</") {
+        return None;
+    }
+    judged(text, name, start, Style::Line)
+}
+
+/// Returns the value that begins at `start` if it is a secret by its name and its own look.
+fn judged(text: &[u8], name: &[u8], start: usize, style: Style) -> Option<Range<usize>> {
     let beginning = value_at(text, start, JUDGED_MAX)?;
     let is_it = names_secret(name, style) && is_secret(name, text.get(beginning)?, style);
     if is_it { value_at(text, start, VALUE_MAX) } else { None }
@@ -152,9 +231,7 @@ fn flag(text: &[u8], at: usize) -> Option<Range<usize>> {
     let blank = at + 2 + length;
     text.get(blank).filter(|byte| **byte == b' ' && may_name_secret(name))?;
     let style = if opens_quote(text, blank + 1) { Style::Quoted } else { Style::Bare };
-    let beginning = value_at(text, blank + 1, JUDGED_MAX)?;
-    let is_it = names_secret(name, style) && is_secret(name, text.get(beginning)?, style);
-    if is_it { value_at(text, blank + 1, VALUE_MAX) } else { None }
+    judged(text, name, blank + 1, style)
 }
 
 /// Finds where a value that begins at `start` ends, or the first `max` bytes of it.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::text::{clean, one_line, relative, size_in_words};
 
 /// Observations of outputs above this size are at least ten times smaller than the output.
-const LARGE_BYTES: usize = 5_000;
+pub(super) const LARGE_BYTES: usize = 5_000;
 /// Minimum ratio of output to observation for large outputs, in tenths.
 const LARGE_RATIO_TENTHS: usize = 106;
 /// Maximum size of an observation, whatever the size of the output.

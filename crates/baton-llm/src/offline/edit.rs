@@ -118,6 +118,7 @@ fn one_file(call: &Call<'_>) -> Option<Draft> {
         compare_replaced(path, original, &pairs, all)
     };
     file.path = path;
+    let changes = confirmed(changes, &file);
     Some(describe(call, &[Changed { path: shown, patch: file, line, changes }]))
 }
 
@@ -155,13 +156,28 @@ fn compare_replaced(path: &str, original: Option<&str>, pairs: &[(&str, &str)], 
     pairs.iter().flat_map(|(old, new)| code::compare(path, old, new)).collect()
 }
 
+/// Drops additions and removals whose name is not in the changed lines: text at the start of a line in a long string can
+/// look like code to the parser.
+fn confirmed(changes: Vec<Change>, patch: &FilePatch<'_>) -> Vec<Change> {
+    let is_in = |lines: &[&str], name: &str| {
+        let name = name.rsplit(['.', ':']).next().unwrap_or(name);
+        lines.iter().any(|line| line.contains(name))
+    };
+    let is_confirmed = |change: &Change| match change.action {
+        FunctionAction::New => is_in(&patch.added, &change.name),
+        FunctionAction::Deleted => is_in(&patch.removed, &change.name),
+        FunctionAction::Modified => true,
+    };
+    changes.into_iter().filter(is_confirmed).collect()
+}
+
 fn from_codex(call: &Call<'_>, text: &str) -> Option<Draft> {
     let files: Vec<Changed<'_>> = patch::read_codex(text)
         .into_iter()
         .map(|patch| Changed {
             path: call.path(patch.moved_to.unwrap_or(patch.path)),
             line: None,
-            changes: code::compare(patch.path, &patch.before, &patch.after),
+            changes: confirmed(code::compare(patch.path, &patch.before, &patch.after), &patch),
             patch,
         })
         .collect();
@@ -414,11 +430,19 @@ fn detail_of(file: &Changed<'_>, detail: &mut Detail) {
     detail.names("Uses", &names(&new));
 }
 
-/// The lines of one side of a change, trimmed, that the other side does not have.
+/// The lines of one side of a change, trimmed, that the other side does not have but for their blanks. All of them if
+/// only blanks were changed.
 fn differing<'a: 'b, 'b>(lines: impl Iterator<Item = &'b &'a str>, others: &[&str]) -> Vec<&'a str> {
-    let others: std::collections::HashSet<&str> = others.iter().map(|line| line.trim()).collect();
-    lines.map(|line| line.trim()).filter(|line| !others.contains(line)).collect()
+    let without_blanks = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let others: std::collections::HashSet<String> = others.iter().map(|line| without_blanks(line)).collect();
+    let lines: Vec<&str> = lines.map(|line| line.trim()).collect();
+    let differing: Vec<&str> =
+        lines.iter().copied().filter(|line| !others.contains(&without_blanks(line))).collect();
+    if differing.is_empty() && lines.len() <= MAX_MOVED { lines } else { differing }
 }
+
+/// Up to this many lines are shown of a change of blanks.
+const MAX_MOVED: usize = 4;
 
 /// Tells whether a line is worth showing by itself: it defines something or says why.
 fn is_informative(line: &str) -> bool {
@@ -443,4 +467,28 @@ fn is_informative(line: &str) -> bool {
         "#",
     ];
     STARTS.iter().any(|start| line.starts_with(start)) && !line.starts_with("#[") && line.len() > 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn additions_and_removals_need_a_changed_line() {
+        let patch = FilePatch {
+            added: vec!["func (s *Store) Save() {"],
+            removed: vec!["func load() {"],
+            ..FilePatch::default()
+        };
+        let change = |name: &str, action| Change { kind: Kind::Function, name: name.to_owned(), action };
+        let changes = vec![
+            change("Store.Save", FunctionAction::New),
+            change("Store.Close", FunctionAction::New),
+            change("load", FunctionAction::Deleted),
+            change("store", FunctionAction::Deleted),
+            change("main", FunctionAction::Modified),
+        ];
+        let names: Vec<String> = confirmed(changes, &patch).into_iter().map(|change| change.name).collect();
+        assert_eq!(names, ["Store.Save", "load", "main"]);
+    }
 }

@@ -9,7 +9,7 @@ use super::text::{relative, shorten};
 
 /// Maximum number of ranked names.
 const MAX_NAMES: usize = 4_000;
-/// How many names a list has.
+/// How many names are listed of a text in which nothing was changed or matched.
 const MAX_LISTED: usize = 16;
 /// How long one line of a detail may be, in characters.
 pub(super) const MAX_DETAIL_LINE: usize = 240;
@@ -103,17 +103,13 @@ impl Detail {
         self.push(&line);
     }
 
-    /// Adds the names of a text that tell the most for their length, at most [`MAX_LISTED`].
+    /// Adds the names of a text that tell the most for their length.
     pub(super) fn names(&mut self, label: &str, names: &[&str]) {
         let mut line = format!("{label}: ");
         let empty = line.len();
         let room = self.left();
         let said: HashSet<&str> = words(&self.said).chain(words(&self.text)).collect();
-        let mut listed = 0;
         for name in names.iter().filter(|name| !said.contains(**name)) {
-            if listed >= MAX_LISTED {
-                break;
-            }
             if line.len() + name.len() + 2 > room {
                 continue;
             }
@@ -121,7 +117,6 @@ impl Detail {
                 line.push_str(", ");
             }
             line.push_str(name);
-            listed += 1;
             if line.len() + 8 > room {
                 break;
             }
@@ -129,6 +124,13 @@ impl Detail {
         if line.len() > empty {
             self.push(&line);
         }
+    }
+
+    /// Adds the first names that were not said, as many as are listed of a text in which nothing was changed or matched.
+    pub(super) fn top_names(&mut self, label: &str, names: &[&str]) {
+        let new: Vec<&str> =
+            names.iter().copied().filter(|name| !self.has_said(name)).take(MAX_LISTED).collect();
+        self.names(label, &new);
     }
 
     /// Returns true if nothing was added yet.

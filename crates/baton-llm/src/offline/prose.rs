@@ -5,7 +5,7 @@ use super::facts::{Detail, names, paths};
 use super::text::{first_sentence, shorten};
 
 /// Detail size of an observation that is mainly such a text.
-pub(super) const PROSE_BYTES: usize = 6_000;
+pub(super) const PROSE_BYTES: usize = 7_600;
 
 /// Longest and shortest limit of a paragraph when the text does not fit.
 const MAX_PARAGRAPH: usize = 600;
@@ -91,19 +91,27 @@ pub(super) fn fill(text: &str, cwd: Option<&str>, detail: &mut Detail) {
     let whole = detail.reserve(detail.left() / 2);
     detail.list("Files", paths(text, cwd));
     detail.restore(whole);
-    detail.names("Names", &names(text));
+    detail.top_names("Names", &names(text));
 }
 
 /// What a text says first and what it concludes, for a summary.
 pub(super) fn gist(text: &str, characters: usize) -> String {
     let blocks = blocks(text);
-    let statements: Vec<&Block> = blocks.iter().filter(|block| block.states_something()).collect();
-    let first = statements.iter().find(|block| !announces(&block.text)).or(statements.first());
-    let Some(first) = first else {
-        return blocks.first().map(|block| shorten(bare(&block.text), characters)).unwrap_or_default();
+    let states = |block: &&Block| block.states_something() && !announces(&block.text);
+    // The opening paragraph, the name of the report, or the first statement of its lists.
+    let opening = blocks.iter().take_while(|block| matches!(block.kind, Kind::Heading | Kind::Paragraph));
+    let opening = opening.filter(|block| block.kind == Kind::Paragraph).find(states);
+    let named =
+        blocks.iter().find(|block| block.kind == Kind::Heading && block.text.split_whitespace().count() > 3);
+    let Some(first) = opening.or(named).or_else(|| blocks.iter().find(states)).or(blocks.first()) else {
+        return String::new();
     };
     let lead = first_sentence(bare(&first.text), characters);
-    let concluded = statements.iter().find(|block| concludes(&blocks, block));
+    // Reports conclude at their end.
+    let last = blocks.iter().rev().find(|block| states(block) && concludes(&blocks, block));
+    let section = last.and_then(|block| block.section);
+    let concluded =
+        blocks.iter().find(|block| states(block) && block.section == section && section.is_some());
     let room = characters.saturating_sub(lead.chars().count() + 1);
     match concluded.filter(|block| block.text != first.text && room > 80) {
         Some(block) => format!("{lead} {}", first_sentence(bare(&block.text), room)),
@@ -296,6 +304,8 @@ mod tests {
     fn the_gist_is_a_statement_and_not_a_list_number() {
         let report = "Perfect! I have everything now, here we go.\n\n### Issues\n\n1. **`save` drops the error** of the second write.\n";
         assert_eq!(gist(report, 200), "**`save` drops the error** of the second write.");
+        let long = "Great, I have it all.\n\n## Summary: how hooks are handled\n\n- **When**: a session starts in the morning\n\n### Risks\n\nTwo hooks can write the same file.\n";
+        assert_eq!(gist(long, 200), "Summary: how hooks are handled Two hooks can write the same file.");
         assert_eq!(gist("", 200), "");
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use baton_core::observation::count_lines;
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, LARGE_BYTES};
 use super::code::{self, Symbol};
 use super::compressor::Draft;
 use super::facts::{Detail, names};
@@ -176,7 +176,12 @@ fn code_detail(view: &View<'_>, symbols: &[Symbol], detail: &mut Detail) {
         let says = |line: &&str| line.chars().filter(char::is_ascii_alphanumeric).count() > 3;
         return detail.lines(view.content.lines().map(str::trim).filter(says));
     }
-    detail.names("Uses", &names(view.content));
+    // Of a large file the names are all that is left of its bodies.
+    if view.content.len() > LARGE_BYTES {
+        detail.names("Uses", &names(view.content));
+    } else {
+        detail.top_names("Uses", &names(view.content));
+    }
 }
 
 /// Adds headings, files and names, then the lines with the most facts.

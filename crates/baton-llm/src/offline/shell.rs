@@ -1,6 +1,6 @@
 //! Shell commands: the command, its exit status, failures and output.
 
-use super::call::Call;
+use super::call::{Call, LARGE_BYTES};
 use super::code;
 use super::command::{CommandLine, Purpose, Step};
 use super::compressor::Draft;
@@ -20,9 +20,6 @@ use super::verdict::Verdict;
 
 /// An output up to this size is kept as it is.
 const SHOWN_BYTES: usize = 700;
-
-/// For outputs above this size, the command is truncated more.
-const LARGE_BYTES: usize = 5_000;
 
 /// Returns true if a tool is a shell.
 pub(super) fn is_shell(call: &Call<'_>) -> bool {

@@ -186,7 +186,7 @@ fn check(tool_use: &ToolUse) {
     assert!(!observation.summary.trim().is_empty());
     assert!(observation.summary.chars().count() <= MAX_SUMMARY_CHARS);
     let detail = observation.detail.as_deref().unwrap_or_default();
-    assert!(detail.len() <= 6_000, "{}", detail.len());
+    assert!(detail.len() <= 7_600, "{}", detail.len());
     let escapes =
         |text: &str| text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t');
     assert!(
