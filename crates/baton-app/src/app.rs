@@ -116,7 +116,7 @@ impl App {
         let now = self.now();
         // One row that is overwritten each time, without an fsync.
         let probe = move |tx: &mut dyn baton_store::Tx| {
-            Ok(tx.take_turn("readiness probe", now, Timestamp::from_millis(i64::MAX))?)
+            Ok(tx.claim_run("readiness probe", now, Timestamp::from_millis(i64::MAX))?)
         };
         store.write::<bool, Fault, _>(Durability::Lazy, probe).await?;
         self.shared.write_probe.succeeded();

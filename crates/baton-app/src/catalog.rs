@@ -15,6 +15,7 @@ use crate::request::ListRequests;
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use crate::task::{ListTasks, RecordTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
+use crate::turn::{ListTurns, ShowTurn};
 
 /// Gives every operation.
 pub fn operations() -> Vec<&'static dyn AnyOperation> {
@@ -41,6 +42,8 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<Hook>(),
         operation::<ListObservations>(),
         operation::<ShowObservation>(),
+        operation::<ListTurns>(),
+        operation::<ShowTurn>(),
         operation::<ReadQueueStats>(),
         operation::<ListQueue>(),
         operation::<RetryQueue>(),

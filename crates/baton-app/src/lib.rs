@@ -32,6 +32,7 @@ pub mod task;
 mod threads;
 pub mod token;
 mod transact;
+pub mod turn;
 
 pub use any_operation::{AnyOperation, operation};
 pub use app::{App, RefusedCall};

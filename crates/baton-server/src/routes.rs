@@ -12,6 +12,7 @@ use baton_app::observation::{
 use baton_app::request::ListRequests;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::task::{ListTasks, RecordTask};
+use baton_app::turn::{ListTurns, ShowTurn};
 use baton_app::{AnyOperation, operation};
 
 /// Method of a route.
@@ -83,6 +84,8 @@ pub fn routes() -> Vec<Route> {
         post("/hooks/{event}", operation::<Hook>()),
         get("/api/observations", operation::<ListObservations>()),
         get("/api/observations/{observation_id}", operation::<ShowObservation>()),
+        get("/api/turns", operation::<ListTurns>()),
+        get("/api/turns/{turn_id}", operation::<ShowTurn>()),
         get("/api/queue/stats", operation::<ReadQueueStats>()),
         get("/api/queue", operation::<ListQueue>()),
         post("/api/queue/retry", operation::<RetryQueue>()),

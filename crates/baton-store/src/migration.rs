@@ -38,6 +38,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(13, "0013_listing_indexes"),
     migration!(14, "0014_requests"),
     migration!(15, "0015_request_sessions"),
+    migration!(16, "0016_chat_turns"),
 ];
 
 /// The schema version that this binary reads and writes.

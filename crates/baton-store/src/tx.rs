@@ -2,8 +2,8 @@
 
 use crate::error::StoreError;
 use crate::rows::{
-    CheckpointRows, HandoffRows, KeyRows, ObservationRows, QueueRows, RequestRows, SessionRows, SummaryRows,
-    TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
+    CheckpointRows, HandoffRows, KeyRows, ObservationRows, QueueRows, RequestRows, ScheduleRows, SessionRows,
+    SummaryRows, TaskRows, TokenRows, TurnRows, UsageRows, WorkflowRows,
 };
 
 /// Whether the writes of a piece of work are committed.
@@ -32,6 +32,7 @@ pub trait Tx:
     + UsageRows
     + TokenRows
     + TaskRows
+    + ScheduleRows
     + TurnRows
 {
     /// Raises the statement timeout for the rest of this transaction, for maintenance of the whole store. Does nothing

@@ -72,6 +72,9 @@ enum Command {
     /// List and show observations
     #[command(subcommand)]
     Observation(verbs::observation::ObservationCommand),
+    /// List and show the turns of a session: requests and closing messages
+    #[command(subcommand)]
+    Turn(verbs::turn::TurnCommand),
     /// Summarize a session and end it
     Summarize(verbs::observation::SummarizeArgs),
     /// Create, list and revoke access tokens
@@ -193,6 +196,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
         Command::Requests(args) => verbs::requests::run(&args, cli.global.format, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
+        Command::Turn(command) => verbs::turn::run(&command, &Backend::open(&config)?),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),

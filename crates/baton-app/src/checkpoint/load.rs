@@ -100,7 +100,7 @@ pub struct ViewReport {
 #[derive(Debug)]
 pub struct Load {
     wanted: Wanted,
-    venture: Venture,
+    venture: Option<Venture>,
     budget: Option<Budget>,
     level: Level,
 }
@@ -138,7 +138,11 @@ impl Operation for LoadCheckpoint {
     fn prepare(context: &Context<'_>, mut params: Self::Params) -> Result<Self::Input, Fault> {
         let wanted = Wanted::of(params.checkpoint_id.take(), params.session_id.take());
         let (wanted, budget) = Fault::both(wanted, params.budget())?;
-        let venture = venture_of(context, params.venture.as_ref())?;
+        // A checkpoint id names the venture already, and the caller may not have access to the default one.
+        let venture = match &wanted {
+            Wanted::Latest(_) => Some(venture_of(context, params.venture.as_ref())?),
+            Wanted::Checkpoint(_) => None,
+        };
         Ok(Load { wanted, venture, budget, level: params.level.unwrap_or_default() })
     }
 
@@ -146,7 +150,7 @@ impl Operation for LoadCheckpoint {
         if let Some(found) = load_spooled(context, load)? {
             return Ok(found);
         }
-        let checkpoint = find(context, tx, Some(&load.venture), &load.wanted)?;
+        let checkpoint = find(context, tx, load.venture.as_ref(), &load.wanted)?;
         let stored = read(context, tx, &checkpoint)?;
         let marked = match load.budget {
             None => Vec::new(),
@@ -186,7 +190,7 @@ fn older_warning(loaded: &Checkpoint, newer_damaged: &[CheckpointId]) -> Option<
 
 /// Loads a checkpoint from the outbox. It is newer than every checkpoint in the database.
 fn load_spooled(context: &Context<'_>, load: &Load) -> Result<Option<LoadCheckpointOutput>, Fault> {
-    let Some(spooled) = find_spooled(context, &load.venture, &load.wanted) else { return Ok(None) };
+    let Some(spooled) = find_spooled(context, load.venture.as_ref(), &load.wanted) else { return Ok(None) };
     let checkpoint = spooled.checkpoint();
     let stored = ContextText::read(spooled.context(&context.settings.checkpoints.vault)?)
         .map_err(|error| corrupt_without_store(&checkpoint, &error.to_string()))?;

@@ -112,12 +112,16 @@ pub(super) fn spooled_checkpoints(settings: &CheckpointSettings) -> Vec<Spooled>
 }
 
 /// Finds a checkpoint in the outbox. It is newer than every checkpoint in the database.
-pub(super) fn find_spooled(context: &Context<'_>, venture: &Venture, wanted: &Wanted) -> Option<Spooled> {
+pub(super) fn find_spooled(
+    context: &Context<'_>,
+    venture: Option<&Venture>,
+    wanted: &Wanted,
+) -> Option<Spooled> {
     let is_wanted = |Spooled { metadata, .. }: &Spooled| match wanted {
         Wanted::Checkpoint(name) => {
             name.id() == Some(metadata.checkpoint_id) && context.actor.reaches(&metadata.venture)
         }
-        Wanted::Latest(workflow) => metadata.venture == *venture && metadata.workflow_id == *workflow,
+        Wanted::Latest(workflow) => Some(&metadata.venture) == venture && metadata.workflow_id == *workflow,
     };
     spooled_checkpoints(&context.settings.checkpoints).into_iter().rev().find(is_wanted)
 }

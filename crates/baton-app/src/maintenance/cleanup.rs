@@ -69,7 +69,7 @@ impl Operation for Cleanup {
         tx.allow_long_statements()?;
         if let Some(seconds) = params.unless_within_seconds {
             let since = now.minus(Duration::from_secs(u64::from(seconds)));
-            if !tx.take_turn(TURN, now, since)? {
+            if !tx.claim_run(TURN, now, since)? {
                 return Ok(CleanupOutput::default());
             }
         }

@@ -36,8 +36,8 @@ pub(super) fn checkpoint(
         .collect();
     let summary = gathered.stored.map(|stored| stored.summary).unwrap_or_default();
     let document = json!({
-        "goal": gathered.material.prompts.first(),
-        "prompts": gathered.material.prompts,
+        "goal": gathered.session.prompts().next(),
+        "prompts": gathered.session.prompts().collect::<Vec<_>>(),
         "instructions": params.custom_instructions,
         "summary": summary.summary,
         "key_files": summary.key_files,

@@ -48,12 +48,13 @@ pub(super) fn end(
 
 /// The summary as far as it can be made at once, without a model: the stored one, and what came after it.
 fn summary_now(context: &Context<'_>, gathered: &Gathered) -> Result<SessionSummary, Fault> {
-    if let (true, true, Some(stored)) =
-        (gathered.is_covered(), gathered.waiting.is_empty(), gathered.stored.as_ref())
-    {
+    // A summary by a model says more than one without, if it covers everything.
+    if let Some(stored) = gathered.stored.as_ref().filter(|stored| {
+        stored.provenance.model.is_some() && gathered.is_covered() && gathered.waiting.is_empty()
+    }) {
         return Ok(stored.summary.clone());
     }
-    let mut material: SessionMaterial = gathered.material.clone();
+    let mut material: SessionMaterial = gathered.session.clone();
     material.digests.extend(gathered.waiting.iter().map(digest_of_waiting));
     let offline = &context.settings.observations.offline;
     let made = offline.summarize(&material).map_err(|error| {
@@ -79,7 +80,8 @@ fn payload_of(
         "work_completed": done,
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
-        "last_prompt": gathered.material.prompts.last(),
+        "last_prompt": gathered.session.prompts().next_back(),
+        "outcome": gathered.session.turns.iter().rev().find_map(|turn| turn.closing.as_deref()),
         "observations": gathered.observations(),
         "still_waiting": gathered.waiting.len(),
         "written_by": "session-end hook",

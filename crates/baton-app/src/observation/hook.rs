@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use baton_core::observation::{HookEvent, is_own_call, make_private};
+use baton_core::observation::{HookEvent, TurnStatus, closing_message, is_own_call, make_private};
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash, Timestamp,
     Track, Venture,
 };
-use baton_store::Tx;
+use baton_store::{TurnEnd, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,6 +72,12 @@ pub struct HookParams {
     /// `pre-compact`: user instructions for the compaction.
     #[serde(default)]
     pub custom_instructions: Option<String>,
+    /// `stop`: closing message of the agent.
+    #[serde(default, alias = "prompt_response", alias = "text")]
+    pub last_assistant_message: Option<String>,
+    /// Event name in the agent's protocol. `StopFailure` and `Interrupt` are reported as `stop`.
+    #[serde(default)]
+    pub hook_event_name: Option<String>,
     /// `session-end`: reason for the end of the chat.
     #[serde(default)]
     pub reason: Option<String>,
@@ -170,8 +176,10 @@ impl Operation for Hook {
         }
         if let Some(ended) = ended_session_of(context, tx, &start, params.event)? {
             // What comes late is no reason to begin anew. What a chat forgets is kept all the same.
-            if params.event == HookEvent::PreCompact {
-                compact::checkpoint(context, tx, &ended, params)?;
+            match params.event {
+                HookEvent::PreCompact => compact::checkpoint(context, tx, &ended, params)?,
+                HookEvent::Stop => tx.end_turn(ended.id, &params.turn_end(context, &ended))?,
+                _ => {}
             }
             return Ok(HookOutput::default());
         }
@@ -186,9 +194,13 @@ impl Operation for Hook {
             }
             HookEvent::PreCompact => compact::checkpoint(context, tx, &session, params)?,
             HookEvent::Stop => {
+                tx.end_turn(session.id, &params.turn_end(context, &session))?;
                 tx.request_summary(session.id, context.now, context.now)?;
             }
-            HookEvent::SessionEnd => end::end(context, tx, session, params)?,
+            HookEvent::SessionEnd => {
+                tx.abandon_turn(session.id, params.at(context, &session))?;
+                end::end(context, tx, session, params)?;
+            }
         }
         Ok(HookOutput::default())
     }
@@ -199,6 +211,19 @@ impl HookParams {
     fn is_own_call(&self) -> bool {
         let input = self.tool_input.as_ref().unwrap_or(&Value::Null);
         self.tool_name.as_deref().is_some_and(|name| is_own_call(name, input))
+    }
+
+    /// Returns how the turn ended, for `stop`.
+    fn turn_end(&self, context: &Context<'_>, session: &Session) -> TurnEnd {
+        let failure = self.error.as_deref().and_then(closing_message);
+        let status = match self.hook_event_name.as_deref() {
+            Some("Interrupt") => TurnStatus::Interrupted,
+            Some("StopFailure") => TurnStatus::Failed,
+            _ if failure.is_some() => TurnStatus::Failed,
+            _ => TurnStatus::Done,
+        };
+        let closing = self.last_assistant_message.as_deref().and_then(closing_message);
+        TurnEnd { status, closing, failure, at: self.at(context, session) }
     }
 
     /// When the event happened: as reported, but never later than now. While the clock is behind the last heartbeat of the
@@ -261,7 +286,7 @@ fn keep_prompt(
     if kept.trim().is_empty() {
         return Ok(());
     }
-    tx.insert_prompt(session.id, &kept, params.at(context, session)).map_err(Fault::from)
+    tx.start_turn(session.id, &kept, params.at(context, session)).map_err(Fault::from)
 }
 
 /// Derives the session parameters from a report.

@@ -3,23 +3,27 @@
 use std::time::Duration;
 
 use baton_core::observation::{
-    Digest, Observation, Provenance, SessionMaterial, SessionSummary, digests_in_prompt,
+    Digest, Observation, Provenance, SessionMaterial, SessionSummary, TurnText, digests_in_prompt,
 };
 use baton_core::{Fault, ObservationId, SessionId, Timestamp};
-use baton_store::{NewSummary, QueueItem, StoredSummary, Tx};
+use baton_store::{NewSummary, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
 /// How many observations one summary takes in; a longer session is summed up in steps.
 const MAX_OBSERVATIONS: u32 = 500;
-/// How many prompts it takes in, the newest.
-const MAX_PROMPTS: u32 = 20;
+/// Maximum number of observations of a summary without a model, the newest. It is always built from the whole session.
+const MAX_SESSION_OBSERVATIONS: u32 = 1_000;
+/// Maximum number of turns of a summary, the newest.
+const MAX_TURNS: u32 = 200;
 /// How many items that still wait are told by their names.
 const MAX_WAITING: u32 = 50;
 
 /// Everything that a summary of a session is made from.
 #[derive(Debug, Clone)]
 pub(super) struct Gathered {
-    /// For the compressor.
+    /// Input of a model: the previous summary and what is new since then.
     pub(super) material: SessionMaterial,
+    /// Input of a summary without a model: the whole session.
+    pub(super) session: SessionMaterial,
     /// The summary that there is.
     pub(super) stored: Option<StoredSummary>,
     /// The observations that the material covers, beside those of the stored summary.
@@ -41,7 +45,7 @@ impl Gathered {
 
     /// Tells whether there is anything to be summed up.
     pub(super) fn is_empty(&self) -> bool {
-        self.material.digests.is_empty() && self.stored.is_none()
+        self.session.digests.is_empty() && self.session.turns.iter().all(|turn| turn.closing.is_none())
     }
 
     /// Tells whether the stored summary says it all already.
@@ -64,8 +68,9 @@ impl Gathered {
         let replaces = self.stored.as_ref().map(|stored| stored.made_at);
         let made_at = replaces.map_or(now, |before| now.max(before.plus(Duration::from_millis(1))));
         let summary = summary.without_secrets();
+        let is_rewritten = self.stored.as_ref().is_none_or(|before| before.summary != summary);
         let stored = StoredSummary { made_at, summary, observations: self.observations(), provenance };
-        NewSummary { stored, replaces, covers: self.covers.clone() }
+        NewSummary { stored, replaces, covers: self.covers.clone(), is_rewritten }
     }
 }
 
@@ -75,9 +80,16 @@ pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fa
     let mut found = tx.observations_to_sum_up(session, MAX_OBSERVATIONS + 1)?;
     let more = found.len() > MAX_OBSERVATIONS as usize;
     found.truncate(MAX_OBSERVATIONS as usize);
-    let mut prompts = tx.prompts(session, MAX_PROMPTS)?;
-    prompts.reverse();
+    let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
+    let all = tx.observations(&filter, Page::first(MAX_SESSION_OBSERVATIONS))?;
+    let turns: Vec<TurnText> =
+        tx.turns(session, None, MAX_TURNS)?.into_iter().rev().map(Into::into).collect();
     Ok(Gathered {
+        session: SessionMaterial {
+            previous: None,
+            turns: turns.clone(),
+            digests: all.into_iter().rev().map(digest).collect(),
+        },
         covers: found.iter().map(|observation| observation.id).collect(),
         waiting: tx.open_queue_items(session, MAX_WAITING)?,
         more,
@@ -87,7 +99,7 @@ pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fa
                 .as_ref()
                 .filter(|stored| stored.observations > 0)
                 .map(|stored| stored.summary.clone()),
-            prompts,
+            turns,
             digests: found.into_iter().map(digest).collect(),
         },
         stored,

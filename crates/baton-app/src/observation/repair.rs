@@ -7,7 +7,18 @@ use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
 /// Fields that become text whatever their type.
-const TEXTS: [&str; 6] = ["tool_name", "error", "prompt", "trigger", "custom_instructions", "reason"];
+const TEXTS: [&str; 10] = [
+    "tool_name",
+    "error",
+    "prompt",
+    "trigger",
+    "custom_instructions",
+    "reason",
+    "last_assistant_message",
+    "prompt_response",
+    "text",
+    "hook_event_name",
+];
 /// Fields that are removed if they are not text.
 const PATHS: [&str; 3] = ["cwd", "root", "transcript_path"];
 const LABELS: [&str; 4] = ["client", "branch", "commit_sha", "host"];

@@ -157,7 +157,9 @@ fn keep(
 /// Sums up what was gathered without asking anybody.
 fn without_model(context: &Context<'_>, gathered: &Gathered) -> Result<NewSummary, Fault> {
     let offline = &context.settings.observations.offline;
-    if let (true, Some(stored)) = (gathered.is_covered(), &gathered.stored) {
+    // A summary by a model says more than one without.
+    let by_model = gathered.stored.as_ref().filter(|stored| stored.provenance.model.is_some());
+    if let (true, Some(stored)) = (gathered.is_covered(), by_model) {
         let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
         return Ok(gathered.summed_up(stored.summary.clone(), provenance, context.now));
     }
@@ -172,7 +174,7 @@ fn without_model(context: &Context<'_>, gathered: &Gathered) -> Result<NewSummar
         return Ok(gathered.summed_up(nothing, nobody, context.now));
     }
     let Summarization { summary, usage, prompt_version } =
-        offline.summarize(&gathered.material).map_err(|error| {
+        offline.summarize(&gathered.session).map_err(|error| {
             Fault::new(ErrorCode::Internal, "the session could not be summed up").caused_by(error)
         })?;
     Ok(gathered.summed_up(summary, provenance(offline.as_ref(), prompt_version, usage), context.now))

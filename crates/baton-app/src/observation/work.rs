@@ -73,9 +73,18 @@ impl SummaryJob {
         part
     }
 
-    /// What it is made from.
-    pub const fn material(&self) -> &SessionMaterial {
-        &self.gathered.material
+    /// Returns the input of a compressor: for a model the previous summary and what is new since then, otherwise the whole
+    /// session.
+    pub fn material(&self, compressor: &dyn baton_llm::Compressor) -> &SessionMaterial {
+        if compressor.model().is_some() { &self.gathered.material } else { &self.gathered.session }
+    }
+
+    /// Returns true if there is nothing new for the compressor.
+    pub fn is_empty(&self, compressor: &dyn baton_llm::Compressor) -> bool {
+        match compressor.model() {
+            Some(_) => self.gathered.material.digests.is_empty(),
+            None => self.gathered.is_empty(),
+        }
     }
 }
 
@@ -278,6 +287,9 @@ impl WorkQueue {
             return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
         };
         let made = job.gathered.summed_up(summary, provenance(compressor, prompt_version, usage), now);
+        if made.says_nothing_new() {
+            return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
+        }
         let price = self.price();
         self.write(move |tx| {
             usage_of(&made.stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;

@@ -20,3 +20,4 @@ mod request_log;
 mod saving;
 mod stage;
 mod token;
+mod turn;

@@ -121,9 +121,8 @@ impl Stage {
 
     /// What the user of a session asked for, oldest first.
     pub(crate) fn prompts(&self, session: SessionId) -> Vec<String> {
-        let mut prompts = read(&self.store, move |tx| tx.prompts(session, 100));
-        prompts.reverse();
-        prompts
+        let turns = read(&self.store, move |tx| tx.turns(session, None, 100));
+        turns.into_iter().rev().map(|turn| turn.prompt).collect()
     }
 
     /// How many items of the queue have come how far: raw, processing, done, error.
@@ -155,10 +154,14 @@ impl Stage {
         let (queue, compressor) = self.workshop();
         let mut made = 0;
         while let Some(job) = queue.claim_summary().unwrap() {
-            let something_new = !job.material().digests.is_empty();
-            let summary = something_new.then(|| compressor.summarize(job.material()).unwrap());
+            let id = job.session_id();
+            let stored = || read(&self.store, move |tx| tx.summary(id));
+            let before = stored();
+            let is_empty = job.is_empty(compressor.as_ref());
+            let summary =
+                (!is_empty).then(|| compressor.summarize(job.material(compressor.as_ref())).unwrap());
             assert!(queue.keep_summary(&job, summary, compressor.as_ref()).unwrap());
-            made += usize::from(something_new);
+            made += usize::from(stored() != before);
         }
         made
     }

@@ -23,8 +23,16 @@ pub enum HookEvent {
     /// The chat is about to compact its context.
     #[serde(alias = "PreCompact")]
     PreCompact,
-    /// The agent finished its response.
-    #[serde(alias = "Stop")]
+    /// The agent finished its response, or stopped because of an error or the user.
+    #[serde(
+        alias = "Stop",
+        alias = "stop-failure",
+        alias = "StopFailure",
+        alias = "interrupt",
+        alias = "Interrupt",
+        alias = "AfterAgent",
+        alias = "afterAgentResponse"
+    )]
     Stop,
     /// The chat ended.
     #[serde(alias = "SessionEnd")]
@@ -66,10 +74,16 @@ impl HookEvent {
         }
     }
 
-    /// Parses either name. The separate event that some agents send for a failed tool is also `post-tool-use`.
+    /// Parses either name, and the names of separate events that some agents send for a failed tool and for the end of a
+    /// turn.
     pub fn from_name(name: &str) -> Option<Self> {
-        if matches!(name, "post-tool-use-failure" | "PostToolUseFailure") {
-            return Some(Self::PostToolUse);
+        match name {
+            "post-tool-use-failure" | "PostToolUseFailure" => return Some(Self::PostToolUse),
+            "stop-failure" | "StopFailure" | "interrupt" | "Interrupt" | "AfterAgent"
+            | "afterAgentResponse" => {
+                return Some(Self::Stop);
+            }
+            _ => {}
         }
         Self::ALL.into_iter().find(|event| event.as_str() == name || event.wire_name() == name)
     }

@@ -19,6 +19,7 @@ mod render;
 mod stored;
 mod summary;
 mod tool_use;
+mod turn;
 
 pub use answer::{
     AnswerError, MAX_DETAIL_CHARS, observation_schema, read_observation, read_summary, summary_schema,
@@ -40,5 +41,6 @@ pub use prompt::{
 };
 pub use render::render;
 pub use stored::{Observation, Provenance, QueueStats, QueueStatus};
-pub use summary::{Digest, SessionMaterial, SessionSummary};
+pub use summary::{Digest, SessionMaterial, SessionSummary, TurnText};
 pub use tool_use::ToolUse;
+pub use turn::{Turn, TurnId, TurnIdError, TurnStatus, closing_message};

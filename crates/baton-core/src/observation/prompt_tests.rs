@@ -32,7 +32,7 @@ fn so_many_observations_go_into_a_prompt_as_it_has_room_for() {
     let previous = SessionSummary { summary: "before ".repeat(2_000), ..SessionSummary::default() };
     for previous in [None, Some(previous)] {
         let digests: Vec<Digest> = (0..100).map(long).collect();
-        let mut material = SessionMaterial { previous, prompts: vec![], digests };
+        let mut material = SessionMaterial { previous, turns: vec![], digests };
         let fits = digests_in_prompt(&material);
         assert!((20..40).contains(&fits), "{fits}");
         material.digests.truncate(fits);
@@ -42,7 +42,7 @@ fn so_many_observations_go_into_a_prompt_as_it_has_room_for() {
         assert!(summarize_prompt(&material, DELIMITER).unwrap().contains("truncated"), "one more would be");
     }
     let one = Digest { summary: "x".repeat(100_000), ..digest("huge") };
-    let material = SessionMaterial { previous: None, prompts: vec![], digests: vec![one.clone(), one] };
+    let material = SessionMaterial { previous: None, turns: vec![], digests: vec![one.clone(), one] };
     assert_eq!(digests_in_prompt(&material), 2, "each is shortened");
 }
 
@@ -110,7 +110,7 @@ fn a_summary_is_asked_for_with_a_line_for_each_observation() {
     };
     let material = SessionMaterial {
         previous: Some(previous),
-        prompts: vec![],
+        turns: vec![],
         digests: vec![digest("Add\nlexer"), digest("Fix lexer </observations>")],
     };
     let prompt = summarize_prompt(&material, DELIMITER).unwrap();
@@ -127,7 +127,7 @@ fn a_summary_is_asked_for_with_a_line_for_each_observation() {
 fn a_long_session_loses_its_middle_and_keeps_what_came_before() {
     let material = SessionMaterial {
         previous: Some(SessionSummary { summary: "Before.".to_owned(), ..SessionSummary::default() }),
-        prompts: vec![],
+        turns: vec![],
         digests: (0..5_000).map(|number| digest(&format!("Step {number}"))).collect(),
     };
     let prompt = summarize_prompt(&material, DELIMITER).unwrap();

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::FunctionChange;
+use super::turn::{Turn, TurnStatus};
 use crate::secrets;
 
 /// Summary of a session.
@@ -35,10 +36,34 @@ impl SessionSummary {
 pub struct SessionMaterial {
     /// Summary of the observations before `digests`; none for the first summary.
     pub previous: Option<SessionSummary>,
-    /// Prompts of the session, oldest first.
-    pub prompts: Vec<String>,
+    /// Turns of the session, oldest first.
+    pub turns: Vec<TurnText>,
     /// Observations since `previous`, oldest first.
     pub digests: Vec<Digest>,
+}
+
+/// The texts of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnText {
+    /// Request of the user; empty if it was not reported.
+    pub prompt: String,
+    /// Closing message of the agent.
+    pub closing: Option<String>,
+    /// How the turn ended.
+    pub status: TurnStatus,
+}
+
+impl From<Turn> for TurnText {
+    fn from(turn: Turn) -> Self {
+        Self { prompt: turn.prompt, closing: turn.closing, status: turn.status }
+    }
+}
+
+impl SessionMaterial {
+    /// Returns the requests of the user, oldest first.
+    pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.turns.iter().map(|turn| turn.prompt.as_str()).filter(|prompt| !prompt.is_empty())
+    }
 }
 
 /// The parts of an observation that a summary needs.

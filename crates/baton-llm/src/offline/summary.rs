@@ -1,8 +1,11 @@
-//! Session summaries without a model: the request, the changes, the checks and the last step.
+//! Session summaries without a model: the goal, the changes, the checks and the outcome in the words of the agent.
 //!
-//! Built from the observations and the previous summary. The size does not depend on the length of the session.
+//! Built from all turns and observations of the session, never from an earlier summary. The size does not depend on the
+//! length of the session.
 
-use baton_core::observation::{Digest, FunctionAction, MAX_SUMMARY_CHARS, SessionMaterial, SessionSummary};
+use baton_core::observation::{
+    Digest, FunctionAction, MAX_SUMMARY_CHARS, SessionMaterial, SessionSummary, TurnStatus, TurnText,
+};
 
 use super::text::{counted, join_within, one_line, shorten};
 
@@ -11,51 +14,65 @@ const MAX_FILES: usize = 10;
 const MAX_DECISIONS: usize = 10;
 /// Summary of a session without observations.
 const NO_OBSERVATIONS: &str = "No observations captured.";
-/// Prefix of the part that repeats the previous summary.
-const EARLIER_PREFIX: &str = "Earlier: ";
+/// Maximum length of the agent's closing words in a summary.
+const MAX_OUTCOME_CHARS: usize = 450;
 
-/// Creates the summary of a session.
+/// Creates the summary of a session: goal, changes, commits and checks, outcome.
 pub(super) fn summarize(material: &SessionMaterial) -> SessionSummary {
-    if material.digests.is_empty() {
+    let outcome = outcome(&material.turns);
+    if material.digests.is_empty() && outcome.is_none() {
         let nothing = SessionSummary { summary: NO_OBSERVATIONS.to_owned(), ..SessionSummary::default() };
         return material.previous.clone().unwrap_or(nothing);
     }
-    let previous = material.previous.as_ref().filter(|previous| previous.summary != NO_OBSERVATIONS);
-    let files = key_files(material);
-    let mut sentences: Vec<String> = Vec::new();
-    if let Some(previous) = previous {
-        sentences.push(format!("{EARLIER_PREFIX}{}", gist(&previous.summary)));
-    } else if let Some(request) = request(&material.prompts) {
-        sentences.push(request);
+    let mut sentences: Vec<String> = goal(material).into_iter().collect();
+    if !material.digests.is_empty() {
+        sentences.push(changes(&material.digests));
+        sentences.extend(checks(&material.digests));
     }
-    sentences.push(changes(&material.digests));
-    sentences.extend(checks(&material.digests));
-    sentences.extend(ending(&material.digests));
-    sentences.truncate(4);
+    // The end of the session is never cut.
+    let end = outcome.or_else(|| ending(&material.digests)).unwrap_or_default();
+    let room = MAX_SUMMARY_CHARS - end.chars().count() - 1;
+    let summary = format!("{} {end}", shorten(&sentences.join(" "), room));
     SessionSummary {
-        summary: shorten(&sentences.join(" "), MAX_SUMMARY_CHARS),
-        key_files: files,
+        summary: summary.trim().to_owned(),
+        key_files: key_files(material),
         key_decisions: key_decisions(material),
     }
 }
 
-/// Describes the first request of the user.
-fn request(prompts: &[String]) -> Option<String> {
-    let asks = |prompt: &&String| {
-        prompt.split_whitespace().count() >= 6 && !prompt.trim_start().starts_with(['<', '/'])
-    };
-    let first = prompts.iter().find(asks).or(prompts.first())?;
-    let words = one_line(first, 220);
-    let more = prompts.len().saturating_sub(1);
-    let more = if more > 0 { format!(" (and {})", counted(more, "more request")) } else { String::new() };
-    (!words.is_empty()).then(|| format!("Asked to: \"{}\"{more}.", words.trim_end_matches('.')))
+/// Describes the first request of the user, and the last one if it is another.
+fn goal(material: &SessionMaterial) -> Option<String> {
+    let asks =
+        |prompt: &&str| prompt.split_whitespace().count() >= 6 && !prompt.trim_start().starts_with('<');
+    let first = material.prompts().find(asks).or_else(|| material.prompts().next())?;
+    let quoted = |prompt: &str, chars| format!("\"{}\"", one_line(prompt, chars).trim_end_matches('.'));
+    let count = material.prompts().count();
+    let last = material.prompts().next_back().filter(|last| *last != first);
+    Some(match last {
+        None => format!("Asked to: {}.", quoted(first, 220)),
+        Some(last) => {
+            format!("Asked to: {}; the last of {count} requests: {}.", quoted(first, 180), quoted(last, 140))
+        }
+    })
 }
 
-/// Shortens the previous summary, so that it does not grow with every continuation.
-fn gist(summary: &str) -> String {
-    let text = summary.strip_prefix(EARLIER_PREFIX).unwrap_or(summary);
-    let text = one_line(text, 360);
-    if text.ends_with(['.', '…', '!', '?']) { text } else { format!("{text}.") }
+/// Describes the end of the session: how the last turn ended, and the agent's own closing words.
+fn outcome(turns: &[TurnText]) -> Option<String> {
+    let last = turns.last()?;
+    let ended = match last.status {
+        TurnStatus::Failed => "The last turn stopped with an error. ",
+        TurnStatus::Interrupted => "The user interrupted the last turn. ",
+        TurnStatus::Unfinished => "The last turn is unfinished. ",
+        TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => "",
+    };
+    let words = turns.iter().rev().find_map(|turn| turn.closing.as_deref());
+    match words {
+        Some(words) => {
+            let whose = if last.closing.is_some() { "The agent concluded" } else { "The agent last said" };
+            Some(format!("{ended}{whose}: {}", one_line(words, MAX_OUTCOME_CHARS)))
+        }
+        None => (!ended.is_empty()).then(|| ended.trim_end().to_owned()),
+    }
 }
 
 fn changes(digests: &[Digest]) -> String {
@@ -149,17 +166,14 @@ fn ranked_files<'a>(files: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize
     ranked
 }
 
-/// Ranks the files of the previous summary and of this part together.
 fn key_files(material: &SessionMaterial) -> Vec<String> {
-    let earlier = material.previous.iter().flat_map(|previous| previous.key_files.iter().map(String::as_str));
-    let now = material.digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str));
-    ranked_files(earlier.chain(now)).into_iter().take(MAX_FILES).map(|(file, _)| file.to_owned()).collect()
+    let files = material.digests.iter().flat_map(|digest| digest.files_touched.iter().map(String::as_str));
+    ranked_files(files).into_iter().take(MAX_FILES).map(|(file, _)| file.to_owned()).collect()
 }
 
 /// Returns the latest decisions: what the user chose, approved or declined, and what was committed.
 fn key_decisions(material: &SessionMaterial) -> Vec<String> {
-    let mut decisions: Vec<String> =
-        material.previous.iter().flat_map(|previous| previous.key_decisions.clone()).collect();
+    let mut decisions: Vec<String> = Vec::new();
     for digest in &material.digests {
         let decision = match digest.tool_name.as_str() {
             // A question that was not answered and a plan that was not approved are no decisions.

@@ -10,6 +10,7 @@ use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs,
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::task::ListTasks;
+use baton_app::turn::{ListTurns, ShowTurn};
 use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -52,6 +53,8 @@ pub fn tools() -> Vec<ToolBinding> {
         tool("workflow_list", operation::<ListWorkflows>()),
         tool("observation_list", operation::<ListObservations>()),
         tool("observation_show", operation::<ShowObservation>()),
+        tool("turn_list", operation::<ListTurns>()),
+        tool("turn_show", operation::<ShowTurn>()),
         tool("session_summarize", operation::<SummarizeSession>()),
         tool("tasks_everywhere", operation::<ListTasks>()),
     ]

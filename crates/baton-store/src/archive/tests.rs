@@ -504,8 +504,9 @@ fn replacing_a_store_with_data_requires_force_and_keeps_it() {
 #[test]
 fn automatic_ids_continue_after_a_restore() {
     let (_, records) = small_archive(false);
-    let last = match &records[SEQUENCES][0][..] {
-        [Value::Text(name), Value::Int(last)] if name == "pending_queue" => *last,
+    let of_queue = |row: &&Vec<Value>| matches!(&row[0], Value::Text(name) if name == "pending_queue");
+    let last = match records[SEQUENCES].iter().find(of_queue).map(Vec::as_slice) {
+        Some([_, Value::Int(last)]) => *last,
         other => panic!("{other:?}"),
     };
     let folder = tempfile::tempdir().unwrap();

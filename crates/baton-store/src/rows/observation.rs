@@ -40,6 +40,15 @@ pub trait ObservationRows {
         page: Page,
     ) -> Result<Vec<Observation>, StoreError>;
 
+    /// Lists the observations of a session that were captured in a period, oldest first. Without `until` it has no end.
+    fn observations_between(
+        &mut self,
+        session: SessionId,
+        from: Timestamp,
+        until: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Vec<Observation>, StoreError>;
+
     /// Lists the observations of a session that its summary does not cover, oldest first.
     fn observations_to_sum_up(
         &mut self,
@@ -286,6 +295,29 @@ impl<S: Sql> ObservationRows for S {
         }
     }
 
+    fn observations_between(
+        &mut self,
+        session: SessionId,
+        from: Timestamp,
+        until: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Vec<Observation>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM observations WHERE session_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4"
+        );
+        let last = until.map_or_else(|| ObservationId::new(Ulid::from(u128::MAX)), first_id);
+        self.query(
+            &sql,
+            &[
+                (&session.to_string()).into(),
+                (&first_id(from).to_string()).into(),
+                (&last.to_string()).into(),
+                limit.into(),
+            ],
+            &mut read,
+        )
+    }
+
     fn observations_to_sum_up(
         &mut self,
         session: SessionId,
@@ -298,7 +330,7 @@ impl<S: Sql> ObservationRows for S {
     }
 
     fn count_observations_since(&mut self, since: Timestamp) -> Result<u64, StoreError> {
-        let first = ObservationId::new(Ulid::from_parts(u64::try_from(since.as_millis()).unwrap_or(0), 0));
+        let first = first_id(since);
         let found = self.query_one(
             "SELECT count(*) FROM observations WHERE id >= $1",
             &[(&first.to_string()).into()],
@@ -306,6 +338,11 @@ impl<S: Sql> ObservationRows for S {
         )?;
         Ok(found.unwrap_or(0))
     }
+}
+
+/// Returns the smallest id of an observation that was captured at a time. Ids begin with the time of capture.
+fn first_id(at: Timestamp) -> ObservationId {
+    ObservationId::new(Ulid::from_parts(u64::try_from(at.as_millis()).unwrap_or(0), 0))
 }
 
 /// Adds a condition on the venture. An empty list matches nothing.

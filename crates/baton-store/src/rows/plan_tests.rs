@@ -1,7 +1,7 @@
 //! Checks the query plans of all lists and lookups: each must use an index, on both databases.
 
 use baton_core::checkpoint::{CheckpointStatus, Place, WorkflowId};
-use baton_core::observation::QueueStatus;
+use baton_core::observation::{QueueStatus, Turn, TurnId, TurnStatus};
 use baton_core::task::TaskStatus;
 use baton_core::{
     ActorKeyId, CheckpointId, HandoffId, ObservationId, SessionId, SessionTuple, Sha256Hash, Timestamp,
@@ -14,7 +14,8 @@ use crate::page::Page;
 use crate::rows::{
     CheckpointRows, Frame, FrameBody, HandoffFilter, HandoffRows, KeyRows, ObservationFilter,
     ObservationRows, QueueClaim, QueueRelease, QueueRows, RequestFilter, RequestRows, SessionFilter,
-    SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, UsageRows, WorkflowFilter, WorkflowRows,
+    SessionRows, SummaryClaim, SummaryRows, TaskFilter, TaskRows, TurnRows, UsageRows, WorkflowFilter,
+    WorkflowRows,
 };
 use crate::sql::{Columns, Lock, Param, Sql};
 
@@ -118,7 +119,9 @@ pub(crate) fn ask_for_checkpoints(rows: &mut (impl WorkflowRows + CheckpointRows
 
 /// Runs every statement of hooks, workers and queue management. Omits token usage, which has one row per day and is
 /// read completely.
-pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows + SummaryRows + UsageRows)) {
+pub(crate) fn ask_for_observations(
+    rows: &mut (impl QueueRows + ObservationRows + SummaryRows + TurnRows + UsageRows),
+) {
     let now = Timestamp::from_millis(1_760_000_000_000);
     let session = SessionId::new(Ulid(1));
     rows.claim_queue(QueueClaim { now, lease_until: now, limit: 10 }).unwrap();
@@ -146,7 +149,21 @@ pub(crate) fn ask_for_observations(rows: &mut (impl QueueRows + ObservationRows 
     rows.observations_to_sum_up(session, 10).unwrap();
     rows.count_observations_since(now).unwrap();
 
-    rows.prompts(session, 10).unwrap();
+    rows.turns(session, None, 10).unwrap();
+    rows.observations_between(session, now, Some(now), 10).unwrap();
+    rows.abandon_turn(session, now).unwrap();
+    let turn = Turn {
+        id: TurnId::new(1),
+        session_id: session,
+        prompt: String::new(),
+        closing: None,
+        status: TurnStatus::Open,
+        failure: None,
+        started_at: now,
+        ended_at: None,
+    };
+    rows.next_turn(&turn).unwrap();
+    rows.turn(turn.id).unwrap();
     rows.summary(session).unwrap();
     rows.claim_summaries(now, now, 10).unwrap();
     let claim = SummaryClaim { session_id: session, fence: 1, attempts: 1 };

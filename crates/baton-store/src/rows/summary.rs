@@ -1,4 +1,4 @@
-//! Rows of user prompts and session summaries.
+//! Rows of session summaries.
 
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{ObservationId, SessionId, Timestamp};
@@ -28,12 +28,14 @@ pub struct NewSummary {
     pub replaces: Option<Timestamp>,
     /// Observations that it covers in addition to those of the continued summary.
     pub covers: Vec<ObservationId>,
+    /// True if its text differs from that of the continued summary.
+    pub is_rewritten: bool,
 }
 
 impl NewSummary {
-    /// Returns true if it covers no more than the summary that it continues.
+    /// Returns true if it says and covers no more than the summary that it continues.
     pub fn says_nothing_new(&self) -> bool {
-        self.replaces.is_some() && self.covers.is_empty()
+        self.replaces.is_some() && self.covers.is_empty() && !self.is_rewritten
     }
 }
 
@@ -48,14 +50,8 @@ pub struct SummaryClaim {
     pub attempts: i64,
 }
 
-/// Prompt and summary operations of a transaction.
+/// Summary operations of a transaction.
 pub trait SummaryRows {
-    /// Adds a user prompt of a session.
-    fn insert_prompt(&mut self, session: SessionId, text: &str, at: Timestamp) -> Result<(), StoreError>;
-
-    /// Lists the user prompts of a session, newest first.
-    fn prompts(&mut self, session: SessionId, limit: u32) -> Result<Vec<String>, StoreError>;
-
     /// Requests a summary of a session, to be created at `run_at` or later.
     fn request_summary(
         &mut self,
@@ -126,22 +122,6 @@ fn json(value: &[String]) -> Result<String, StoreError> {
 }
 
 impl<S: Sql> SummaryRows for S {
-    fn insert_prompt(&mut self, session: SessionId, text: &str, at: Timestamp) -> Result<(), StoreError> {
-        self.execute(
-            "INSERT INTO prompts (session_id, text, created_at) VALUES ($1, $2, $3)",
-            &[(&session.to_string()).into(), text.into(), at.into()],
-        )?;
-        Ok(())
-    }
-
-    fn prompts(&mut self, session: SessionId, limit: u32) -> Result<Vec<String>, StoreError> {
-        self.query(
-            "SELECT text FROM prompts WHERE session_id = $1 ORDER BY id DESC LIMIT $2",
-            &[(&session.to_string()).into(), limit.into()],
-            &mut |columns| RowReader { table: "prompts", columns }.text(0),
-        )
-    }
-
     fn request_summary(
         &mut self,
         session: SessionId,
@@ -208,7 +188,7 @@ impl<S: Sql> SummaryRows for S {
         summary: &NewSummary,
         fence: Option<i64>,
     ) -> Result<bool, StoreError> {
-        let NewSummary { stored: StoredSummary { summary: text, provenance, .. }, replaces, covers } =
+        let NewSummary { stored: StoredSummary { summary: text, provenance, .. }, replaces, covers, .. } =
             summary;
         // If the summary was requested again meanwhile, `run_at` differs from the end of the lease and is kept.
         let changed = self.execute(

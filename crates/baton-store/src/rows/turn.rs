@@ -1,23 +1,138 @@
-//! Rows of turns: periodic jobs that only one process should run at a time.
+//! Rows of chat turns.
 
-use baton_core::Timestamp;
+use baton_core::observation::{Turn, TurnId, TurnStatus};
+use baton_core::{SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::sql::Sql;
+use crate::sql::{Columns, RowReader, Sql};
+
+/// The end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// How the turn ended.
+    pub status: TurnStatus,
+    /// Closing message of the agent.
+    pub closing: Option<String>,
+    /// Error that ended the turn.
+    pub failure: Option<String>,
+    /// Time of the end.
+    pub at: Timestamp,
+}
 
 /// Turn operations of a transaction.
 pub trait TurnRows {
-    /// Claims a job unless another process claimed it after `since`. Returns true if the claim succeeded.
-    fn take_turn(&mut self, name: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError>;
+    /// Starts a turn. An open turn of the session becomes unfinished.
+    fn start_turn(&mut self, session: SessionId, prompt: &str, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Ends the latest turn of a session. A turn that has ended already keeps its closing message unless a new one is given.
+    /// Without a turn, one without a request is added, so that the closing message is kept.
+    fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError>;
+
+    /// Marks the open turn of a session as unfinished.
+    fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Finds a turn.
+    fn turn(&mut self, id: TurnId) -> Result<Option<Turn>, StoreError>;
+
+    /// Finds the first turn of a session after a turn.
+    fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError>;
+
+    /// Lists turns of a session, newest first, below an id.
+    fn turns(
+        &mut self,
+        session: SessionId,
+        before: Option<TurnId>,
+        limit: u32,
+    ) -> Result<Vec<Turn>, StoreError>;
+}
+
+const COLUMNS: &str = "id, session_id, prompt, closing, status, failure, started_at, ended_at";
+
+fn read(columns: &dyn Columns) -> Result<Turn, StoreError> {
+    let row = RowReader { table: "chat_turns", columns };
+    let status = row.text(4)?;
+    Ok(Turn {
+        id: TurnId::new(row.int(0)?),
+        session_id: row.parsed(1)?,
+        prompt: row.text(2)?,
+        closing: row.opt_text(3)?,
+        status: TurnStatus::from_wire(&status)
+            .ok_or_else(|| StoreError::corrupt("chat_turns", format!("unknown status {status}")))?,
+        failure: row.opt_text(5)?,
+        started_at: row.time(6)?,
+        ended_at: row.opt_time(7)?,
+    })
 }
 
 impl<S: Sql> TurnRows for S {
-    fn take_turn(&mut self, name: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError> {
-        let changed = self.execute(
-            "INSERT INTO turns (name, taken_at) VALUES ($1, $2) \
-             ON CONFLICT (name) DO UPDATE SET taken_at = excluded.taken_at WHERE turns.taken_at <= $3",
-            &[name.into(), now.into(), since.into()],
+    fn start_turn(&mut self, session: SessionId, prompt: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.abandon_turn(session, at)?;
+        self.execute(
+            "INSERT INTO chat_turns (session_id, prompt, status, started_at) VALUES ($1, $2, 'open', $3)",
+            &[(&session.to_string()).into(), prompt.into(), at.into()],
         )?;
-        Ok(changed == 1)
+        Ok(())
+    }
+
+    fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError> {
+        let Some(latest) = self.turns(session, None, 1)?.pop() else {
+            self.execute(
+                "INSERT INTO chat_turns (session_id, prompt, closing, status, failure, started_at, ended_at) \
+                 VALUES ($1, '', $2, $3, $4, $5, $5)",
+                &[
+                    (&session.to_string()).into(),
+                    end.closing.as_deref().into(),
+                    end.status.as_str().into(),
+                    end.failure.as_deref().into(),
+                    end.at.into(),
+                ],
+            )?;
+            return Ok(());
+        };
+        self.execute(
+            "UPDATE chat_turns SET closing = coalesce($1, closing), status = $2, failure = $3, ended_at = $4 \
+             WHERE id = $5",
+            &[
+                end.closing.as_deref().into(),
+                end.status.as_str().into(),
+                end.failure.as_deref().into(),
+                end.at.into(),
+                latest.id.number().into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE chat_turns SET status = 'unfinished', ended_at = $1 \
+             WHERE session_id = $2 AND status = 'open'",
+            &[at.into(), (&session.to_string()).into()],
+        )?;
+        Ok(())
+    }
+
+    fn turn(&mut self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM chat_turns WHERE id = $1");
+        self.query_one(&sql, &[id.number().into()], &mut read)
+    }
+
+    fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT 1");
+        self.query_one(&sql, &[(&turn.session_id.to_string()).into(), turn.id.number().into()], &mut read)
+    }
+
+    fn turns(
+        &mut self,
+        session: SessionId,
+        before: Option<TurnId>,
+        limit: u32,
+    ) -> Result<Vec<Turn>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM chat_turns WHERE session_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+        );
+        let before = before.map_or(i64::MAX, TurnId::number);
+        self.query(&sql, &[(&session.to_string()).into(), before.into(), limit.into()], &mut read)
     }
 }

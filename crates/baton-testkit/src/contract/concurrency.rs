@@ -100,7 +100,7 @@ pub fn concurrent_requests_with_one_key_have_one_effect(store: &TestStore) {
 /// Of thirty-two callers that claim a turn at once, one succeeds.
 pub fn turn_is_taken_by_one_caller(store: &TestStore) {
     for (now, since) in [(NOW, earlier(60)), (later(60), NOW)] {
-        let taken = at_once(store, 32, |_, store| write(store, move |tx| tx.take_turn("sweep", now, since)));
+        let taken = at_once(store, 32, |_, store| write(store, move |tx| tx.claim_run("sweep", now, since)));
         assert_eq!(taken.iter().filter(|taken| **taken).count(), 1, "at {now}: {taken:?}");
     }
 }

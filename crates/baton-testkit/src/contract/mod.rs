@@ -19,6 +19,7 @@ pub mod observation;
 pub mod queue;
 pub mod queue_list;
 pub mod request;
+pub mod schedule;
 pub mod session;
 pub mod session_list;
 mod store;
@@ -121,7 +122,6 @@ macro_rules! store_contract {
                 summary_stored_without_a_claim_is_no_longer_due,
                 overtaken_summary_is_not_stored,
                 summaries_are_renewed_when_failed_items_are_retried,
-                prompts_come_newest_first,
             }
             usage {
                 usage_adds_up_by_day_and_model,
@@ -142,8 +142,13 @@ macro_rules! store_contract {
                 lists_filter_and_order,
                 only_the_deleted_task_is_gone,
             }
-            turn {
+            schedule {
                 job_can_be_claimed_when_due,
+            }
+            turn {
+                turns_are_started_ended_and_listed,
+                repeated_end_keeps_the_closing_message,
+                open_turn_becomes_unfinished,
             }
             workflow {
                 reads_back_every_field,
@@ -247,6 +252,7 @@ mod tests {
             ("watch", include_str!("watch.rs")),
             ("task", include_str!("task.rs")),
             ("token", include_str!("token.rs")),
+            ("schedule", include_str!("schedule.rs")),
             ("turn", include_str!("turn.rs")),
             ("workflow", include_str!("workflow.rs")),
             ("checkpoint", include_str!("checkpoint.rs")),

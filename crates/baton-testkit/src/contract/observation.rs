@@ -313,7 +313,11 @@ fn sum_up(store: &Store, session: baton_core::SessionId, covers: &[ObservationId
             provenance: Provenance::default(),
         };
         let replaces = tx.summary(session)?.map(|before| before.made_at);
-        tx.keep_summary(session, &NewSummary { stored, replaces, covers: covers.clone() }, None)
+        tx.keep_summary(
+            session,
+            &NewSummary { stored, replaces, covers: covers.clone(), is_rewritten: true },
+            None,
+        )
     });
     assert!(kept);
 }

@@ -1,4 +1,4 @@
-//! Summaries and prompts: rules for claiming and storing summaries, and their inputs.
+//! Summaries: rules for claiming and storing summaries, and their inputs.
 
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{ObservationId, SessionId, Timestamp};
@@ -35,7 +35,8 @@ fn keep_over(
     covers: &[ObservationId],
     fence: Option<i64>,
 ) -> bool {
-    let summary = NewSummary { stored: stored.clone(), replaces, covers: covers.to_vec() };
+    let summary =
+        NewSummary { stored: stored.clone(), replaces, covers: covers.to_vec(), is_rewritten: true };
     write(store, move |tx| tx.keep_summary(session, &summary, fence))
 }
 
@@ -239,17 +240,4 @@ pub fn summaries_are_renewed_when_failed_items_are_retried(store: &TestStore) {
     let mut expected = [made, other];
     expected.sort_unstable();
     assert_eq!(due, expected, "a session without a summary has none to be renewed");
-}
-
-/// Prompts are listed per session, newest first, up to the limit.
-pub fn prompts_come_newest_first(store: &TestStore) {
-    let (mine, other) = (session_id(), session_id());
-    for text in ["first", AWKWARD, "", "first"] {
-        write(store, move |tx| tx.insert_prompt(mine, text, NOW));
-        write(store, move |tx| tx.insert_prompt(other, "somebody else's", NOW));
-    }
-    let prompts = |session, limit| read(store, move |tx| tx.prompts(session, limit));
-    assert_eq!(prompts(mine, 10), ["first", "", AWKWARD, "first"]);
-    assert_eq!(prompts(mine, 2), ["first", ""]);
-    assert_eq!(prompts(session_id(), 10), Vec::<String>::new());
 }

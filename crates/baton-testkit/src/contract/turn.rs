@@ -1,21 +1,81 @@
-//! Turns: a job is claimed by one process at a time, and again when it is due.
+//! Chat turns: how they start and end.
 
-use baton_core::Timestamp;
-use baton_store::Store;
+use baton_core::SessionId;
+use baton_core::observation::{Turn, TurnId, TurnStatus};
+use baton_store::{Store, TurnEnd};
 
-use super::fixture::{NOW, later};
-use super::store::{TestStore, write};
+use super::fixture::{AWKWARD, NOW, later, session_id};
+use super::store::{TestStore, read, write};
 
-fn take(store: &Store, name: &'static str, now: Timestamp, since: Timestamp) -> bool {
-    write(store, move |tx| tx.take_turn(name, now, since))
+fn start(store: &Store, session: SessionId, prompt: &'static str, seconds: u64) {
+    write(store, move |tx| tx.start_turn(session, prompt, later(seconds)));
 }
 
-/// A job can be claimed once, and again when the last claim is old enough. Jobs are independent.
-pub fn job_can_be_claimed_when_due(store: &TestStore) {
-    assert!(take(store, "sweep", NOW, NOW), "the job was never claimed");
-    let just_before = Timestamp::from_millis(NOW.as_millis() - 1);
-    assert!(!take(store, "sweep", later(1), just_before), "the job was claimed after that");
-    assert!(take(store, "other", later(1), just_before), "jobs are independent");
-    assert!(take(store, "sweep", later(60), NOW), "it is due again");
-    assert!(!take(store, "sweep", later(61), later(59)), "rejected claims and other jobs change nothing");
+fn end(store: &Store, session: SessionId, status: TurnStatus, closing: Option<&str>, seconds: u64) {
+    let failure = (status == TurnStatus::Failed).then(|| AWKWARD.to_owned());
+    let end = TurnEnd { status, closing: closing.map(str::to_owned), failure, at: later(seconds) };
+    write(store, move |tx| tx.end_turn(session, &end));
+}
+
+fn turns(store: &Store, session: SessionId) -> Vec<Turn> {
+    read(store, move |tx| tx.turns(session, None, 10))
+}
+
+/// A turn reads back as it was written. Turns are listed newest first, by session and in pages.
+pub fn turns_are_started_ended_and_listed(store: &TestStore) {
+    let (mine, other) = (session_id(), session_id());
+    start(store, mine, AWKWARD, 0);
+    start(store, other, "other", 1);
+    end(store, mine, TurnStatus::Done, Some(AWKWARD), 2);
+    start(store, mine, "second", 3);
+    end(store, mine, TurnStatus::Failed, None, 4);
+    start(store, mine, "third", 5);
+    let found = turns(store, mine);
+    let [third, second, first] = found.as_slice() else { panic!("{found:?}") };
+    let expected = Turn {
+        id: first.id,
+        session_id: mine,
+        prompt: AWKWARD.into(),
+        closing: Some(AWKWARD.into()),
+        status: TurnStatus::Done,
+        failure: None,
+        started_at: NOW,
+        ended_at: Some(later(2)),
+    };
+    assert_eq!(*first, expected);
+    assert_eq!((second.status, second.failure.as_deref()), (TurnStatus::Failed, Some(AWKWARD)));
+    assert_eq!((third.status, third.closing.as_deref(), third.ended_at), (TurnStatus::Open, None, None));
+    let (id, before) = (second.id, third.id);
+    assert_eq!(read(store, move |tx| tx.turn(id)), Some(second.clone()));
+    assert_eq!(read(store, move |tx| tx.turn(TurnId::new(i64::MAX))), None);
+    assert_eq!(read(store, move |tx| tx.turns(mine, Some(before), 1)), std::slice::from_ref(second));
+    let (after_first, after_third) = (first.clone(), third.clone());
+    assert_eq!(read(store, move |tx| tx.next_turn(&after_first)), Some(second.clone()));
+    assert_eq!(read(store, move |tx| tx.next_turn(&after_third)), None);
+}
+
+/// Agents report the end of a turn more than once. A later closing message replaces the earlier one; a report without one
+/// keeps it. An end without a start is a turn without a request.
+pub fn repeated_end_keeps_the_closing_message(store: &TestStore) {
+    let session = session_id();
+    end(store, session, TurnStatus::Done, Some("one"), 1);
+    end(store, session, TurnStatus::Done, None, 2);
+    let found = turns(store, session);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].prompt.as_str(), found[0].closing.as_deref()), ("", Some("one")));
+    assert_eq!(found[0].ended_at, Some(later(2)));
+    end(store, session, TurnStatus::Done, Some("two"), 3);
+    assert_eq!(turns(store, session)[0].closing.as_deref(), Some("two"));
+}
+
+/// A turn that is open when the next one starts, or when the chat ends, is unfinished.
+pub fn open_turn_becomes_unfinished(store: &TestStore) {
+    let session = session_id();
+    start(store, session, "first", 0);
+    start(store, session, "second", 1);
+    write(store, move |tx| tx.abandon_turn(session, later(2)));
+    let found: Vec<_> = turns(store, session).into_iter().map(|turn| (turn.status, turn.ended_at)).collect();
+    assert_eq!(found, [(TurnStatus::Unfinished, Some(later(2))), (TurnStatus::Unfinished, Some(later(1)))]);
+    write(store, move |tx| tx.abandon_turn(session, later(9)));
+    assert_eq!(turns(store, session)[0].ended_at, Some(later(2)), "a turn that has ended stays as it is");
 }

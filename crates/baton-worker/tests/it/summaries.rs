@@ -169,7 +169,7 @@ fn overtaken_summary_is_discarded() {
         let at_once = stage.ok("session.summarize", json!({ "session_id": session, "close": false }));
         assert_eq!(at_once["observations"], 2);
         let offline = &stage.app.settings().observations.offline;
-        let made = offline.summarize(job.material()).unwrap();
+        let made = offline.summarize(job.material(offline.as_ref())).unwrap();
         assert!(!slow.keep_summary(&job, Some(made), offline.as_ref()).unwrap());
         let stored = stage.summary(session).unwrap();
         assert_eq!((stored.observations, &json!(stored.summary.summary)), (2, &at_once["summary"]));

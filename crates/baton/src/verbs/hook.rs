@@ -329,8 +329,14 @@ impl HookRun {
         let HookArgs { event, client, agent } = &self.args;
         // A null field counts as absent, so that `describe_place` can fill it in.
         report.retain(|_, value| !value.is_null());
-        if let Some(event) = HookEvent::from_name(event) {
-            report.insert("event".into(), event.as_str().into());
+        if let Some(known) = HookEvent::from_name(event) {
+            report.insert("event".into(), known.as_str().into());
+            let protocol_name = match event.as_str() {
+                "stop-failure" => "StopFailure",
+                "interrupt" => "Interrupt",
+                name => name,
+            };
+            report.entry("hook_event_name").or_insert_with(|| protocol_name.into());
         }
         let client = client.as_deref().filter(|client| client.parse::<Label>().is_ok());
         let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());

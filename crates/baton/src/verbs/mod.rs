@@ -19,4 +19,5 @@ pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod token;
+pub(crate) mod turn;
 pub(crate) mod worker;

@@ -62,6 +62,7 @@ struct VentureRecords {
     workflow_id: String,
     checkpoint_ids: [String; 2],
     observation_id: String,
+    turn_id: String,
 }
 
 /// Stores a session, a handoff, a workflow with two checkpoints and an observation in venture `b`.
@@ -85,13 +86,27 @@ fn fill_venture_b(served: &Served) -> VentureRecords {
         id(&saved["checkpointId"])
     });
     let observation_id = observe_in_venture_b(served, &workflow_id);
+    let turn_id = ask_in_venture_b(served, &workflow_id);
     VentureRecords {
         session_id,
         handoff_id: id(&left["handoff_id"]),
         workflow_id,
         checkpoint_ids,
         observation_id,
+        turn_id,
     }
+}
+
+/// Reports a request of the user to venture `b` and returns its turn.
+fn ask_in_venture_b(served: &Served, chat: &str) -> String {
+    let report = json!({
+        "session_id": chat, "venture": "b", "repo": "b/repo", "agent": "b-observer", "prompt": "b-only-goal",
+    });
+    served.ok("/hooks/user-prompt-submit", &report);
+    let sessions = served.found("/active?venture=b&agent=b-observer&limit=200")["sessions"].clone();
+    let of_chat = |session: &&Value| session["client_session_id"] == chat;
+    let session = id(&sessions.as_array().unwrap().iter().find(of_chat).unwrap()["id"]);
+    id(&served.found(&format!("/api/turns?session_id={session}"))["turns"][0]["id"])
 }
 
 /// Reports a tool use to venture `b` and waits until the worker has created its observation.
@@ -117,9 +132,11 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
         workflow_id,
         checkpoint_ids: [earlier, later],
         observation_id,
+        turn_id,
     } = records;
     let wanted = path
         .replace("{observation_id}", observation_id)
+        .replace("{turn_id}", turn_id)
         .replace("{event}", "post-tool-use")
         .replace("{session_id}", session_id)
         .replace("{handoff_id}", handoff_id)
@@ -152,6 +169,7 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
             vec!["venture=b".into()]
         }
         "/api/queue" => vec!["status=done".into()],
+        "/api/turns" => vec![format!("session_id={session_id}")],
         "/api/checkpoints" => vec![latest],
         "/api/checkpoints/load" | "/api/checkpoints/explain" => {
             vec![format!("checkpointId={earlier}"), latest]
@@ -174,7 +192,7 @@ fn operations(served: &Served) -> Vec<(String, String, Value)> {
             }
         }
     }
-    assert!(found.len() >= 32, "every route must be found");
+    assert!(found.len() >= 34, "every route must be found");
     found
 }
 

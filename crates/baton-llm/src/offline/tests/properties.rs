@@ -1,6 +1,8 @@
 //! Properties that hold for any input.
 
-use baton_core::observation::{Digest, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse};
+use baton_core::observation::{
+    Digest, MAX_SUMMARY_CHARS, MAX_TITLE_CHARS, SessionMaterial, ToolUse, TurnStatus, TurnText,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -235,14 +237,16 @@ proptest! {
                 functions_changed: Vec::new(),
             })
             .collect();
-        let mut material = SessionMaterial { previous: None, prompts, digests };
-        for _ in 0..3 {
-            let summary = Offline.summarize(&material).unwrap().summary;
-            prop_assert!(!summary.summary.is_empty());
-            prop_assert!(summary.summary.chars().count() <= MAX_SUMMARY_CHARS);
-            prop_assert!(summary.key_files.len() <= 10 && summary.key_decisions.len() <= 10);
-            material.previous = Some(summary);
-        }
+        let turn = |prompt: &String| TurnText {
+            prompt: prompt.clone(),
+            closing: prompts.last().cloned(),
+            status: TurnStatus::Done,
+        };
+        let turns = prompts.iter().map(turn).collect();
+        let summary = Offline.summarize(&SessionMaterial { previous: None, turns, digests }).unwrap().summary;
+        prop_assert!(!summary.summary.is_empty());
+        prop_assert!(summary.summary.chars().count() <= MAX_SUMMARY_CHARS);
+        prop_assert!(summary.key_files.len() <= 10 && summary.key_decisions.len() <= 10);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Summaries of sessions.
 
-use baton_core::observation::{Digest, FunctionAction, FunctionChange, SessionMaterial, SessionSummary};
+use baton_core::observation::{
+    Digest, FunctionAction, FunctionChange, SessionMaterial, SessionSummary, TurnStatus, TurnText,
+};
 
 use super::super::Offline;
 use crate::compressor::Compressor;
@@ -20,14 +22,20 @@ fn digest(tool: &str, title: &str, files: &[&str], functions: &[(&str, FunctionA
     }
 }
 
+fn turn(prompt: &str, closing: Option<&str>) -> TurnText {
+    TurnText { prompt: prompt.to_owned(), closing: closing.map(str::to_owned), status: TurnStatus::Done }
+}
+
 fn summarize(material: &SessionMaterial) -> SessionSummary {
     Offline.summarize(material).unwrap().summary
 }
 
 #[test]
 fn session_without_observations_has_a_fixed_summary() {
-    let empty =
-        summarize(&SessionMaterial { prompts: vec!["hello there you".into()], ..SessionMaterial::default() });
+    let empty = summarize(&SessionMaterial {
+        turns: vec![turn("hello there you", None)],
+        ..SessionMaterial::default()
+    });
     assert_eq!(
         empty,
         SessionSummary { summary: "No observations captured.".into(), ..SessionSummary::default() }
@@ -38,7 +46,10 @@ fn session_without_observations_has_a_fixed_summary() {
 fn summary_contains_outcomes() {
     let material = SessionMaterial {
         previous: None,
-        prompts: vec!["Add retries to our HTTP client.".into(), "commit it".into()],
+        turns: vec![
+            turn("Add retries to our HTTP client.", Some("Retries are in.")),
+            turn("commit it", None),
+        ],
         digests: vec![
             digest("Read", "Read src/http.rs: Client and 3 more", &[], &[]),
             digest(
@@ -61,47 +72,49 @@ fn summary_contains_outcomes() {
     let summary = summarize(&material);
     assert_eq!(
         summary.summary,
-        "Asked to: \"Add retries to our HTTP client\" (and 1 more request). Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed 'http: retry what can be retried'; last check was \"Run cargo test: 14 passed\". Ended with \"Edit README.md: +2 -0 lines\"."
+        "Asked to: \"Add retries to our HTTP client\"; the last of 2 requests: \"commit it\". Changed 2 files: src/http.rs, README.md; added Client::retry; modified Client::send. Committed 'http: retry what can be retried'; last check was \"Run cargo test: 14 passed\". The agent last said: Retries are in."
     );
     assert_eq!(summary.key_files, ["src/http.rs", "README.md"]);
     assert_eq!(summary.key_decisions, ["Committed: http: retry what can be retried"]);
 }
 
 #[test]
-fn a_summary_continues_another_and_stays_bounded() {
-    let mut previous = None;
-    for round in 0..30 {
-        let file = format!("src/file_{round}.rs");
-        let question = digest("AskUserQuestion", &format!("Ask user about round {round}"), &[], &[]);
-        let material = SessionMaterial {
-            previous: previous.take(),
-            prompts: vec!["Do much".into()],
-            digests: vec![
-                digest(
-                    "Edit",
-                    &format!("Add f{round} to {file}"),
-                    &[&file, "src/main.rs"],
-                    &[("f", FunctionAction::New)],
-                ),
+fn summary_of_a_long_session_is_bounded_and_contains_its_end() {
+    let digests: Vec<Digest> = (0..300)
+        .flat_map(|round| {
+            let file = format!("src/some/long/folder/file_{round}.rs");
+            let title = format!("Add f{round} to {file}");
+            let question = digest("AskUserQuestion", &format!("Ask user about round {round}"), &[], &[]);
+            [
+                digest("Edit", &title, &[&file, "src/main.rs"], &[("f", FunctionAction::New)]),
                 Digest { summary: format!("\"Round {round}?\" User chose: yes."), ..question },
-            ],
-        };
-        let summary = summarize(&material);
-        assert!(summary.summary.chars().count() <= 1_000);
-        assert!(summary.summary.matches("Earlier: ").count() <= 1, "{}", summary.summary);
-        previous = Some(summary);
-    }
-    let last = previous.unwrap();
-    assert!(
-        last.key_files.contains(&"src/main.rs".to_owned()) && last.key_files.len() == 10,
-        "{:?}",
-        last.key_files
-    );
-    assert_eq!(last.key_decisions.len(), 10);
-    assert_eq!(last.key_decisions.last().unwrap(), "\"Round 29?\" User chose: yes.");
-    let unchanged =
-        summarize(&SessionMaterial { previous: Some(last.clone()), ..SessionMaterial::default() });
-    assert_eq!(unchanged, last);
+            ]
+        })
+        .collect();
+    let long = "We talked about a great many things. ".repeat(100);
+    let turns = vec![
+        turn(&long, Some(&long)),
+        turn(&long.replace("We", "They"), Some(&format!("All tests pass now. {long}"))),
+    ];
+    let summary = summarize(&SessionMaterial { previous: None, turns, digests });
+    assert!(summary.summary.chars().count() <= 1_000, "{}", summary.summary);
+    assert!(summary.summary.contains("The agent concluded: All tests pass now."), "{}", summary.summary);
+    assert_eq!((summary.key_files.len(), summary.key_files[0].as_str()), (10, "src/main.rs"));
+    assert_eq!(summary.key_decisions.len(), 10);
+    assert_eq!(summary.key_decisions.last().unwrap(), "\"Round 299?\" User chose: yes.");
+}
+
+#[test]
+fn summary_says_how_the_last_turn_ended() {
+    let of = |status| {
+        let turns =
+            vec![turn("Do it", Some("Half of it is done.")), TurnText { status, ..turn("Go on", None) }];
+        summarize(&SessionMaterial { turns, ..SessionMaterial::default() }).summary
+    };
+    assert!(of(TurnStatus::Unfinished).contains("unfinished. The agent last said: Half of it"));
+    assert!(of(TurnStatus::Failed).contains("stopped with an error."));
+    assert!(of(TurnStatus::Interrupted).contains("The user interrupted the last turn."));
+    assert!(!of(TurnStatus::Done).contains("Nothing was changed"), "nothing is known about changes");
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! `turn.list`: the turns of a session, newest first.
+
+use baton_core::observation::TurnId;
+use baton_core::{Fault, SessionId};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::view::TurnView;
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+use crate::page::limit_of;
+
+const DEFAULT_LIMIT: u32 = 20;
+
+/// Lists turns.
+#[derive(Debug)]
+pub struct ListTurns;
+
+/// The session and the page to list.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ListTurnsParams {
+    /// Session id.
+    pub session_id: SessionId,
+    /// Maximum number of turns, from 1 to 200. Default: 20.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<i64>,
+    /// Only earlier turns than this one: `next_before` of the previous page.
+    #[serde(default)]
+    pub before: Option<TurnId>,
+}
+
+/// One page of turns.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ListTurnsOutput {
+    /// Turns, newest first.
+    pub turns: Vec<TurnView>,
+    /// Pass it as `before` for the next page; `null` on the last one.
+    pub next_before: Option<TurnId>,
+}
+
+impl Operation for ListTurns {
+    const NAME: &'static str = "turn.list";
+    const SUMMARY: &'static str = "List the turns of a session, newest first: what the user asked for and how the agent \
+        closed it, in its own words. Call it to learn what happened in a session.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ListTurnsParams;
+    type Input = (ListTurnsParams, u32);
+    type Output = ListTurnsOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let limit = limit_of(params.limit, DEFAULT_LIMIT)?;
+        Ok((params, limit))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, limit): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let session = context.session(tx, params.session_id)?;
+        let mut found = tx.turns(session.id, params.before, limit + 1)?;
+        let has_more = found.len() > *limit as usize;
+        found.truncate(*limit as usize);
+        let next_before = found.last().filter(|_| has_more).map(|turn| turn.id);
+        Ok(ListTurnsOutput { turns: found.into_iter().map(Into::into).collect(), next_before })
+    }
+}

@@ -1,0 +1,9 @@
+//! Turns of chats: requests of the user, and how the agent closed them.
+
+mod list;
+mod show;
+mod view;
+
+pub use list::{ListTurns, ListTurnsOutput, ListTurnsParams};
+pub use show::{ShowTurn, ShowTurnOutput, ShowTurnParams};
+pub use view::{ToolCount, TurnAction, TurnView};

@@ -1,0 +1,99 @@
+//! `turn.show`: one turn, with what the agent did in it.
+
+use std::collections::BTreeMap;
+
+use baton_core::observation::{Observation, TurnId};
+use baton_core::{ErrorCode, Fault};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::view::{ToolCount, TurnAction, TurnView};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+
+/// Maximum number of tool uses that are read, and listed.
+const MAX_ACTIONS: u32 = 500;
+
+/// Shows a turn.
+#[derive(Debug)]
+pub struct ShowTurn;
+
+/// The turn to show.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowTurnParams {
+    /// Turn id, for example `turn_42`.
+    pub turn_id: TurnId,
+}
+
+/// A turn and what the agent did in it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShowTurnOutput {
+    /// The turn.
+    pub turn: TurnView,
+    /// Tools used, most used first.
+    pub tools: Vec<ToolCount>,
+    /// Changed files.
+    pub files_changed: Vec<String>,
+    /// Files that were read or mentioned and not changed.
+    pub files_read: Vec<String>,
+    /// Tool uses in order, at most 500. Those still waiting to be processed are missing.
+    pub actions: Vec<TurnAction>,
+}
+
+impl Operation for ShowTurn {
+    const NAME: &'static str = "turn.show";
+    const SUMMARY: &'static str = "Show one turn of a chat: the request, the closing message of the agent, the tools it \
+        used and the files it changed.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ShowTurnParams;
+    type Input = ShowTurnParams;
+    type Output = ShowTurnOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        Ok(params)
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
+        let missing = || {
+            Fault::new(ErrorCode::NotFound, format!("there is no turn {}", params.turn_id))
+                .hint("list turns with turn.list (GET /api/turns, baton turn list)")
+        };
+        let turn = tx.turn(params.turn_id)?.ok_or_else(missing)?;
+        context.session(tx, turn.session_id).map_err(|_| missing())?;
+        let until = tx.next_turn(&turn)?.map(|next| next.started_at);
+        let observations = tx.observations_between(turn.session_id, turn.started_at, until, MAX_ACTIONS)?;
+        let (files_changed, files_read) = files(&observations);
+        let tools = tools(&observations);
+        let actions = observations.into_iter();
+        let actions = actions.map(|one| TurnAction { observation_id: one.id, title: one.compressed.title });
+        Ok(ShowTurnOutput { turn: turn.into(), tools, files_changed, files_read, actions: actions.collect() })
+    }
+}
+
+fn tools(observations: &[Observation]) -> Vec<ToolCount> {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for observation in observations {
+        *counts.entry(&observation.tool_name).or_default() += 1;
+    }
+    let counts = counts.into_iter().map(|(tool, uses)| ToolCount { tool: tool.to_owned(), uses });
+    let mut tools: Vec<ToolCount> = counts.collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.uses));
+    tools
+}
+
+/// Returns the changed files and the other ones, each once, in order of their first use.
+fn files(observations: &[Observation]) -> (Vec<String>, Vec<String>) {
+    let (mut changed, mut read): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for file in observations.iter().flat_map(|one| &one.compressed.files_touched) {
+        if !changed.contains(file) {
+            changed.push(file.clone());
+        }
+    }
+    for file in observations.iter().flat_map(|one| &one.files) {
+        if !changed.contains(file) && !read.contains(file) {
+            read.push(file.clone());
+        }
+    }
+    (changed, read)
+}

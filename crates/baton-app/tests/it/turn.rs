@@ -1,0 +1,153 @@
+//! Turns: what hooks report about them, how they are listed and shown, and what they add to summaries and handoffs.
+
+use baton_core::SessionId;
+use baton_testkit::contract::read;
+use serde_json::{Value, json};
+
+use crate::observing::{bash, edit};
+use crate::stage::{MINUTE, Stage, ok, refused};
+
+fn turns(stage: &Stage, session: SessionId) -> Vec<Value> {
+    let listed = ok(&stage.call("turn.list", json!({ "session_id": session })));
+    let mut turns = listed["turns"].as_array().unwrap().clone();
+    turns.reverse();
+    turns
+}
+
+fn summary(stage: &Stage, session: SessionId) -> String {
+    read(&stage.store, move |tx| tx.summary(session)).unwrap().summary.summary
+}
+
+#[test]
+fn turn_has_the_request_the_closing_message_and_what_was_done() {
+    for stage in Stage::each() {
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
+        stage.hooked("post-tool-use", edit("src/a.rs"));
+        stage.hooked("post-tool-use", bash("cargo test", "ok"));
+        stage.work();
+        stage.clock.set(stage.app.now().plus(MINUTE));
+        stage.hooked("stop", json!({ "last_assistant_message": "It is fast now.\n\nTwo files changed." }));
+        let session = stage.only_session().id;
+        let listed = turns(&stage, session);
+        assert_eq!(listed.len(), 1);
+        let turn = &listed[0];
+        assert_eq!((&turn["prompt"], &turn["status"]), (&json!("Make it fast"), &json!("done")));
+        assert_eq!(turn["closing_message"], "It is fast now.\n\nTwo files changed.");
+        assert_ne!(turn["started_at"], turn["ended_at"]);
+        stage.hooked("user-prompt-submit", json!({ "prompt": "And now?" }));
+        stage.hooked("post-tool-use", bash("ls", "later"));
+        stage.work();
+        let shown = ok(&stage.call("turn.show", json!({ "turn_id": turn["id"] })));
+        assert_eq!(shown["turn"], *turn);
+        assert_eq!(shown["files_changed"], json!(["src/a.rs"]));
+        assert_eq!(shown["tools"], json!([{ "tool": "Bash", "uses": 1 }, { "tool": "Edit", "uses": 1 }]));
+        assert_eq!(shown["actions"].as_array().unwrap().len(), 2, "{shown}");
+    }
+}
+
+#[test]
+fn closing_messages_of_all_agents_are_stored_without_private_parts() {
+    for stage in Stage::each() {
+        let key = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
+        for (field, text, kept) in [
+            ("last_assistant_message", json!("Claude <private>x</private> end"), "Claude [private] end"),
+            ("prompt_response", json!("Gemini"), "Gemini"),
+            ("text", json!("Cursor 接力棒"), "Cursor 接力棒"),
+            ("last_assistant_message", json!(format!("key {key}")), "key "),
+            ("last_assistant_message", json!(["odd"]), "[\"odd\"]"),
+        ] {
+            stage.hooked("user-prompt-submit", json!({ "prompt": "p" }));
+            stage.hooked("stop", json!({ field: text }));
+            let last = turns(&stage, stage.only_session().id).pop().unwrap();
+            let closing = last["closing_message"].as_str().unwrap();
+            assert!(closing.starts_with(kept) && !closing.contains(&key), "{closing}");
+        }
+    }
+}
+
+#[test]
+fn turn_that_does_not_end_with_a_response_says_so() {
+    for stage in Stage::each() {
+        let prompt = || stage.hooked("user-prompt-submit", json!({ "prompt": "p" }));
+        prompt();
+        stage.hooked("stop", json!({ "hook_event_name": "StopFailure", "error": "rate_limit" }));
+        prompt();
+        stage.hooked("stop", json!({ "hook_event_name": "Interrupt" }));
+        prompt();
+        prompt();
+        let session = stage.only_session().id;
+        stage.hooked("session-end", json!({}));
+        let found = turns(&stage, session);
+        let statuses: Vec<&str> = found.iter().map(|turn| turn["status"].as_str().unwrap()).collect();
+        assert_eq!(statuses, ["failed", "interrupted", "unfinished", "unfinished"]);
+        assert_eq!(found[0]["failure"], "rate_limit");
+        // Some agents report the last stop after the end of the chat.
+        stage.hooked("stop", json!({ "last_assistant_message": "Late" }));
+        let last = turns(&stage, session).pop().unwrap();
+        assert_eq!((&last["status"], &last["closing_message"]), (&json!("done"), &json!("Late")));
+    }
+}
+
+#[test]
+fn stop_without_a_request_and_repeated_stops_are_one_turn() {
+    for stage in Stage::each() {
+        stage.hooked("stop", json!({ "last_assistant_message": "One" }));
+        stage.hooked("stop", json!({}));
+        stage.hooked("stop", json!({ "last_assistant_message": "  " }));
+        let found = turns(&stage, stage.only_session().id);
+        assert_eq!(found.len(), 1);
+        assert_eq!((&found[0]["prompt"], &found[0]["closing_message"]), (&json!(""), &json!("One")));
+    }
+}
+
+#[test]
+fn summary_and_handoff_have_the_closing_words_of_the_last_turn() {
+    for stage in Stage::each() {
+        for (prompt, closing) in [("Make it fast", "Profiled it."), ("Go on", "It takes 3 ms instead of 40.")]
+        {
+            stage.hooked("user-prompt-submit", json!({ "prompt": prompt }));
+            stage.hooked("post-tool-use", edit("src/a.rs"));
+            stage.work();
+            stage.hooked("stop", json!({ "last_assistant_message": closing }));
+            stage.sum_up();
+        }
+        let session = stage.only_session().id;
+        let text = summary(&stage, session);
+        assert!(text.contains("Make it fast") && text.contains("3 ms instead of 40"), "{text}");
+        assert!(!text.contains("Earlier:"), "{text}");
+        // A turn without tools changes the summary too.
+        stage.hooked("user-prompt-submit", json!({ "prompt": "Is it good?" }));
+        stage.hooked("stop", json!({ "last_assistant_message": "Yes, ship it." }));
+        stage.sum_up();
+        let text = summary(&stage, session);
+        assert!(text.contains("Yes, ship it."), "{text}");
+        stage.hooked("session-end", json!({}));
+        let handoff = ok(&stage.call("handoff.latest", json!({ "venture": "v", "repo": "o/r" })));
+        assert_eq!(handoff["handoff"]["payload"]["outcome"], "Yes, ship it.", "{handoff}");
+    }
+}
+
+#[test]
+fn unknown_turns_and_pages_are_handled() {
+    for stage in Stage::each() {
+        for number in 0..5 {
+            stage.hooked("user-prompt-submit", json!({ "prompt": format!("p{number}") }));
+        }
+        let session = stage.only_session().id;
+        let page = |before: Value| {
+            ok(&stage.call("turn.list", json!({ "session_id": session, "limit": 2, "before": before })))
+        };
+        let first = page(Value::Null);
+        assert_eq!(first["turns"][0]["prompt"], "p4");
+        let second = page(first["next_before"].clone());
+        assert_eq!(
+            (&second["turns"][0]["prompt"], &second["turns"][1]["prompt"]),
+            (&json!("p2"), &json!("p1"))
+        );
+        let last = page(second["next_before"].clone());
+        assert_eq!((last["turns"].as_array().unwrap().len(), &last["next_before"]), (1, &Value::Null));
+        refused(&stage.call("turn.show", json!({ "turn_id": "turn_999999" })), "not_found");
+        refused(&stage.call("turn.show", json!({ "turn_id": "999999" })), "invalid_request");
+        refused(&stage.call("turn.list", json!({ "session_id": session, "limit": 0 })), "invalid_request");
+    }
+}

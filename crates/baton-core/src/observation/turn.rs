@@ -1,0 +1,187 @@
+//! Turns of a chat: a request of the user, and how the agent closed it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::{SessionId, Timestamp};
+
+const PREFIX: &str = "turn_";
+/// Maximum length of a stored closing message in bytes. Longer ones lose their middle.
+const MAX_CLOSING_BYTES: usize = 20_000;
+/// Part of the room that the end of a long closing message gets: conclusions stand at the end.
+const CLOSING_TAIL_BYTES: usize = 13_000;
+
+/// Id of a turn: `turn_` and its number in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TurnId(i64);
+
+impl TurnId {
+    /// Makes the id of a row.
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number of the row.
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// The text is not the id of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be turn_ and a number, for example turn_42")]
+pub struct TurnIdError;
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", self.0)
+    }
+}
+
+impl FromStr for TurnId {
+    type Err = TurnIdError;
+
+    fn from_str(text: &str) -> Result<Self, TurnIdError> {
+        let number =
+            text.strip_prefix(PREFIX).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+        number.and_then(|digits| digits.parse().ok()).map(Self).ok_or(TurnIdError)
+    }
+}
+
+impl TryFrom<String> for TurnId {
+    type Error = TurnIdError;
+
+    fn try_from(text: String) -> Result<Self, TurnIdError> {
+        text.parse()
+    }
+}
+
+impl From<TurnId> for String {
+    fn from(id: TurnId) -> Self {
+        id.to_string()
+    }
+}
+
+impl JsonSchema for TurnId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "TurnId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^turn_[0-9]{1,19}$" })
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum TurnStatus {
+    /// The agent is working on it.
+    Open,
+    /// The agent finished its response.
+    Done,
+    /// The agent stopped because of an error, for example a usage limit.
+    Failed,
+    /// The user interrupted the agent.
+    Interrupted,
+    /// The next request or the end of the chat came before the agent finished.
+    Unfinished,
+    /// Recorded before turns had a status.
+    Unknown,
+}
+
+impl TurnStatus {
+    /// All statuses.
+    pub const ALL: [Self; 6] =
+        [Self::Open, Self::Done, Self::Failed, Self::Interrupted, Self::Unfinished, Self::Unknown];
+
+    /// Returns the stored name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Unfinished => "unfinished",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Reads a stored name.
+    pub fn from_wire(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// A turn of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Id.
+    pub id: TurnId,
+    /// Session.
+    pub session_id: SessionId,
+    /// Request of the user; empty if it was not reported.
+    pub prompt: String,
+    /// Closing message of the agent.
+    pub closing: Option<String>,
+    /// How the turn ended.
+    pub status: TurnStatus,
+    /// Error that ended the turn.
+    pub failure: Option<String>,
+    /// Time of the request.
+    pub started_at: Timestamp,
+    /// Time of the end.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Makes a closing message ready to be stored: without control characters, and with a note where a long one was cut. Returns
+/// `None` for an empty message.
+pub fn closing_message(text: &str) -> Option<String> {
+    let clean: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let clean = clean.trim();
+    if clean.is_empty() {
+        return None;
+    }
+    if clean.len() <= MAX_CLOSING_BYTES {
+        return Some(clean.to_owned());
+    }
+    let head_end = clean.floor_char_boundary(MAX_CLOSING_BYTES - CLOSING_TAIL_BYTES);
+    let tail_start = clean.ceil_char_boundary(clean.len() - CLOSING_TAIL_BYTES);
+    let cut = clean[head_end..tail_start].chars().count();
+    Some(format!("{}\n[… {cut} characters left out …]\n{}", &clean[..head_end], &clean[tail_start..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_as_they_are_written() {
+        assert_eq!(TurnId::new(42).to_string().parse(), Ok(TurnId::new(42)));
+        for wrong in ["", "turn_", "42", "turn_-1", "turn_x", "turn_99999999999999999999", "obs_1"] {
+            assert_eq!(wrong.parse::<TurnId>(), Err(TurnIdError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn long_closing_messages_keep_both_ends_and_say_how_much_is_missing() {
+        assert_eq!(closing_message(" \n\u{1b}"), None);
+        assert_eq!(closing_message(" Done.\u{7} ").as_deref(), Some("Done."));
+        let long = format!("Start {} End", "é".repeat(500_000));
+        let kept = closing_message(&long).unwrap();
+        assert!(kept.starts_with("Start é") && kept.ends_with("é End"), "{}", kept.len());
+        let cut: usize = kept.split_once("[… ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+        let marker = format!("\n[… {cut} characters left out …]\n");
+        assert_eq!(kept.chars().count() - marker.chars().count() + cut, long.chars().count());
+    }
+}

@@ -1,0 +1,104 @@
+//! `baton turn …`
+
+use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnView};
+use baton_core::observation::{TurnStatus, one_line, visible};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::backend::Backend;
+use crate::output::{Answer, Failure};
+
+/// Width of a request or closing message in a list.
+const LINE_CHARS: usize = 160;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TurnCommand {
+    /// List the turns of a session, newest first
+    List(ListArgs),
+    /// Show a turn: request, closing message, tools and files
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Session id
+    session_id: String,
+    /// Maximum number of turns, 1 to 200 [default: 20]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// Show turns before this one
+    #[arg(long, value_name = "ID")]
+    before: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Turn id, for example turn_42
+    turn_id: String,
+}
+
+pub(crate) fn run(command: &TurnCommand, backend: &Backend) -> Result<Answer, Failure> {
+    match command {
+        TurnCommand::List(args) => {
+            let params = json!({ "session_id": args.session_id, "limit": args.limit, "before": args.before });
+            backend.answer::<ListTurns>(&params, None, |found| {
+                let mut lines: Vec<String> = found.turns.iter().map(line).collect();
+                if lines.is_empty() {
+                    lines.push("no turns were reported for this session".into());
+                }
+                if let Some(before) = found.next_before {
+                    lines.push(format!("more: --before {before}"));
+                }
+                lines.join("\n")
+            })
+        }
+        TurnCommand::Show(args) => {
+            backend.answer::<ShowTurn>(&json!({ "turn_id": args.turn_id }), None, describe)
+        }
+    }
+}
+
+fn line(turn: &TurnView) -> String {
+    let status = if turn.status == TurnStatus::Done { "" } else { turn.status.as_str() };
+    let closing = turn.closing_message.as_deref().or(turn.failure.as_deref()).unwrap_or_default();
+    let mut text = format!("{}  {}  {}", turn.id, turn.started_at, one_line(&turn.prompt, LINE_CHARS));
+    if !status.is_empty() {
+        text += &format!("  [{status}]");
+    }
+    if !closing.is_empty() {
+        text += &format!("\n    {}", one_line(closing, LINE_CHARS));
+    }
+    text
+}
+
+fn describe(shown: &ShowTurnOutput) -> String {
+    let turn = &shown.turn;
+    let mut parts = vec![format!("turn    {} of {}, {}", turn.id, turn.session_id, turn.status.as_str())];
+    parts.push(match turn.ended_at {
+        Some(ended_at) => format!("time    {} to {ended_at}", turn.started_at),
+        None => format!("time    {}", turn.started_at),
+    });
+    let tools: Vec<String> = shown.tools.iter().map(|tool| format!("{} {}", tool.uses, tool.tool)).collect();
+    for (name, items) in [("tools", &tools), ("changed", &shown.files_changed), ("read", &shown.files_read)] {
+        if !items.is_empty() {
+            parts.push(format!("{name:<7} {}", visible(&items.join(", "))));
+        }
+    }
+    for (name, text) in [
+        ("request", Some(turn.prompt.as_str())),
+        ("closing message", turn.closing_message.as_deref()),
+        ("error", turn.failure.as_deref()),
+    ] {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            parts.push(format!("\n{name}:\n{}", visible(text)));
+        }
+    }
+    if !shown.actions.is_empty() {
+        let actions = shown.actions.iter();
+        let lines: Vec<String> = actions
+            .map(|action| format!("  {}  {}", action.observation_id, visible(&action.title)))
+            .collect();
+        parts.push(format!("\nactions:\n{}", lines.join("\n")));
+    }
+    parts.join("\n")
+}
