@@ -14,6 +14,7 @@ use super::lines::informative_lines;
 use super::patch;
 use super::prose;
 use super::shell;
+use super::skeleton::WHOLE_BYTES;
 use super::structure;
 use super::text::{clean, counted, file_name, join_within, one_line, size_in_words};
 use super::title::title;
@@ -69,6 +70,11 @@ impl View<'_> {
         count_lines(self.content)
     }
 
+    /// Whether the content is parsed without its bodies, which can miss definitions.
+    fn is_simplified(&self) -> bool {
+        self.content.len() > WHOLE_BYTES
+    }
+
     /// Returns the range of visible lines; `None` if the whole file is visible.
     fn range(&self) -> Option<String> {
         let lines = self.lines();
@@ -117,6 +123,7 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
     let conflicts = view.content.lines().filter(|line| line.starts_with("<<<<<<< ")).count();
     let outcome = match symbols.iter().find(|symbol| symbol.kind != Kind::Constant).or(symbols.first()) {
         _ if conflicts > 0 => Some(format!("{} not resolved", counted(conflicts, "merge conflict"))),
+        Some(symbol) if view.is_simplified() => Some(format!("{} and others", symbol.qualified(&view.path))),
         Some(symbol) if symbols.len() == 1 => Some(symbol.qualified(&view.path)),
         Some(symbol) => Some(format!("{} and {} more", symbol.qualified(&view.path), symbols.len() - 1)),
         None => heads.first().map(|heading| one_line(heading, 40)),
@@ -135,6 +142,8 @@ pub(super) fn describe(call: &Call<'_>, view: &View<'_>) -> Draft {
 fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     let lines = view.lines();
     let seen = match (range, view.total) {
+        // A part that a shell printed: the length of the file is not known.
+        (Some(range), Some(usize::MAX)) => format!("Read {range} of {}", view.path),
         (Some(range), Some(total)) => format!("Read {range} of {total} in {}", view.path),
         (Some(range), None) => format!("Read {range} of {}", view.path),
         (None, _) if lines == 0 => return format!("{} is empty.", view.path),
@@ -144,7 +153,7 @@ fn summary(view: &View<'_>, symbols: &[Symbol], range: Option<&str>) -> String {
     let counts: Vec<String> =
         [(Kind::Function, "function"), (Kind::Type, "type"), (Kind::Constant, "constant")]
             .into_iter()
-            .filter(|(kind, _)| count(*kind) > 0)
+            .filter(|(kind, _)| count(*kind) > 0 && !view.is_simplified())
             .map(|(kind, noun)| counted(count(kind), noun))
             .collect();
     if counts.is_empty() { format!("{seen}.") } else { format!("{seen}: {}.", counts.join(", ")) }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::language::Language;
 
 /// Sources up to this size are parsed unmodified.
-const WHOLE_BYTES: usize = 32 * 1024;
+pub(super) const WHOLE_BYTES: usize = 32 * 1024;
 /// A source with a longer line is assumed to be generated and is not parsed.
 const MAX_LINE_BYTES: usize = 4_000;
 

@@ -249,3 +249,16 @@ fn files_are_listed_by_folder() {
         ("List files matching '**/*.rs': 3 entries", "src/: a.rs, b.rs\nbuild.rs")
     );
 }
+
+#[test]
+fn definitions_of_a_large_file_are_not_counted() {
+    let content: String =
+        (0..1_500).map(|index| format!("func f{index}() {{\n\twork({index})\n}}\n\n")).collect();
+    let seen = observe(
+        "Read",
+        json!({ "file_path": "/home/dev/app/a.go" }),
+        json!({ "type": "text", "file": { "filePath": "/home/dev/app/a.go", "content": content, "startLine": 1 } }),
+    );
+    assert_eq!(seen.title, "Read a.go: f0 and others");
+    assert_eq!(seen.summary, "Read all 6000 lines of a.go.");
+}

@@ -181,6 +181,7 @@ fn searches_and_files_in_a_shell() {
     assert_eq!(file.title, "Read src/a.rs: one and 1 more");
     let part = bash("sed -n '10,12p' src/a.rs", "fn one() {\n}\nfn two() {}\n");
     assert_eq!(part.title, "Read src/a.rs lines 10-12: one and 1 more");
+    assert_eq!(part.summary, "Read lines 10-12 of src/a.rs: 2 functions.");
     assert!(detail(&part).contains("one:10, two:12"), "{part:?}");
 }
 
