@@ -1,4 +1,4 @@
-//! Everything that Baton can do, in one list.
+//! List of all operations.
 
 use crate::any_operation::{AnyOperation, operation};
 use crate::checkpoint::{
@@ -17,7 +17,7 @@ use crate::task::{ListTasks, RecordTask};
 use crate::token::{CreateToken, ListTokens, RevokeToken};
 use crate::turn::{ListTurns, ShowTurn};
 
-/// Gives every operation.
+/// Returns all operations.
 pub fn operations() -> Vec<&'static dyn AnyOperation> {
     vec![
         operation::<StartSession>(),
@@ -61,7 +61,7 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
     ]
 }
 
-/// Finds an operation by its wire name.
+/// Returns the operation with a wire name.
 pub fn find(name: &str) -> Option<&'static dyn AnyOperation> {
     operations().into_iter().find(|operation| operation.name() == name)
 }

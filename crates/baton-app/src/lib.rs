@@ -1,8 +1,9 @@
-//! What Baton can do, each thing once.
+//! Application layer: all operations of Baton.
 //!
 //! An [`Operation`] is a type with a wire name, typed parameters and output, an effect and a `run`. Every face (HTTP,
-//! MCP, CLI, hooks, worker) enters through [`App::call`], which does once what each call needs. Nothing here knows
-//! of HTTP, MCP, a command line, SQL or git.
+//! MCP, CLI, hooks, worker) calls [`App::call`], which implements what all calls need: access checks, secret scanning,
+//! idempotency, the transaction and the request log. This crate does not depend on HTTP, MCP, the command line, SQL or
+//! git.
 
 mod any_operation;
 mod app;

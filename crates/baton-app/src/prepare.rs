@@ -1,4 +1,4 @@
-//! The first part of a call: everything that is checked before the store is asked.
+//! First part of a call: all checks that need no transaction.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,19 +14,19 @@ use crate::context::Context;
 use crate::operation::{KeyUse, Operation, Privacy};
 use crate::request_log::clip;
 
-/// The versions of the wire shapes that this version reads.
+/// Supported request schema versions.
 const SCHEMA_VERSIONS: [&str; 1] = ["1.0"];
 
-/// How many places with a credential a message names; the details have them all.
+/// Maximum number of secret findings named in the message; the details list all of them.
 const NAMED_FINDINGS: usize = 3;
 
-/// The checked input of an operation, and the idempotency key of the call.
+/// Checked input of an operation, and the scope and request hash of the call's idempotency key.
 pub(crate) struct Prepared<I> {
     pub(crate) input: I,
     pub(crate) key: Option<(KeyScope, Sha256Hash)>,
 }
 
-/// Checks a call before it is handed to the store.
+/// Checks a call before its transaction starts.
 pub(crate) fn prepare<O: Operation>(
     call: &Call,
     context: &Context<'_>,
@@ -58,7 +58,7 @@ pub(crate) fn prepare<O: Operation>(
         Some(key) if is_write => {
             let scope =
                 KeyScope { actor_key_id: call.actor.key_id.clone(), operation: O::NAME, key: key.clone() };
-            Some((scope, whole_hash(request_hash::<O>(&params)?, context)?))
+            Some((scope, hash_with_attachment(request_hash::<O>(&params)?, context)?))
         }
         _ => None,
     };
@@ -69,7 +69,7 @@ pub(crate) fn prepare<O: Operation>(
     Ok(Prepared { input, key })
 }
 
-/// Adds the venture of a token that reaches only one, where the operation takes a venture and the call names none.
+/// Sets `venture` for a token with access to one venture, if the operation has this parameter and the call omits it.
 fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
     static TAKES_VENTURE: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
     let Value::Object(members) = params else { return };
@@ -77,7 +77,7 @@ fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
         return;
     }
     let mut known = TAKES_VENTURE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Schemas are slow to make.
+    // Cached because generating a schema is slow.
     let takes_venture = *known
         .entry(O::NAME)
         .or_insert_with(|| params_schema::<O::Params>()["properties"].get("venture").is_some());
@@ -86,8 +86,8 @@ fn add_venture<O: Operation>(params: &mut Value, venture: &Venture) {
     }
 }
 
-/// Adds what came beside the parameters to their hash.
-fn whole_hash(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
+/// Combines the hash of the parameters with the hash of the attachment, if there is one.
+fn hash_with_attachment(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, Fault> {
     let attached = match context.attachment {
         None => return Ok(params),
         Some(Attachment::Output(output)) => output.hash(context.settings.checkpoints.vault.blobs())?,
@@ -97,12 +97,12 @@ fn whole_hash(params: Sha256Hash, context: &Context<'_>) -> Result<Sha256Hash, F
     Ok(Sha256Hash::of(&[params.as_bytes().as_slice(), attached.as_bytes()].concat()))
 }
 
-/// Tells a request from another one with the same key.
+/// Returns the hash that distinguishes requests with the same idempotency key.
 fn request_hash<O: Operation>(params: &Value) -> Result<Sha256Hash, Fault> {
     match Canonical::of(params) {
         Ok(canonical) => Ok(canonical.hash()),
-        // Hook reports come from third-party agents, so integers out of range are kept instead of being rejected. Sent again,
-        // a report is the same to the byte.
+        // Hook reports come from third-party agents, so integers out of range are kept instead of being rejected. The
+        // text can be hashed because a retried report is identical byte for byte.
         Err(_) if matches!(O::REQUEST.privacy, Privacy::Redact(_)) => {
             Ok(Sha256Hash::of(params.to_string().as_bytes()))
         }
@@ -124,8 +124,8 @@ fn require_schema_version(params: &Value) -> Result<(), Fault> {
     }
 }
 
-/// Rejects parameters that contain a secret, or redacts them if the caller asked for that. The operation redacts an attached
-/// context itself.
+/// Rejects parameters that contain a secret, or redacts them if the caller requested that. The operation redacts an
+/// attached context itself.
 fn check_secrets<O: Operation>(params: &mut Value, context: &Context<'_>) -> Result<(), Fault> {
     let mut findings = secrets::scan_json(params);
     if O::REQUEST.redact_param.is_some_and(|name| params[name] == true) {

@@ -1,4 +1,4 @@
-//! `handoff.ack`: the receiving agent says that it took the work.
+//! `handoff.ack`: the receiving agent acknowledges a handoff.
 
 use baton_core::{Agent, ErrorCode, Fault, HandoffId, Timestamp};
 use baton_store::Tx;

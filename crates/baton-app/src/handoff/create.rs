@@ -1,4 +1,4 @@
-//! `handoff.create`: a handoff on the way, without ending the session.
+//! `handoff.create`: stores a handoff without ending the session.
 
 use baton_core::{Fault, HandoffDraft, HandoffId, SessionId, Timestamp};
 use baton_store::Tx;
@@ -11,7 +11,7 @@ use crate::handoff::handoff_schema;
 use crate::operation::{Effect, Operation, RequestFormat};
 use crate::session::new_handoff;
 
-/// Leaves a handoff and goes on.
+/// Stores a handoff and keeps the session active.
 #[derive(Debug)]
 pub struct CreateHandoff;
 

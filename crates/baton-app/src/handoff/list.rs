@@ -1,4 +1,4 @@
-//! `handoff.list` and `handoff.latest`: what was handed over.
+//! `handoff.list` and `handoff.latest`: lists handoffs and returns the latest one.
 
 use baton_core::{Agent, Fault, HandoffId, IssueNumber, Repo, TrackFilter, Venture};
 use baton_store::{HandoffFilter, Page, Tx};

@@ -1,4 +1,4 @@
-//! Operations on handoffs, one file a verb.
+//! Operations on handoffs, one file per verb.
 
 mod ack;
 mod create;

@@ -1,10 +1,10 @@
-//! The versioned schema of a handoff, for the faces that describe parameters: it is the one that validates.
+//! JSON schema of a handoff in parameter descriptions. It is the schema that handoffs are validated against.
 
 use baton_core::HANDOFF_SCHEMA_1_0;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// A handoff.
+/// Returns the schema of a required handoff.
 pub(crate) fn handoff_schema(_: &mut SchemaGenerator) -> Schema {
     let mut schema: Schema = serde_json::from_str(HANDOFF_SCHEMA_1_0).unwrap_or_default();
     for name in ["$schema", "title"] {
@@ -13,7 +13,7 @@ pub(crate) fn handoff_schema(_: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// A handoff or `null`.
+/// Returns the schema of a handoff or `null`.
 pub(crate) fn optional_handoff_schema(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = handoff_schema(generator);
     schema.insert("type".into(), json!(["object", "null"]));

@@ -1,4 +1,4 @@
-//! `handoff.show`: one handoff, whole.
+//! `handoff.show`: one handoff with its full payload.
 
 use baton_core::{Fault, HandoffId};
 use baton_store::Tx;

@@ -1,4 +1,4 @@
-//! Handoffs as they look on the wire.
+//! Wire representation of handoffs.
 
 use baton_core::{ErrorCode, Fault, Handoff, HandoffId, SessionId, Timestamp};
 use schemars::JsonSchema;

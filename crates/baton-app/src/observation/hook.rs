@@ -22,7 +22,7 @@ use super::{capture, compact, end};
 use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
-use crate::session::{StartSessionParams, begin_briefing, find_or_make};
+use crate::session::{StartSessionParams, find_or_create, session_briefing};
 
 /// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
@@ -261,12 +261,12 @@ fn ended_session_of(
 fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<Session, Fault> {
     let tuple = crate::session::tuple_of(context, start);
     context.actor.require_venture(&tuple.venture)?;
-    find_or_make(context, tx, tuple, start).map(|(_, session)| session)
+    find_or_create(context, tx, tuple, start).map(|(_, session)| session)
 }
 
 fn begin(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
-    let briefing = begin_briefing(context, tx, &session)?;
+    let briefing = session_briefing(context, tx, &session)?;
     Ok(HookOutput {
         hook_specific_output: briefing.map(|additional_context| HookSpecificOutput {
             hook_event_name: HookEvent::SessionStart.wire_name().to_owned(),

@@ -1,4 +1,4 @@
-//! `session.end`: the session is over, and this is what it leaves behind.
+//! `session.end`: ends a session and stores its handoff.
 
 use baton_core::{
     Agent, EndReason, ErrorCode, Fault, Handoff, HandoffDraft, HandoffId, Label, Session, SessionId,
@@ -90,11 +90,17 @@ impl Operation for EndSession {
     ) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
         if let Some(stored) = tx.ending_handoff(session.id)? {
-            return answer_again(&session, &stored, draft);
+            return repeat_response(&session, &stored, draft);
         }
         let late = session.status != SessionStatus::Active;
         if !late && params.keep_session_open == Some(true) {
-            return hand_over_and_stay(context, tx, session, draft.clone(), params.schema_version.as_deref());
+            return store_without_ending(
+                context,
+                tx,
+                session,
+                draft.clone(),
+                params.schema_version.as_deref(),
+            );
         }
         if !late {
             session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
@@ -115,8 +121,9 @@ fn output(session: &Session, handoff: &Handoff) -> EndSessionOutput {
     EndSessionOutput { session_id: session.id, handoff_id: handoff.id, ended_at, late: handoff.late }
 }
 
-/// Stores a handoff of a session that stays active. The same handoff again gets the first answer.
-fn hand_over_and_stay(
+/// Stores a handoff and keeps the session active. If the latest handoff of the session has the same content, returns
+/// that one instead.
+fn store_without_ending(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     mut session: Session,
@@ -142,8 +149,8 @@ fn hand_over_and_stay(
     Ok(output(&session, &handoff))
 }
 
-/// The session was ended before: the same handoff gets the first answer, another one is a conflict.
-fn answer_again(
+/// Handles a repeated end of a session: the same handoff returns the first response, another one is a conflict.
+fn repeat_response(
     session: &Session,
     stored: &Handoff,
     draft: &HandoffDraft,
@@ -160,7 +167,7 @@ fn answer_again(
     .details(json!({ "session_id": session_id, "handoff_id": handoff_id, "status": session.status })))
 }
 
-/// Reads the handoff from whichever of the two shapes was sent.
+/// Reads the handoff from `handoff` or from the flat fields; sending both is an error.
 fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
     let EndSessionParams { handoff, summary, status_label, to_agent, payload, .. } = params;
     let flat = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
@@ -191,7 +198,7 @@ fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
     }
 }
 
-/// Makes a handoff of a session, neither ending nor late.
+/// Creates a handoff of a session, with `ends_session` and `late` set to false.
 pub(crate) fn new_handoff(
     context: &Context<'_>,
     tx: &mut dyn Tx,

@@ -1,4 +1,4 @@
-//! `session.heartbeat`: a sign of life.
+//! `session.heartbeat`: keeps a session active.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
-/// Keeps a session alive.
+/// Keeps a session active.
 #[derive(Debug)]
 pub struct Heartbeat;
 

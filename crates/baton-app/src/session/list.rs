@@ -1,4 +1,4 @@
-//! `session.list`: who is at work.
+//! `session.list`: lists active sessions.
 
 use baton_core::{Agent, Fault, Repo, Session, SessionId, TrackFilter, Venture, VentureScope};
 use baton_store::{SessionFilter, Tx};
@@ -13,7 +13,7 @@ use crate::session::SessionView;
 const LIST: &str = "sessions";
 const DEFAULT_LIMIT: u32 = 100;
 
-/// Lists the sessions that are alive.
+/// Lists the active sessions that are not stale.
 #[derive(Debug)]
 pub struct ListSessions;
 
@@ -95,7 +95,8 @@ impl Operation for ListSessions {
     }
 }
 
-/// Approximate size of a session in an answer, which has `meta` twice, as an object and as text. The rest is small.
+/// Returns the approximate size of a session in a response. `meta` is included twice, as an object and as text; the
+/// other fields are small.
 fn meta_size(session: &Session) -> usize {
     session.meta.as_ref().map_or(0, |meta| serde_json::to_string(meta).map_or(0, |text| 2 * text.len()))
 }

@@ -1,4 +1,4 @@
-//! `session.show`: one session, whole, with the handoff it left and what it came to.
+//! `session.show`: a session with the handoff that ended it and its summary.
 
 use baton_core::{Fault, SessionId};
 use baton_store::Tx;

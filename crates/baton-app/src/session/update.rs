@@ -1,4 +1,4 @@
-//! `session.update`: what changed in the middle of a session.
+//! `session.update`: changes the branch, commit, issue or meta of an active session.
 
 use baton_core::{
     Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_valid_meta,
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::operation::{Effect, KeyUse, Operation};
 
-/// Updates a session on its way.
+/// Updates an active session.
 #[derive(Debug)]
 pub struct UpdateSession;
 

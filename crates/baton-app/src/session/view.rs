@@ -1,4 +1,4 @@
-//! Sessions as they look on the wire.
+//! Wire representation of sessions.
 
 use baton_core::{EndReason, Session, SessionId, SessionStatus, Timestamp};
 use schemars::JsonSchema;
