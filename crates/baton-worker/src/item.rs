@@ -117,7 +117,7 @@ impl WorkContext {
                 // The model is available, even if its answer is unusable.
                 self.answered();
                 tracing::warn!(item = claimed.id(), error = %clip(&message), "an item failed");
-                let kept = self.queue.give_up(claimed, &clip(&message), usage, compressor.as_ref())?;
+                let kept = self.queue.fail(claimed, &clip(&message), usage, compressor.as_ref())?;
                 Ok(if kept { Outcome::Failed } else { Outcome::Lost })
             }
             Err(_) => self.fail(claimed, "the compressor panicked", compressor.as_ref()),
@@ -133,7 +133,7 @@ impl WorkContext {
 
     fn fail(&self, claimed: &Claimed, error: &str, compressor: &dyn Compressor) -> Result<Outcome, Fault> {
         tracing::error!(item = claimed.id(), error, "an item failed");
-        let kept = self.queue.give_up(claimed, error, TokenUsage::default(), compressor)?;
+        let kept = self.queue.fail(claimed, error, TokenUsage::default(), compressor)?;
         Ok(if kept { Outcome::Failed } else { Outcome::Lost })
     }
 

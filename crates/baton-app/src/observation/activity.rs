@@ -1,11 +1,11 @@
-//! Whether a worker runs in this process, and when it last worked, for monitoring.
+//! Activity of the workers of this process, for monitoring: whether one runs, and when it last processed an item.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use baton_core::Timestamp;
 
-/// What the workers of this process do. Clones share it.
+/// Activity of the workers of this process. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct WorkerActivity(Arc<State>);
 
@@ -17,13 +17,13 @@ struct State {
 }
 
 impl WorkerActivity {
-    /// Notes that a worker runs until the returned value is dropped.
+    /// Records that a worker runs until the returned guard is dropped.
     pub fn start(&self) -> RunningWorker {
         self.0.running.fetch_add(1, Ordering::Relaxed);
         RunningWorker(self.clone())
     }
 
-    /// Notes that a worker claimed or finished work.
+    /// Records that a worker claimed or finished an item.
     pub fn record(&self, now: Timestamp) {
         self.0.last_at.fetch_max(now.as_millis(), Ordering::Relaxed);
     }
@@ -33,13 +33,13 @@ impl WorkerActivity {
         self.0.running.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns when work was last claimed or finished.
+    /// Returns when an item was last claimed or finished.
     pub fn last_at(&self) -> Option<Timestamp> {
         Some(self.0.last_at.load(Ordering::Relaxed)).filter(|millis| *millis > 0).map(Timestamp::from_millis)
     }
 }
 
-/// A worker that runs.
+/// Guard of a running worker.
 #[derive(Debug)]
 pub struct RunningWorker(WorkerActivity);
 

@@ -1,4 +1,4 @@
-//! `post-tool-use`: what a tool did goes into the queue.
+//! `post-tool-use`: adds a tool use to the queue.
 
 use baton_core::observation::{files_of, one_line};
 use baton_core::{ErrorCode, Fault, Session};
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::hook::HookParams;
 use crate::context::Context;
 
-/// The longest name of a tool and of its use.
+/// Maximum length of a tool name and of a tool use id in characters.
 const MAX_NAME_CHARS: usize = 200;
 
-/// Tool output, ready to be stored.
+/// Compressed tool input and output, ready to be stored.
 #[derive(Debug, Clone)]
 pub struct Packed {
     pub(crate) raw: RawOutput,
@@ -20,8 +20,8 @@ pub struct Packed {
     pub(crate) files: Vec<String>,
 }
 
-/// Packs what a tool did. It takes as long as the output is large, so it is done before the transaction, and the output is
-/// written out once.
+/// Serializes and compresses the input and output of a tool. The time depends on the size of the output, so this runs
+/// before the transaction.
 pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed, Fault> {
     let nothing = Value::Null;
     let input = params.tool_input.as_ref().unwrap_or(&nothing);
@@ -39,9 +39,9 @@ pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed,
     text.extend_from_slice(b",\"tool_response\":");
     let before = text.len();
     append(&mut text, response)?;
-    let said = match response {
+    let response_bytes = match response {
         Value::Null => 0,
-        Value::String(said) => said.len(),
+        Value::String(text) => text.len(),
         _ => text.len() - before,
     };
     text.push(b'}');
@@ -49,21 +49,20 @@ pub(super) fn pack(context: &Context<'_>, params: &HookParams) -> Result<Packed,
     let blobs = context.settings.checkpoints.vault.blobs();
     let name = blob_name(&format!("{:032x}", context.random_bits()?));
     let raw = place_raw(packed, blobs, &name)?;
-    Ok(Packed { raw, raw_bytes: (said + error.len()) as u64, files: files_of(input, folder) })
+    Ok(Packed { raw, raw_bytes: (response_bytes + error.len()) as u64, files: files_of(input, folder) })
 }
 
-/// What the blob of an output is called.
+/// Returns the blob name of a raw output.
 pub(super) fn blob_name(name: &str) -> String {
     format!("raw-{name}")
 }
 
 fn append(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
-    serde_json::to_writer(text, value).map_err(|error| {
-        Fault::new(ErrorCode::Internal, "the tool's output could not be written").caused_by(error)
-    })
+    serde_json::to_writer(text, value)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot serialize the tool output").caused_by(error))
 }
 
-/// Puts what a tool did into the queue. A use that is reported twice is taken once.
+/// Adds a tool use to the queue, unless its id was reported before.
 pub(super) fn enqueue(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -89,7 +88,7 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// A name as it can be stored and shown: without what a terminal obeys, and not longer than a line.
+/// Removes control characters and escape sequences from a name and truncates it.
 fn clean(name: &str) -> String {
     one_line(name, MAX_NAME_CHARS)
 }

@@ -1,4 +1,4 @@
-//! `pre-compact`: before a chat forgets, what it was about is saved as a checkpoint.
+//! `pre-compact`: saves a checkpoint before the agent compacts its context.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
 use super::hook::HookParams;
-use super::material::gather;
+use super::material::read_summary_input;
 use crate::checkpoint::{SaveCheckpoint, SaveCheckpointParams};
 use crate::context::Context;
 use crate::operation::Operation;
 
-/// How many observations a checkpoint holds, the newest.
+/// Maximum number of observations in a checkpoint, the newest.
 const MAX_OBSERVATIONS: u32 = 50;
 
-/// Saves what is known of a chat: what was asked, what was done, what was decided, where things stand.
+/// Saves a checkpoint with the prompts, summary, observations and checkout state of a session.
 pub(super) fn checkpoint(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: &Session,
     params: &HookParams,
 ) -> Result<(), Fault> {
-    let gathered = gather(tx, session.id)?;
+    let input = read_summary_input(tx, session.id)?;
     let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
     let newest = tx.observations(&filter, Page::first(MAX_OBSERVATIONS))?;
     let observations: Vec<Value> = newest
@@ -34,16 +34,16 @@ pub(super) fn checkpoint(
                            "files_touched": one.compressed.files_touched })
         })
         .collect();
-    let summary = gathered.stored.map(|stored| stored.summary).unwrap_or_default();
+    let summary = input.stored.map(|stored| stored.summary).unwrap_or_default();
     let document = json!({
-        "goal": gathered.session.prompts().next(),
-        "prompts": gathered.session.prompts().collect::<Vec<_>>(),
+        "goal": input.session.prompts().next(),
+        "prompts": input.session.prompts().collect::<Vec<_>>(),
         "instructions": params.custom_instructions,
         "summary": summary.summary,
         "key_files": summary.key_files,
         "decisions": summary.key_decisions,
         "observations": observations,
-        "not_yet_understood": gathered.waiting.len(),
+        "not_yet_understood": input.pending.len(),
         "trigger": params.trigger,
         "cwd": params.cwd,
         "branch": session.facts.branch,
@@ -51,7 +51,7 @@ pub(super) fn checkpoint(
         "transcript_path": params.transcript_path,
     });
     let Value::Object(mut fields) = document else {
-        return Err(Fault::new(ErrorCode::Internal, "the checkpoint could not be put together"));
+        return Err(Fault::new(ErrorCode::Internal, "cannot build the checkpoint"));
     };
     fields.retain(|_, value| !is_empty(value));
     let saved = SavedContext::of(fields)
@@ -80,7 +80,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The workflow of a chat: its own id where that can be one, else a hash of it.
+/// Returns the workflow id of a chat: the chat id if it is a valid workflow id, otherwise its hash.
 fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
     let own = session
         .tuple

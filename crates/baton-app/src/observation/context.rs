@@ -1,5 +1,4 @@
-//! `context.read`: what an agent should know before it begins. Nothing is put together here yet: the answer has its final
-//! shape and is empty.
+//! `context.read`: context for a new session. Not implemented yet: the response has its final fields and is empty.
 
 use baton_core::Fault;
 use baton_store::Tx;
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::operation::{Effect, Operation};
 
-/// Gives the context of a new session.
+/// Returns the context for a new session.
 #[derive(Debug)]
 pub struct ReadContext;
 

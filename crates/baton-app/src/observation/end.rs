@@ -1,4 +1,4 @@
-//! `session-end`: the chat is over; what it came to is handed over.
+//! `session-end`: ends the session with a handoff made from its summary.
 
 use baton_core::observation::{SessionMaterial, SessionSummary};
 use baton_core::{EndReason, ErrorCode, Fault, Session};
@@ -6,29 +6,30 @@ use baton_store::{ObservationFilter, Page, Tx};
 use serde_json::{Map, Value, json};
 
 use super::hook::HookParams;
-use super::material::{Gathered, digest_of_waiting, gather};
+use super::material::{SummaryInput, digest_of_pending, read_summary_input};
 use crate::context::Context;
 use crate::operation::Operation;
 use crate::session::{EndSession, EndSessionParams};
 
-/// How many of the last things that were done a handoff lists.
+/// Maximum number of observation titles in a handoff, the newest.
 const MAX_DONE: u32 = 30;
 
-/// Ends a session, with a handoff when there is something to hand over: an empty one would hide the one before it.
+/// Ends a session. Writes no handoff for a session without content, because an empty handoff would become the latest
+/// one and hide the previous one.
 pub(super) fn end(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     mut session: Session,
     params: &HookParams,
 ) -> Result<(), Fault> {
-    let gathered = gather(tx, session.id)?;
-    if gathered.is_empty() && gathered.waiting.is_empty() {
+    let input = read_summary_input(tx, session.id)?;
+    if input.is_empty() && input.pending.is_empty() {
         session.end(context.now, EndReason::Manual)?;
         return tx.update_session(&session).map_err(Fault::from);
     }
-    let summary = summary_now(context, &gathered)?;
+    let summary = summary_now(context, &input)?;
     let done = titles(tx, &session)?;
-    let payload = payload_of(&gathered, &summary, &done, params);
+    let payload = payload_of(&input, &summary, &done, params);
     let ending = EndSessionParams {
         redact_secrets: None,
         schema_version: None,
@@ -42,28 +43,30 @@ pub(super) fn end(
         keep_session_open: None,
     };
     EndSession::run(context, tx, &EndSession::prepare(context, ending)?)?;
-    // What still waits is summed up when it is understood; the handoff stands as it is.
+    // Pending tool uses are summarized after they are processed; the handoff is not changed then.
     tx.request_summary(session.id, context.now, context.now).map_err(Fault::from)
 }
 
-/// The summary as far as it can be made at once, without a model: the stored one, and what came after it.
-fn summary_now(context: &Context<'_>, gathered: &Gathered) -> Result<SessionSummary, Fault> {
-    // A summary by a model says more than one without, if it covers everything.
-    if let Some(stored) = gathered.stored.as_ref().filter(|stored| {
-        stored.provenance.model.is_some() && gathered.is_covered() && gathered.waiting.is_empty()
-    }) {
+/// Returns a summary without calling a model: the stored one if a model wrote it and it covers the whole session,
+/// otherwise one made offline that includes the pending tool uses.
+fn summary_now(context: &Context<'_>, input: &SummaryInput) -> Result<SessionSummary, Fault> {
+    if let Some(stored) = input
+        .stored
+        .as_ref()
+        .filter(|stored| stored.provenance.model.is_some() && input.is_covered() && input.pending.is_empty())
+    {
         return Ok(stored.summary.clone());
     }
-    let mut material: SessionMaterial = gathered.session.clone();
-    material.digests.extend(gathered.waiting.iter().map(digest_of_waiting));
+    let mut material: SessionMaterial = input.session.clone();
+    material.digests.extend(input.pending.iter().map(digest_of_pending));
     let offline = &context.settings.observations.offline;
-    let made = offline.summarize(&material).map_err(|error| {
-        Fault::new(ErrorCode::Internal, "the session could not be summed up").caused_by(error)
-    })?;
-    Ok(made.summary)
+    let summarized = offline
+        .summarize(&material)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot summarize the session").caused_by(error))?;
+    Ok(summarized.summary)
 }
 
-/// What was done last, also what a summary covers already.
+/// Returns the titles of the newest observations, oldest first, whether a summary covers them or not.
 fn titles(tx: &mut dyn Tx, session: &Session) -> Result<Vec<String>, Fault> {
     let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
     let known = tx.observations(&filter, Page::first(MAX_DONE))?;
@@ -71,7 +74,7 @@ fn titles(tx: &mut dyn Tx, session: &Session) -> Result<Vec<String>, Fault> {
 }
 
 fn payload_of(
-    gathered: &Gathered,
+    input: &SummaryInput,
     summary: &SessionSummary,
     done: &[String],
     params: &HookParams,
@@ -80,24 +83,25 @@ fn payload_of(
         "work_completed": done,
         "key_files": summary.key_files,
         "key_decisions": summary.key_decisions,
-        "last_prompt": gathered.session.prompts().next_back(),
-        "outcome": gathered.session.turns.iter().rev().find_map(|turn| turn.closing.as_deref()),
-        "observations": gathered.observations(),
-        "still_waiting": gathered.waiting.len(),
+        "last_prompt": input.session.prompts().next_back(),
+        "outcome": input.session.turns.iter().rev().find_map(|turn| turn.closing.as_deref()),
+        "observations": input.observations(),
+        "still_waiting": input.pending.len(),
         "written_by": "session-end hook",
         "reason": params.reason,
     });
     let Value::Object(mut fields) = document else { return Map::new() };
     fields.retain(|_, value| !value.is_null());
-    fields.values_mut().for_each(make_plain);
+    fields.values_mut().for_each(remove_control_characters);
     fields
 }
 
-/// Takes out what a handoff may not have: terminals and prompts bring it along.
-fn make_plain(value: &mut Value) {
+/// Removes control characters from all texts, because a handoff with control characters is rejected. They come from
+/// terminal output and prompts.
+fn remove_control_characters(value: &mut Value) {
     match value {
         Value::String(text) => *text = plain(text),
-        Value::Array(items) => items.iter_mut().for_each(make_plain),
+        Value::Array(items) => items.iter_mut().for_each(remove_control_characters),
         _ => {}
     }
 }

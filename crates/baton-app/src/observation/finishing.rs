@@ -1,4 +1,4 @@
-//! Observations that are made and not stored yet: those that are ready at the same time share a transaction.
+//! Stores finished observations. Observations that are ready at the same time share a transaction.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use baton_core::observation::Observation;
 use baton_core::{Fault, Timestamp};
 use baton_store::{DailyUsage, Durability, Store, Tx};
 
-/// An observation that was made, and the claim by which it may be stored.
+/// An observation that is ready to be stored, with the claim of its queue item.
 #[derive(Debug, Clone)]
 pub struct Finished {
     pub(super) observation: Observation,
@@ -15,12 +15,12 @@ pub struct Finished {
     pub(super) at: Timestamp,
 }
 
-/// Stores observations; tells of each whether its claim was still the latest one, and it was stored.
+/// Stores observations. Returns for each whether it was stored: false if its claim has been superseded.
 pub(super) fn store(store: &Store, batch: Vec<Finished>) -> Vec<Result<bool, Fault>> {
     match write(store, batch.clone()) {
         Ok(kept) => kept.into_iter().map(Ok).collect(),
         Err(fault) if batch.len() == 1 => vec![Err(fault)],
-        // One that cannot be stored must not take its neighbours with it.
+        // If the batch fails, each observation is stored alone, so that one bad observation does not block the others.
         Err(_) => {
             let alone = |finished| write(store, vec![finished]).map(|kept| kept.contains(&true));
             batch.into_iter().map(alone).collect()
@@ -28,10 +28,10 @@ pub(super) fn store(store: &Store, batch: Vec<Finished>) -> Vec<Result<bool, Fau
     }
 }
 
-/// Stores observations in one transaction. What models counted is counted in any case.
+/// Stores observations in one transaction. Token usage is recorded even if the claim has been superseded.
 fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
     let Some(at) = batch.iter().map(|finished| finished.at).max() else { return Ok(Vec::new()) };
-    let usage = add_up(&batch);
+    let usage = total_usage(&batch);
     let claims: Vec<(i64, i64)> =
         batch.iter().map(|finished| (finished.observation.queue_id, finished.fence)).collect();
     let observations: Vec<Observation> = batch.into_iter().map(|finished| finished.observation).collect();
@@ -52,8 +52,8 @@ fn write(store: &Store, batch: Vec<Finished>) -> Result<Vec<bool>, Fault> {
     store.write_blocking(Durability::Full, work)
 }
 
-/// Adds up what models counted, a row for each day and model, always in the same order.
-fn add_up(batch: &[Finished]) -> Vec<DailyUsage> {
+/// Returns the total token usage per day, compressor and model, in a fixed order.
+fn total_usage(batch: &[Finished]) -> Vec<DailyUsage> {
     let mut total: BTreeMap<(String, String, String), DailyUsage> = BTreeMap::new();
     for usage in batch.iter().filter_map(|finished| finished.usage.clone()) {
         let key = (usage.day.clone(), usage.compressor.clone(), usage.model.clone());

@@ -1,4 +1,4 @@
-//! `worker.health`: is somebody there, since when, and how much is waiting?
+//! `worker.health`: uptime, queue depth, model usage and model problems.
 
 use baton_core::{Fault, Timestamp};
 use baton_store::Tx;

@@ -1,7 +1,7 @@
-//! `hook.report`: something happened to an agent, and its hook says so.
+//! `hook.report`: processes a hook report of a coding agent.
 //!
-//! Owns the answer in the agents' own protocol and which session an event belongs to. What each event leads to is in the
-//! files beside this one.
+//! Owns the response in the agent's hook protocol and the mapping from events to sessions. The sibling modules
+//! implement the events.
 
 use std::sync::Arc;
 
@@ -172,10 +172,10 @@ impl Operation for Hook {
     ) -> Result<Self::Output, Fault> {
         let start = start_of(params)?;
         if params.event == HookEvent::SessionStart {
-            return begin(context, tx, &start);
+            return start_session(context, tx, &start);
         }
         if let Some(ended) = ended_session_of(context, tx, &start, params.event)? {
-            // What comes late is no reason to begin anew. What a chat forgets is kept all the same.
+            // A late event does not start a new session, but its checkpoint or closing message is still stored.
             match params.event {
                 HookEvent::PreCompact => compact::checkpoint(context, tx, &ended, params)?,
                 HookEvent::Stop => tx.end_turn(ended.id, &params.turn_end(context, &ended))?,
@@ -186,7 +186,7 @@ impl Operation for Hook {
         let session = session_of(context, tx, &start)?;
         match params.event {
             HookEvent::SessionStart => {}
-            HookEvent::UserPromptSubmit => keep_prompt(context, tx, &session, params)?,
+            HookEvent::UserPromptSubmit => store_prompt(context, tx, &session, params)?,
             HookEvent::PostToolUse => {
                 if let Some(output) = output {
                     capture::enqueue(context, tx, &session, params, output)?;
@@ -226,16 +226,16 @@ impl HookParams {
         TurnEnd { status, closing, failure, at: self.at(context, session) }
     }
 
-    /// When the event happened: as reported, but never later than now. While the clock is behind the last heartbeat of the
-    /// session, because it was set back, events get the time of that heartbeat, so that they sort after earlier ones.
+    /// Returns the time of the event: as reported, but at most now. If the clock was set back and is behind the last
+    /// heartbeat of the session, returns at least the time of that heartbeat, so that events sort after earlier ones.
     pub(super) fn at(&self, context: &Context<'_>, session: &Session) -> Timestamp {
         let at = self.reported_at.map_or(context.now, |at| at.min(context.now));
         if context.now < session.last_heartbeat_at { at.max(session.last_heartbeat_at) } else { at }
     }
 }
 
-/// Finds the session of a chat that is over, for an event that does not show that the chat goes on: agents report their last
-/// stop after the end, and the end twice.
+/// Returns the ended session of the chat, if the event does not show that the chat continues: agents report their last
+/// stop after the end, and the end twice. Returns `None` if the chat has an active session.
 fn ended_session_of(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -257,14 +257,19 @@ fn ended_session_of(
     Ok(ended)
 }
 
-/// Finds the session of an event, or makes one: an agent whose start nobody saw works all the same.
+/// Returns the session of an event. Creates one if there is none, because the start of the chat may not have been
+/// reported.
 fn session_of(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<Session, Fault> {
     let tuple = crate::session::tuple_of(context, start);
     context.actor.require_venture(&tuple.venture)?;
     find_or_create(context, tx, tuple, start).map(|(_, session)| session)
 }
 
-fn begin(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> Result<HookOutput, Fault> {
+fn start_session(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    start: &StartSessionParams,
+) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
     let briefing = session_briefing(context, tx, &session)?;
     Ok(HookOutput {
@@ -275,7 +280,7 @@ fn begin(context: &Context<'_>, tx: &mut dyn Tx, start: &StartSessionParams) -> 
     })
 }
 
-fn keep_prompt(
+fn store_prompt(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: &Session,
@@ -325,10 +330,9 @@ fn agent_named(name: &str) -> Result<Agent, Fault> {
     name.parse().map_err(|problem| Fault::invalid("agent", problem))
 }
 
-/// Tells agents apart by where they keep their chats.
+/// Guesses the client from the folder of its transcript.
 fn guess_client(params: &HookParams) -> &'static str {
-    let kept = params.transcript_path.as_deref().unwrap_or_default();
-    match kept {
+    match params.transcript_path.as_deref().unwrap_or_default() {
         path if path.contains("/.codex/") => "codex",
         path if path.contains("/.gemini/") => "gemini",
         path if path.contains("/.cursor/") => "cursor",
@@ -336,8 +340,8 @@ fn guess_client(params: &HookParams) -> &'static str {
     }
 }
 
-/// Names a repository after a folder: `local/<name>`, with what a name may not have replaced. The root of the file system
-/// has a name of its own, and a folder of whose name nothing is left a number instead.
+/// Returns `local/<folder name>`, with invalid characters replaced by `-`. The root of the file system becomes
+/// `local/filesystem-root`; a name without any valid character becomes `local/folder-<hash>`.
 fn repo_of_folder(folder: Option<&str>) -> Option<Repo> {
     let folder = folder.filter(|folder| !folder.is_empty())?;
     let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
@@ -357,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_folder_gives_its_repository_a_name() {
+    fn derives_a_valid_repository_name_from_any_folder() {
         let name = |folder| repo_of_folder(Some(folder)).unwrap().to_string();
         assert_eq!(name("/home/dev/shop/"), "local/shop");
         assert_eq!(name("C:\\work\\my shop"), "local/my-shop");

@@ -1,7 +1,7 @@
-//! Reports on their way to `hook.report`.
+//! Reads hook reports for `hook.report`.
 //!
-//! A small one is parameters. Of a large one what the tool was asked and what it said is made private and packed while it is
-//! read, and goes beside the parameters: it is never there as a whole. Owns where one ends and the other begins.
+//! A small report becomes parameters. The tool input and output of a large report are redacted and compressed while
+//! they are read and passed as an attachment, so they are never in memory as a whole. Owns the limit between the two.
 
 use std::cell::Cell;
 use std::io::{self, BufWriter, Cursor, Read, Write};
@@ -15,34 +15,34 @@ use serde_json::{Map, Value, json};
 use super::capture::{Packed, blob_name};
 use crate::clock::{Entropy, SystemEntropy};
 
-/// What a report has beside what the tool said.
+/// Room for the fields of a report other than the tool output.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
-/// The longest report that is taken.
+/// Maximum size of a report in bytes.
 pub const MAX_REPORT_BYTES: usize = MAX_RAW_BYTES + ENVELOPE_BYTES;
-/// Longer reports are read part by part.
+/// Maximum size in bytes of a report that is read into memory. Larger reports are streamed.
 pub const MAX_WHOLE_BYTES: usize = 2 * 1024 * 1024;
-/// How much room is made for a report before it is there.
+/// Initial capacity of the read buffer.
 const FIRST_BYTES: usize = 64 * 1024;
-/// How much is packed at a time.
+/// Buffer size of the compressor.
 const SINK_BYTES: usize = 64 * 1024;
 
-/// A report.
+/// A report that was read.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Its fields: all of them, or those beside the output.
+    /// All fields of a small report; the fields other than tool input and output of a large one.
     pub fields: Map<String, Value>,
-    /// What the tool was asked and what it said, of a large one.
+    /// Tool input and output of a large report.
     pub output: Option<LargeOutput>,
 }
 
-/// Tool output that was made private and packed while it was read. Clones share it.
+/// Redacted and compressed tool input and output of a large report. Clones share it.
 #[derive(Debug, Clone)]
 pub struct LargeOutput {
     pub(crate) packed: Arc<Packed>,
 }
 
 impl LargeOutput {
-    /// Tells it from others.
+    /// Returns the hash of the uncompressed content.
     pub(crate) fn hash(&self, blobs: Option<&BlobFolder>) -> Result<Sha256Hash, Fault> {
         let raw = RawReader::open(self.packed.raw.clone(), blobs)?;
         Sha256Hash::of_all(raw).map_err(damaged)
@@ -56,7 +56,7 @@ pub struct Intake {
     unkept_output: UnkeptOutput,
 }
 
-/// What becomes of a large report whose output is over the limit or cannot be written.
+/// Handling of a large report whose output is over the limit or cannot be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum UnkeptOutput {
     /// The report is rejected.
@@ -67,20 +67,22 @@ enum UnkeptOutput {
 }
 
 impl Intake {
-    /// Output that is large when it is packed goes into these blobs; without any it is held.
+    /// Creates an intake. Output that is large after compression is written to `blobs`; without a blob folder it stays
+    /// in memory.
     pub const fn new(blobs: Option<BlobFolder>) -> Self {
         Self { blobs, unkept_output: UnkeptOutput::Reject }
     }
 
-    /// Keeps a report whose output is over the limit, or cannot be written, without that output: a text in its place says
-    /// how large the report was and why the output is missing. The source is read to its end, however long it is.
+    /// Accepts reports whose output is over the limit or cannot be written. The output is replaced by a text that
+    /// states the size of the report and the reason. The source is read to its end, whatever its length.
     #[must_use]
     pub const fn replacing_unkept_output(mut self) -> Self {
         self.unkept_output = UnkeptOutput::Replace;
         self
     }
 
-    /// Reads a report to its end, also one that is refused. `complete` adds what is known beside it before it is closed.
+    /// Reads a report. The source is read to its end even if the report is rejected. `complete` can add fields to the
+    /// report.
     pub fn read(
         &self,
         source: impl Read,
@@ -89,7 +91,8 @@ impl Intake {
         self.read_named(None, source, complete)
     }
 
-    /// The same for a report that has a name: read again, it takes the place of what it left before.
+    /// Reads a report like [`Self::read`], with a name for its blob. Reading a report with the same name again replaces
+    /// the blob.
     pub fn read_as(
         &self,
         name: &str,
@@ -113,7 +116,7 @@ impl Intake {
         let mut source = Counted { source, received: &received, limit };
         let read = self.read_counted(name, &mut source, &received, complete);
         if read.is_err() {
-            // Whoever writes it writes all of it, whether it is read or not.
+            // Drain the source: the writer sends the whole report, whether or not it is accepted.
             let _ = io::copy(&mut source.source, &mut io::sink());
         }
         read
@@ -127,8 +130,8 @@ impl Intake {
         complete: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<Report, Fault> {
         let mut first = Vec::with_capacity(FIRST_BYTES);
-        let broken_off = |error| fault(ReadError::Source(error));
-        source.take(MAX_WHOLE_BYTES as u64 + 1).read_to_end(&mut first).map_err(broken_off)?;
+        let unreadable = |error| fault(ReadError::Source(error));
+        source.take(MAX_WHOLE_BYTES as u64 + 1).read_to_end(&mut first).map_err(unreadable)?;
         if first.len() <= MAX_WHOLE_BYTES {
             let mut fields = read_lenient(&first).map_err(|error| fault(error.into()))?;
             complete(&mut fields);
@@ -163,7 +166,7 @@ impl Intake {
         Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed) }) })
     }
 
-    /// Writes a report as one document, without what is private in it.
+    /// Returns a redacted report as one JSON document.
     pub fn document(&self, report: &Report) -> Result<Box<dyn Read + Send>, Fault> {
         let mut fields = Value::Object(report.fields.clone());
         make_private(&mut fields);
@@ -173,13 +176,14 @@ impl Intake {
         if report.fields.is_empty() {
             return Ok(Box::new(raw));
         }
-        // The output is an object too: the fields go before its closing brace, where they count more than what it has itself.
+        // The output is an object too. The fields are added before its closing brace, so that they take precedence over
+        // members of the output with the same name.
         let fields = fields.replacen('{', ",", 1);
         Ok(Box::new(AllButLast { source: raw, last: None }.chain(Cursor::new(fields))))
     }
 }
 
-/// A source without its last byte.
+/// A reader that omits the last byte of its source.
 struct AllButLast<R> {
     source: R,
     last: Option<u8>,
@@ -205,7 +209,7 @@ impl<R: Read> Read for AllButLast<R> {
     }
 }
 
-/// A source that counts its bytes and fails beyond a limit.
+/// A reader that counts bytes and fails beyond a limit.
 struct Counted<'a, R> {
     source: R,
     received: &'a Cell<usize>,
@@ -220,8 +224,8 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Where output is packed. Output that may be replaced is discarded from the first failure on, so that the rest of the
-/// report is still read.
+/// Writer that compresses output. With [`UnkeptOutput::Replace`], output is discarded after the first error, so that
+/// the rest of the report is still read.
 struct OutputSink<'a> {
     packer: io::Result<BufWriter<RawPacker>>,
     policy: UnkeptOutput,
@@ -250,7 +254,7 @@ impl Write for OutputSink<'_> {
     }
 }
 
-/// A report with a text in place of the output of its tool.
+/// Returns a report with a text in place of the tool output.
 fn without_output(
     mut fields: Map<String, Value>,
     asked: Value,
@@ -275,7 +279,6 @@ fn damaged(error: io::Error) -> Fault {
     Fault::from(StoreError::corrupt("pending_queue", error))
 }
 
-/// Says what it means that a report could not be read.
 fn fault(error: ReadError) -> Fault {
     match error {
         ReadError::Document(error) => {
@@ -286,17 +289,16 @@ fn fault(error: ReadError) -> Fault {
             Fault::new(code, error.to_string()).hint("send a JSON object")
         }
         ReadError::Source(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let message =
-                format!("the report is larger than {MAX_REPORT_BYTES} bytes; nothing of it was kept");
+            let message = format!("the report is larger than {MAX_REPORT_BYTES} bytes; nothing was stored");
             Fault::new(ErrorCode::PayloadTooLarge, message)
                 .details(json!({ "allowed_bytes": MAX_REPORT_BYTES }))
         }
         ReadError::Source(error) => {
-            Fault::new(ErrorCode::InvalidRequest, "the report broke off before its end").caused_by(error)
+            Fault::new(ErrorCode::InvalidRequest, "cannot read the whole report").caused_by(error)
         }
         ReadError::Sink(error) if error.kind() == io::ErrorKind::StorageFull => Fault::from(StoreError::Full),
         ReadError::Sink(error) => {
-            Fault::new(ErrorCode::StoreUnavailable, "the report could not be kept").caused_by(error)
+            Fault::new(ErrorCode::StoreUnavailable, "cannot store the report").caused_by(error)
         }
     }
 }
@@ -306,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_that_is_written_out_is_the_same_when_it_is_read_again() {
+    fn a_report_document_reads_back_unchanged() {
         let home = tempfile::tempdir().unwrap();
         for intake in [Intake::default(), Intake::new(Some(BlobFolder::at(home.path())))] {
             for bytes in [10, 1_000, MAX_WHOLE_BYTES, 2 * MAX_WHOLE_BYTES] {
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_byte_is_left_out_however_it_is_read() {
+    fn all_but_last_omits_the_last_byte_for_any_buffer_size() {
         for step in 1..5 {
             let mut source = AllButLast { source: b"abcdefg".as_slice(), last: None };
             let (mut all, mut buffer) = (Vec::new(), vec![0; step]);

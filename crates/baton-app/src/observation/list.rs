@@ -1,4 +1,4 @@
-//! `observation.list`: what tool uses taught, newest first.
+//! `observation.list`: lists observations, newest first.
 
 use baton_core::{Fault, Repo, SessionId, Venture, VentureScope};
 use baton_store::{ObservationFilter, Tx};
@@ -85,9 +85,9 @@ impl Operation for ListObservations {
     }
 }
 
-/// The ventures that a list is about: the one that was asked for, or all that the caller reaches.
-fn ventures_of(context: &Context<'_>, asked: Option<&Venture>) -> Result<Option<Vec<Venture>>, Fault> {
-    match asked {
+/// Returns the ventures to list: the requested one, or all that the caller has access to. `None` means no filter.
+fn ventures_of(context: &Context<'_>, requested: Option<&Venture>) -> Result<Option<Vec<Venture>>, Fault> {
+    match requested {
         Some(venture) => {
             context.actor.require_venture(venture)?;
             Ok(Some(vec![venture.clone()]))

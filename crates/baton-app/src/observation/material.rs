@@ -1,4 +1,4 @@
-//! What a session left to be summed up: its prompts, its observations, and what still waits.
+//! Input of a session summary: turns, observations and pending tool uses.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use baton_core::observation::{
 use baton_core::{Fault, ObservationId, SessionId, Timestamp};
 use baton_store::{NewSummary, ObservationFilter, Page, QueueItem, StoredSummary, Tx};
 
-/// How many observations one summary takes in; a longer session is summed up in steps.
+/// Maximum number of new observations per summary step; a longer session is summarized in steps.
 const MAX_OBSERVATIONS: u32 = 500;
 /// Maximum number of observations of a summary without a model, the newest. It is always built from the whole session.
 const MAX_SESSION_OBSERVATIONS: u32 = 1_000;
 /// Maximum number of turns of a summary, the newest.
 const MAX_TURNS: u32 = 200;
-/// How many items that still wait are told by their names.
-const MAX_WAITING: u32 = 50;
+/// Maximum number of pending queue items that are listed by name.
+const MAX_PENDING: u32 = 50;
 
-/// Everything that a summary of a session is made from.
+/// Input of a session summary.
 #[derive(Debug, Clone)]
-pub(super) struct Gathered {
+pub(super) struct SummaryInput {
     /// Input of a model: the previous summary and what is new since then.
     pub(super) material: SessionMaterial,
     /// Input of a summary without a model: the whole session.
     pub(super) session: SessionMaterial,
-    /// The summary that there is.
+    /// The stored summary.
     pub(super) stored: Option<StoredSummary>,
-    /// The observations that the material covers, beside those of the stored summary.
+    /// Observations in `material`, which the stored summary does not cover.
     pub(super) covers: Vec<ObservationId>,
-    /// What still waits to become observations.
-    pub(super) waiting: Vec<QueueItem>,
-    /// Whether there are more observations than one step takes in.
+    /// Queue items that are not processed yet.
+    pub(super) pending: Vec<QueueItem>,
+    /// True if there are more observations than fit in one step.
     pub(super) more: bool,
 }
 
-impl Gathered {
-    /// Leaves what one prompt has no room for to the next step.
+impl SummaryInput {
+    /// Truncates `material` to the observations that fit in one prompt; the rest is left to the next step.
     pub(super) fn fit_prompt(&mut self) {
         let fits = digests_in_prompt(&self.material);
         self.more |= fits < self.material.digests.len();
@@ -43,23 +43,24 @@ impl Gathered {
         self.covers.truncate(fits);
     }
 
-    /// Tells whether there is anything to be summed up.
+    /// Returns true if the session has no observations and no closing messages.
     pub(super) fn is_empty(&self) -> bool {
         self.session.digests.is_empty() && self.session.turns.iter().all(|turn| turn.closing.is_none())
     }
 
-    /// Tells whether the stored summary says it all already.
+    /// Returns true if the stored summary covers all observations.
     pub(super) fn is_covered(&self) -> bool {
         self.material.digests.is_empty() && self.stored.is_some()
     }
 
-    /// How many observations the summary will cover, those of the stored one included.
+    /// Returns the number of observations that the new summary covers, including those of the stored one.
     pub(super) fn observations(&self) -> u64 {
         self.stored.as_ref().map_or(0, |stored| stored.observations) + self.covers.len() as u64
     }
 
-    /// The summary that was made from this, to be kept. It is later than the one that it goes on from.
-    pub(super) fn summed_up(
+    /// Returns a summary of this input to be stored. Its creation time is always later than that of the summary it
+    /// replaces.
+    pub(super) fn new_summary(
         &self,
         summary: SessionSummary,
         provenance: Provenance,
@@ -74,8 +75,7 @@ impl Gathered {
     }
 }
 
-/// Gathers what a session left since its last summary.
-pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fault> {
+pub(super) fn read_summary_input(tx: &mut dyn Tx, session: SessionId) -> Result<SummaryInput, Fault> {
     let stored = tx.summary(session)?;
     let mut found = tx.observations_to_sum_up(session, MAX_OBSERVATIONS + 1)?;
     let more = found.len() > MAX_OBSERVATIONS as usize;
@@ -84,17 +84,17 @@ pub(super) fn gather(tx: &mut dyn Tx, session: SessionId) -> Result<Gathered, Fa
     let all = tx.observations(&filter, Page::first(MAX_SESSION_OBSERVATIONS))?;
     let turns: Vec<TurnText> =
         tx.turns(session, None, MAX_TURNS)?.into_iter().rev().map(Into::into).collect();
-    Ok(Gathered {
+    Ok(SummaryInput {
         session: SessionMaterial {
             previous: None,
             turns: turns.clone(),
             digests: all.into_iter().rev().map(digest).collect(),
         },
         covers: found.iter().map(|observation| observation.id).collect(),
-        waiting: tx.open_queue_items(session, MAX_WAITING)?,
+        pending: tx.open_queue_items(session, MAX_PENDING)?,
         more,
         material: SessionMaterial {
-            // One that covers nothing says nothing.
+            // A summary that covers no observations has no content.
             previous: stored
                 .as_ref()
                 .filter(|stored| stored.observations > 0)
@@ -117,8 +117,8 @@ fn digest(observation: Observation) -> Digest {
     }
 }
 
-/// What can be told of an item that nobody looked into yet.
-pub(super) fn digest_of_waiting(item: &QueueItem) -> Digest {
+/// Describes an unprocessed queue item by its tool name and files.
+pub(super) fn digest_of_pending(item: &QueueItem) -> Digest {
     let files = item.files_touched.join(", ");
     let title = if files.is_empty() {
         format!("Use {}", item.tool_name)

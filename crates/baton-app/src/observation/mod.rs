@@ -1,4 +1,4 @@
-//! Observations: what hooks capture, the queue it waits in, what became of it, what sessions came to.
+//! Observations: hook reports, the queue of captured tool uses, observations of them and session summaries.
 
 mod activity;
 mod capture;

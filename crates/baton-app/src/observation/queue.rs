@@ -1,4 +1,4 @@
-//! `queue.stats`, `queue.list`, `queue.retry` and `queue.purge`: what waits, what failed, and what to do about it.
+//! `queue.stats`, `queue.list`, `queue.retry` and `queue.purge`: inspects and manages the capture queue.
 
 use baton_core::observation::{QueueStats, QueueStatus};
 use baton_core::{ErrorCode, Fault, SessionId, Timestamp};
@@ -207,7 +207,7 @@ impl Operation for RetryQueue {
 
     fn run(context: &Context<'_>, tx: &mut dyn Tx, params: &Self::Input) -> Result<Self::Output, Fault> {
         context.require_every_venture()?;
-        // What comes of them belongs into the summaries that were made without them.
+        // The summaries of their sessions were created without these items, so they are requested again.
         tx.renew_summaries(params.id, context.now)?;
         let retried = tx.retry_queue(params.id, context.now)?;
         match params.id {
@@ -242,7 +242,7 @@ impl Operation for PurgeQueue {
         context.require_every_venture()?;
         let status = params.status.unwrap_or(QueueStatus::Done);
         let hours = u64::from(params.older_than_hours.unwrap_or(0));
-        // What was settled this very millisecond goes too.
+        // Includes items that were completed or failed in the current millisecond.
         let before = Timestamp::from_millis(context.now.as_millis() + 1)
             .minus(std::time::Duration::from_secs(hours * 3_600));
         let purged = tx.purge_queue(status, before, PURGE_BATCH)?;

@@ -1,4 +1,4 @@
-//! Raw tool output on its way back from where it is kept.
+//! Reads stored raw tool output.
 
 use std::io::BufReader;
 
@@ -6,19 +6,18 @@ use baton_core::observation::{ReadError, ToolUse, read_excerpt};
 use baton_store::{BlobFolder, QueueItem, RawOutput, RawReader, StoreError, unpack_raw, unpacked_size};
 use serde_json::{Value, json};
 
-/// Output that is longer is not read whole to be understood.
-const MAX_UNDERSTOOD_BYTES: usize = 4 * 1024 * 1024;
+/// Maximum uncompressed size of output that a compressor receives whole; of larger output it receives an excerpt.
+const EXCERPT_THRESHOLD_BYTES: usize = 4 * 1024 * 1024;
 
-/// How much of an output is wanted.
+/// How much of an output to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All of it.
     Whole,
-    /// Of a large one what it takes to understand it.
+    /// The excerpt of a large output that a compressor needs.
     Excerpt,
 }
 
-/// Reads what a tool did.
+/// Reads the tool use of a queue item.
 pub(super) fn tool_use(
     item: &QueueItem,
     raw: RawOutput,
@@ -26,7 +25,7 @@ pub(super) fn tool_use(
     extent: Extent,
 ) -> Result<ToolUse, StoreError> {
     let damaged = |problem: String| StoreError::corrupt("pending_queue", problem);
-    let mut kept: Value = match raw {
+    let mut stored: Value = match raw {
         RawOutput::Row(bytes) if is_small(&bytes) || extent == Extent::Whole => {
             serde_json::from_slice(&unpack_raw(&bytes)?).map_err(|problem| damaged(problem.to_string()))?
         }
@@ -41,26 +40,26 @@ pub(super) fn tool_use(
             }
         }
     };
-    if !kept.is_object() {
-        return Err(damaged("raw output that is no object".to_owned()));
+    if !stored.is_object() {
+        return Err(damaged("raw output is not an object".to_owned()));
     }
-    let response = kept["tool_response"].take();
+    let response = stored["tool_response"].take();
     Ok(ToolUse {
         tool_name: item.tool_name.clone(),
-        tool_input: kept["tool_input"].take(),
-        tool_response: match failure(kept["error"].take()) {
-            Some(error) => marked(error, response),
+        tool_input: stored["tool_input"].take(),
+        tool_response: match failure(stored["error"].take()) {
+            Some(error) => error_response(error, response),
             None => response,
         },
-        cwd: kept["cwd"].as_str().map(str::to_owned),
+        cwd: stored["cwd"].as_str().map(str::to_owned),
     })
 }
 
 fn is_small(packed: &[u8]) -> bool {
-    unpacked_size(packed).is_some_and(|size| size <= MAX_UNDERSTOOD_BYTES)
+    unpacked_size(packed).is_some_and(|size| size <= EXCERPT_THRESHOLD_BYTES)
 }
 
-/// What a tool said that failed, if it did.
+/// Returns the error message of a failed tool.
 fn failure(error: Value) -> Option<String> {
     match error {
         Value::Null | Value::Bool(false) => None,
@@ -71,8 +70,8 @@ fn failure(error: Value) -> Option<String> {
     }
 }
 
-/// Marks what a tool said that failed: a message alone might be a result.
-fn marked(error: String, response: Value) -> Value {
+/// Marks an error message as one, because it could not be distinguished from a result otherwise.
+fn error_response(error: String, response: Value) -> Value {
     let mut marked = json!({ "is_error": true, "content": error });
     if !response.is_null() {
         marked["tool_response"] = response;

@@ -1,7 +1,7 @@
-//! Repairs hook reports whose fields have the wrong type: a field is converted or removed, so that the report is not lost.
+//! Repairs hook reports with fields of the wrong type: a field is converted or removed, so that the report is not lost.
 //!
-//! Fields that say where a report belongs (agent, venture, repository, track) are not repaired: they are valid or the report is
-//! rejected.
+//! Fields that determine the session (agent, venture, repository, track) are not repaired: the report is rejected if
+//! they are invalid.
 
 use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
@@ -23,16 +23,15 @@ const TEXTS: [&str; 10] = [
 const PATHS: [&str; 3] = ["cwd", "root", "transcript_path"];
 const LABELS: [&str; 4] = ["client", "branch", "commit_sha", "host"];
 
-/// Repairs a report.
 pub(super) fn repair(report: &mut Value) {
     let Value::Object(fields) = report else { return };
-    // Agents use it for their own versions.
+    // Agents use this field for their own versions.
     fields.remove("schema_version");
     if fields.get("error") == Some(&Value::Bool(false)) {
         fields.remove("error");
     }
     for name in TEXTS {
-        replace_with(fields, name, |value| (!says_nothing(value)).then(|| text_of(value)));
+        replace_with(fields, name, |value| (!is_empty_container(value)).then(|| text_of(value)));
     }
     for name in PATHS {
         replace_with(fields, name, |_| None);
@@ -69,7 +68,7 @@ fn keep_if(fields: &mut Map<String, Value>, name: &str, fits: impl FnOnce(&str) 
     }
 }
 
-/// Makes a valid id of the client's chat id. Equal ids stay equal.
+/// Converts the client's chat id to a valid id. Equal ids stay equal.
 fn repair_session_id(fields: &mut Map<String, Value>) {
     const NAME: &str = "session_id";
     let Some(value) = fields.get(NAME).filter(|value| !value.is_null()) else { return };
@@ -83,7 +82,7 @@ fn repair_session_id(fields: &mut Map<String, Value>) {
     }
 }
 
-fn says_nothing(value: &Value) -> bool {
+fn is_empty_container(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
 }
 

@@ -1,4 +1,4 @@
-//! `observation.show`: one observation, with the raw output while it is kept.
+//! `observation.show`: one observation, with the raw tool use while it is stored.
 
 use baton_core::{ErrorCode, Fault, ObservationId};
 use baton_store::Tx;

@@ -1,4 +1,4 @@
-//! `session.summarize`: what a session came to, said once more and kept with it.
+//! `session.summarize`: summarizes a session and stores the summary.
 
 use baton_core::observation::{Provenance, SessionSummary};
 use baton_core::{EndReason, ErrorCode, Fault, SessionId, SessionStatus};
@@ -7,15 +7,15 @@ use baton_store::{DailyUsage, Durability, NewSummary, StoredSummary, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::material::{Gathered, gather};
+use super::material::{SummaryInput, read_summary_input};
 use super::work::{provenance, usage_of};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, RequestFormat};
 
-/// What a session without observations came to.
-const NOTHING: &str = "No observations captured.";
+/// Summary of a session without content.
+const NO_OBSERVATIONS: &str = "No observations captured.";
 
-/// Sums a session up.
+/// Summarizes a session.
 #[derive(Debug)]
 pub struct SummarizeSession;
 
@@ -62,26 +62,26 @@ impl Operation for SummarizeSession {
     const EFFECT: Effect = Effect::Write;
     const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
     type Params = SummarizeSessionParams;
-    type Input = (SummarizeSessionParams, Option<SummedUp>);
+    type Input = (SummarizeSessionParams, Option<PreparedSummary>);
     type Output = SummarizeSessionOutput;
 
     fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let id = params.session_id;
         let Some(store) = context.store else {
-            return Err(Fault::new(ErrorCode::Internal, "a summary needs the store"));
+            return Err(Fault::new(ErrorCode::Internal, "cannot summarize without a store"));
         };
         let known = store.read::<_, Fault, _>(move |tx| Ok(tx.session(id)?)).wait()?;
-        // A caller that may not see the session learns nothing about it, and no model is asked.
+        // A caller without access to the session gets the same error as for an unknown session, and no model is called.
         let Some(_) = known.filter(|session| context.actor.reaches(&session.tuple.venture)) else {
             return Ok((params, None));
         };
         let day = context.now.day();
         loop {
             let day = day.clone();
-            let read = move |tx: &mut dyn Tx| Ok((gather(tx, id)?, tx.spent_on(&day)?.tokens));
-            let (mut gathered, tokens_today) = store.read::<_, Fault, _>(read).wait()?;
-            let made = sum_up(context, &mut gathered, tokens_today)?;
-            if !gathered.more {
+            let read = move |tx: &mut dyn Tx| Ok((read_summary_input(tx, id)?, tx.spent_on(&day)?.tokens));
+            let (mut input, tokens_today) = store.read::<_, Fault, _>(read).wait()?;
+            let made = summarize(context, &mut input, tokens_today)?;
+            if !input.more {
                 return Ok((params, Some(made)));
             }
             // A long session is summarized in steps, each based on the one before.
@@ -99,10 +99,10 @@ impl Operation for SummarizeSession {
     ) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
         let Some(made) = made else {
-            return Err(Fault::new(ErrorCode::Internal, "the summary was not made ready"));
+            return Err(Fault::new(ErrorCode::Internal, "the summary was not prepared"));
         };
         made.spent.iter().try_for_each(|usage| tx.add_usage(usage))?;
-        let stored = keep(context, tx, session.id, made)?;
+        let stored = store_summary(context, tx, session.id, made)?;
         if params.close != Some(false) && session.status == SessionStatus::Active {
             session.end(context.now, EndReason::Manual)?;
             tx.update_session(&session)?;
@@ -115,96 +115,100 @@ impl Operation for SummarizeSession {
             key_files: summary.key_files,
             key_decisions: summary.key_decisions,
             observations,
-            waiting: made.waiting,
+            waiting: made.pending,
             provenance,
             session_status: session.status,
         })
     }
 }
 
-/// A summary that was made.
+/// A summary to be stored, and the token usage of creating it.
 #[derive(Debug, Clone)]
-pub struct SummedUp {
+pub struct PreparedSummary {
     new: NewSummary,
-    /// What models counted for it, or in vain.
+    /// Token usage, including that of unusable responses.
     spent: Vec<DailyUsage>,
-    /// How many tool uses of the session still wait to be understood.
-    waiting: u64,
+    /// Number of tool uses of the session that are not processed yet.
+    pending: u64,
 }
 
-/// Keeps a summary and gives what is then stored.
-fn keep(
+/// Stores a summary and returns it. Nothing is stored if the summary adds nothing, or if it covers no observations
+/// while tool uses are pending.
+fn store_summary(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     session: SessionId,
-    made: &SummedUp,
+    made: &PreparedSummary,
 ) -> Result<StoredSummary, Fault> {
     let mut kept = made.new.clone();
-    let is_too_early = made.waiting > 0 && kept.stored.observations == 0;
+    let is_too_early = made.pending > 0 && kept.stored.observations == 0;
     if !is_too_early && !kept.says_nothing_new() && !tx.keep_summary(session, &kept, None)? {
-        // Somebody else made one meanwhile: what is new beside that is added without asking a model once more.
-        let gathered = gather(tx, session)?;
-        kept = without_model(context, &gathered)?;
+        // Another summary was stored in the meantime. Its missing observations are added without calling a model again.
+        let input = read_summary_input(tx, session)?;
+        kept = without_model(context, &input)?;
         tx.keep_summary(session, &kept, None)?;
     }
-    if made.waiting > 0 {
-        // What still waits is summed up when it is understood.
+    if made.pending > 0 {
+        // Pending tool uses are summarized after they are processed.
         tx.request_summary(session, context.now, context.now)?;
     }
     Ok(kept.stored)
 }
 
-/// Sums up what was gathered without asking anybody.
-fn without_model(context: &Context<'_>, gathered: &Gathered) -> Result<NewSummary, Fault> {
+/// Summarizes a session without calling a model.
+fn without_model(context: &Context<'_>, input: &SummaryInput) -> Result<NewSummary, Fault> {
     let offline = &context.settings.observations.offline;
-    // A summary by a model says more than one without.
-    let by_model = gathered.stored.as_ref().filter(|stored| stored.provenance.model.is_some());
-    if let (true, Some(stored)) = (gathered.is_covered(), by_model) {
+    // A model's summary that covers everything is better than one made offline.
+    let by_model = input.stored.as_ref().filter(|stored| stored.provenance.model.is_some());
+    if let (true, Some(stored)) = (input.is_covered(), by_model) {
         let provenance = Provenance { tokens_in: 0, tokens_out: 0, ..stored.provenance.clone() };
-        return Ok(gathered.summed_up(stored.summary.clone(), provenance, context.now));
+        return Ok(input.new_summary(stored.summary.clone(), provenance, context.now));
     }
-    if gathered.is_empty() {
-        let summary = match gathered.waiting.len() {
-            0 => NOTHING.to_owned(),
-            1 => "Nothing is understood yet: one tool use waits.".to_owned(),
-            waiting => format!("Nothing is understood yet: {waiting} tool uses wait."),
+    if input.is_empty() {
+        let summary = match input.pending.len() {
+            0 => NO_OBSERVATIONS.to_owned(),
+            1 => "Nothing processed yet: 1 tool use is pending.".to_owned(),
+            pending => format!("Nothing processed yet: {pending} tool uses are pending."),
         };
         let nothing = SessionSummary { summary, ..SessionSummary::default() };
-        let nobody = provenance(offline.as_ref(), "none", TokenUsage::default());
-        return Ok(gathered.summed_up(nothing, nobody, context.now));
+        let origin = provenance(offline.as_ref(), "none", TokenUsage::default());
+        return Ok(input.new_summary(nothing, origin, context.now));
     }
-    let Summarization { summary, usage, prompt_version } =
-        offline.summarize(&gathered.session).map_err(|error| {
-            Fault::new(ErrorCode::Internal, "the session could not be summed up").caused_by(error)
-        })?;
-    Ok(gathered.summed_up(summary, provenance(offline.as_ref(), prompt_version, usage), context.now))
+    let Summarization { summary, usage, prompt_version } = offline
+        .summarize(&input.session)
+        .map_err(|error| Fault::new(ErrorCode::Internal, "cannot summarize the session").caused_by(error))?;
+    Ok(input.new_summary(summary, provenance(offline.as_ref(), prompt_version, usage), context.now))
 }
 
-/// Sums up what was gathered: by the model, or without one where there is none, it may not be asked any more today or it
-/// cannot be asked now.
-fn sum_up(context: &Context<'_>, gathered: &mut Gathered, tokens_today: u64) -> Result<SummedUp, Fault> {
-    let waiting = gathered.waiting.len() as u64;
+/// Summarizes a session with the model, or without one if none is configured, the daily budget is used up or the call
+/// fails.
+fn summarize(
+    context: &Context<'_>,
+    input: &mut SummaryInput,
+    tokens_today: u64,
+) -> Result<PreparedSummary, Fault> {
+    let pending = input.pending.len() as u64;
     let settings = &context.settings.observations;
     let compressor = settings.compressor_within_budget(|| Ok(tokens_today))?;
     let mut spent = Vec::new();
-    if !gathered.material.digests.is_empty() && compressor.model().is_some() {
-        gathered.fit_prompt();
+    if !input.material.digests.is_empty() && compressor.model().is_some() {
+        input.fit_prompt();
         let mut count =
             |provenance: &Provenance| spent.extend(usage_of(provenance, context.now, settings.price));
-        match compressor.summarize(&gathered.material) {
+        match compressor.summarize(&input.material) {
             Ok(Summarization { summary, usage, prompt_version }) => {
                 let provenance = provenance(compressor.as_ref(), prompt_version, usage);
                 count(&provenance);
-                let new = gathered.summed_up(summary, provenance, context.now);
-                return Ok(SummedUp { new, spent, waiting });
+                let new = input.new_summary(summary, provenance, context.now);
+                return Ok(PreparedSummary { new, spent, pending });
             }
             Err(error) => {
-                tracing::warn!(%error, "the model gave no summary; making one without it");
+                tracing::warn!(%error, "the model returned no summary; creating one without a model");
                 if let CompressError::Unusable { usage, .. } = error {
                     count(&provenance(compressor.as_ref(), "", usage));
                 }
             }
         }
     }
-    Ok(SummedUp { new: without_model(context, gathered)?, spent, waiting })
+    Ok(PreparedSummary { new: without_model(context, input)?, spent, pending })
 }

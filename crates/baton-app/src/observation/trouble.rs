@@ -1,4 +1,4 @@
-//! What is wrong with the model, as whoever works last heard: for those who ask how things stand.
+//! Model problem last reported by the workers of this process, for `worker.health`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Observations and summaries as they look on the wire.
+//! Wire representation of observations and summaries.
 
 use baton_core::observation::{FunctionChange, Observation, Provenance};
 use baton_core::{ObservationId, SessionId, Timestamp};

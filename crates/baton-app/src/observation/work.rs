@@ -1,6 +1,6 @@
-//! What a worker does with the queue: claim, read, finish, give back, give up; and the same for summaries.
+//! Queue operations of a worker: claim, read, finish, release and fail items; and the same for summaries.
 //!
-//! Owns the transactions. Does not own how many are worked on at a time, when to pause, or who compresses.
+//! Owns the transactions. Does not own concurrency, pauses or the choice of compressor.
 
 use std::time::Duration;
 
@@ -12,89 +12,89 @@ use baton_store::{
 };
 
 use super::finishing::{self, Finished};
-use super::material::{Gathered, gather};
+use super::material::{SummaryInput, read_summary_input};
 use super::raw::{Extent, tool_use};
 use crate::app::App;
 
-/// How long a session's summary waits for tool uses of it that are still being worked on.
-const WAIT_FOR_OPEN: Duration = Duration::from_secs(2);
+/// Delay of a summary while tool uses of its session are pending.
+const PENDING_DELAY: Duration = Duration::from_secs(2);
 
-/// The queue as a worker sees it. Every method blocks.
+/// Queue operations of a worker. Every method blocks.
 #[derive(Debug, Clone)]
 pub struct WorkQueue {
     app: App,
 }
 
-/// A captured tool use that is ours for a while.
+/// A queue item that this worker has leased.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     item: QueueItem,
 }
 
 impl Claimed {
-    /// Its number.
+    /// Returns the item id.
     pub const fn id(&self) -> i64 {
         self.item.id
     }
 
-    /// How often it was tried, this time included.
+    /// Returns the number of attempts, including the current one.
     pub const fn attempts(&self) -> i64 {
         self.item.attempts
     }
 
-    /// When it failed for the last time.
+    /// Returns the time of the last failure.
     pub const fn failed_at(&self) -> Option<Timestamp> {
         self.item.failed_at
     }
 }
 
-/// A summary that is ours to make, and what it is made from.
+/// A claimed summary request with its input.
 #[derive(Debug, Clone)]
 pub struct SummaryJob {
     claim: SummaryClaim,
-    gathered: Gathered,
+    input: SummaryInput,
 }
 
 impl SummaryJob {
-    /// The session.
+    /// Returns the session id.
     pub const fn session_id(&self) -> SessionId {
         self.claim.session_id
     }
 
-    /// How often it was tried, this time included.
+    /// Returns the number of attempts, including the current one.
     pub const fn attempts(&self) -> i64 {
         self.claim.attempts
     }
 
-    /// The part of it that one prompt has room for; the rest is left to the next step.
+    /// Returns a job with the observations that fit in one prompt; the rest is left to the next step.
     pub fn in_one_prompt(&self) -> Self {
         let mut part = self.clone();
-        part.gathered.fit_prompt();
+        part.input.fit_prompt();
         part
     }
 
-    /// Returns the input of a compressor: for a model the previous summary and what is new since then, otherwise the whole
-    /// session.
+    /// Returns the input of a compressor: for a model the previous summary and the observations since then, otherwise
+    /// the whole session.
     pub fn material(&self, compressor: &dyn baton_llm::Compressor) -> &SessionMaterial {
-        if compressor.model().is_some() { &self.gathered.material } else { &self.gathered.session }
+        if compressor.model().is_some() { &self.input.material } else { &self.input.session }
     }
 
     /// Returns true if there is nothing new for the compressor.
     pub fn is_empty(&self, compressor: &dyn baton_llm::Compressor) -> bool {
         match compressor.model() {
-            Some(_) => self.gathered.material.digests.is_empty(),
-            None => self.gathered.is_empty(),
+            Some(_) => self.input.material.digests.is_empty(),
+            None => self.input.is_empty(),
         }
     }
 }
 
 impl WorkQueue {
-    /// Takes the queue of an application.
+    /// Creates the queue operations of an application.
     pub fn of(app: App) -> Self {
         Self { app }
     }
 
-    /// The application behind it.
+    /// Returns the application.
     pub const fn app(&self) -> &App {
         &self.app
     }
@@ -121,8 +121,8 @@ impl WorkQueue {
         self.app.settings().observations.price
     }
 
-    /// Claims items. An item that was claimed too often without a result fails, because it may be what kills the
-    /// workers.
+    /// Claims items. An item that was claimed too often without a result is marked as failed, because it may be the
+    /// reason why workers died.
     pub fn claim(&self, limit: u32) -> Result<Vec<Claimed>, Fault> {
         let settings = &self.app.settings().observations;
         let now = self.app.now();
@@ -150,13 +150,13 @@ impl WorkQueue {
         }
     }
 
-    /// Counts what a model counted although nothing came of it.
+    /// Records the token usage of a model call without a usable result.
     pub fn count(&self, usage: TokenUsage, compressor: &dyn baton_llm::Compressor) -> Result<(), Fault> {
         let spent = usage_of(&provenance(compressor, "", usage), self.app.now(), self.price());
         self.write(move |tx| spent.iter().try_for_each(|usage| tx.add_usage(usage)))
     }
 
-    /// Reads what a tool did.
+    /// Reads the tool use of a claimed item.
     pub fn tool_use(&self, claimed: &Claimed) -> Result<ToolUse, Fault> {
         let blobs = self.app.settings().checkpoints.vault.blobs();
         if let Some(bytes) = &claimed.item.raw_output {
@@ -169,7 +169,7 @@ impl WorkQueue {
         tool_use(&claimed.item, raw, blobs, Extent::Excerpt).map_err(Fault::from)
     }
 
-    /// Makes the observation of a claimed item, to be [stored](Self::finish).
+    /// Creates the observation of a claimed item, to be stored with [`Self::finish`].
     pub fn observe(
         &self,
         claimed: &Claimed,
@@ -182,8 +182,8 @@ impl WorkQueue {
         Ok(Finished { observation, fence: item.fence, usage, at: now })
     }
 
-    /// Stores observations together and tells of each what came of it: false when the claim is no longer ours, and nothing
-    /// was kept but what it cost.
+    /// Stores observations. Returns for each whether it was stored: false if the claim has been superseded, in which
+    /// case only its token usage was recorded.
     pub fn finish(&self, batch: Vec<Finished>) -> Vec<Result<bool, Fault>> {
         finishing::store(self.app.store(), batch)
     }
@@ -202,7 +202,7 @@ impl WorkQueue {
             compressed.files_touched.iter().filter(|file| !item.files_touched.contains(file)).cloned(),
         );
         let captured = u64::try_from(item.created_at.as_millis()).unwrap_or(0);
-        // What was captured within one millisecond keeps the order of the queue.
+        // Observations captured in the same millisecond sort in queue order.
         let place = u128::from(item.id.unsigned_abs()) << 40;
         let random = self.app.random_bits()? & ((1 << 40) - 1);
         Ok(Observation {
@@ -222,15 +222,15 @@ impl WorkQueue {
         })
     }
 
-    /// Gives a claimed item back.
+    /// Releases a claimed item to the queue. Returns false if the claim has been superseded.
     pub fn release(&self, claimed: &Claimed, mut release: QueueRelease) -> Result<bool, Fault> {
         release.error = release.error.map(|error| secrets::redact(&error).into_owned());
         let (id, fence) = (claimed.item.id, claimed.item.fence);
         self.write(move |tx| tx.release_queue_item(id, fence, &release))
     }
 
-    /// Gives a claimed item up; what the model counted all the same is counted.
-    pub fn give_up(
+    /// Marks a claimed item as failed and records the token usage. Returns false if the claim has been superseded.
+    pub fn fail(
         &self,
         claimed: &Claimed,
         error: &str,
@@ -246,23 +246,22 @@ impl WorkQueue {
         })
     }
 
-    /// Claims a summary that is due and gathers what it is made from. One whose session is still being worked on is put
-    /// off for a moment.
+    /// Claims a summary that is due and reads its input. A summary whose session has pending tool uses is postponed.
     pub fn claim_summary(&self) -> Result<Option<SummaryJob>, Fault> {
         let now = self.app.now();
         let lease_until = now.plus(self.app.settings().observations.lease);
         let claimed = self.write(move |tx| tx.claim_summaries(now, lease_until, 1))?;
         let Some(claim) = claimed.into_iter().next() else { return Ok(None) };
         let session = claim.session_id;
-        let gathered = self.read(move |tx| gather(tx, session))?;
-        if gathered.waiting.is_empty() {
-            return Ok(Some(SummaryJob { claim, gathered }));
+        let input = self.read(move |tx| read_summary_input(tx, session))?;
+        if input.pending.is_empty() {
+            return Ok(Some(SummaryJob { claim, input }));
         }
-        self.write(move |tx| tx.postpone_summary(&claim, Some(now.plus(WAIT_FOR_OPEN)), ""))?;
+        self.write(move |tx| tx.postpone_summary(&claim, Some(now.plus(PENDING_DELAY)), ""))?;
         Ok(None)
     }
 
-    /// Puts a claimed summary off, or gives it up until it is asked for again.
+    /// Postpones a claimed summary; without `until`, drops it until it is requested again.
     pub fn postpone_summary(
         &self,
         job: &SummaryJob,
@@ -273,8 +272,8 @@ impl WorkQueue {
         self.write(move |tx| tx.postpone_summary(&claim, until, &error))
     }
 
-    /// Keeps a summary; none is a session about which there is nothing new to say. False when the claim is no longer ours,
-    /// or another summary was made meanwhile.
+    /// Stores a summary; `None` means that there is nothing new to summarize. Returns false if the claim has been
+    /// superseded or another summary was stored in the meantime.
     pub fn keep_summary(
         &self,
         job: &SummaryJob,
@@ -282,11 +281,11 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
         let now = self.app.now();
-        let (claim, more) = (job.claim.clone(), job.gathered.more);
+        let (claim, more) = (job.claim.clone(), job.input.more);
         let Some(Summarization { summary, usage, prompt_version }) = made else {
             return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
         };
-        let made = job.gathered.summed_up(summary, provenance(compressor, prompt_version, usage), now);
+        let made = job.input.new_summary(summary, provenance(compressor, prompt_version, usage), now);
         if made.says_nothing_new() {
             return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
         }
@@ -294,7 +293,7 @@ impl WorkQueue {
         self.write(move |tx| {
             usage_of(&made.stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
             if !tx.keep_summary(claim.session_id, &made, Some(claim.fence))? {
-                // Somebody else made one meanwhile; what that does not cover is summed up on top of it.
+                // Another summary was stored in the meantime; request one that continues it.
                 tx.request_summary(claim.session_id, now, now)?;
                 return Ok(false);
             }
@@ -305,7 +304,7 @@ impl WorkQueue {
         })
     }
 
-    /// Tells when there will be something to do: the earliest item or summary that is due, or lease that runs out.
+    /// Returns when there is work next: the earliest due time of an item or summary, or expiry of a lease.
     pub fn wakes_at(&self) -> Result<Option<Timestamp>, Fault> {
         self.read(|tx| {
             let items = tx.queue_wakes_at()?;
@@ -317,7 +316,7 @@ impl WorkQueue {
         })
     }
 
-    /// Tells how many tokens were used today.
+    /// Returns the number of tokens used today (UTC).
     pub fn tokens_today(&self) -> Result<u64, Fault> {
         let day = self.app.now().day();
         self.read(move |tx| Ok(tx.spent_on(&day)?.tokens))
@@ -338,7 +337,7 @@ pub(super) fn provenance(
     }
 }
 
-/// What a model counted, for the day's account; none without a model.
+/// Returns the token usage and cost of a model call; `None` without a model.
 pub(super) fn usage_of(provenance: &Provenance, now: Timestamp, price: Option<Price>) -> Option<DailyUsage> {
     let model = provenance.model.clone()?;
     let price = price.or_else(|| Price::of(&model));

@@ -51,7 +51,7 @@ fn the_end_hands_over_what_was_observed() {
         let next = ok(&stage.call("session.start", who("next")));
         assert_eq!(next["last_handoff"]["id"], handoff["id"]);
         // What still waited is understood and summed up later; the handoff stands.
-        assert_eq!((stage.work(), stage.sum_up()), (1, 1));
+        assert_eq!((stage.work(), stage.summarize_due()), (1, 1));
         let id = session.id;
         assert_eq!(read(&stage.store, move |tx| tx.summary(id)).unwrap().observations, 3);
         assert_eq!(handoffs(&stage).len(), 1);
@@ -78,7 +78,7 @@ fn an_end_after_the_summary_takes_it_over() {
     for stage in Stage::each_with(with_model) {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("stop", json!({}));
-        assert_eq!((stage.work(), stage.sum_up()), (1, 1));
+        assert_eq!((stage.work(), stage.summarize_due()), (1, 1));
         stage.hooked("session-end", json!({}));
         let handoff = latest(&stage);
         assert_eq!(handoff["summary"], "1 things were done.");
@@ -146,7 +146,7 @@ fn before_a_chat_forgets_what_it_was_about_is_saved() {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("post-tool-use", bash("cargo test", "ok"));
         stage.hooked("stop", json!({}));
-        assert_eq!((stage.work(), stage.sum_up()), (2, 1));
+        assert_eq!((stage.work(), stage.summarize_due()), (2, 1));
         stage.hooked("post-tool-use", bash("cargo bench", "ok"));
         stage.clock.set(NOW.plus(HOUR / 2));
         stage.hooked("pre-compact", json!({ "trigger": "auto", "custom_instructions": "Keep the numbers" }));

@@ -302,16 +302,16 @@ fn stop_asks_for_a_summary_which_is_made_once_tools_are_understood() {
         stage.hooked("stop", json!({}));
         let id = stage.only_session().id;
         let summary = || read(&stage.store, move |tx| tx.summary(id));
-        assert_eq!((stage.sum_up(), summary()), (0, None), "a tool use still waits");
+        assert_eq!((stage.summarize_due(), summary()), (0, None), "a tool use still waits");
         assert_eq!(stage.work(), 1);
         stage.clock.set(NOW.plus(MINUTE));
-        assert_eq!(stage.sum_up(), 1);
+        assert_eq!(stage.summarize_due(), 1);
         let made = summary().unwrap();
         assert_eq!((made.observations, made.made_at), (1, NOW.plus(MINUTE)));
         assert_eq!(made.summary.key_files, ["src/lib.rs"]);
         stage.clock.set(NOW.plus(HOUR / 2));
         stage.hooked("stop", json!({}));
-        assert_eq!((stage.sum_up(), summary()), (0, Some(made)), "there is nothing new to say");
+        assert_eq!((stage.summarize_due(), summary()), (0, Some(made)), "there is nothing new to say");
         assert_eq!(stage.only_session().id, id, "a stop does not end the chat");
     }
 }

@@ -171,7 +171,7 @@ fn raw_output_goes_after_its_time_and_the_observation_stays() {
 fn what_waits_or_was_given_up_is_never_cleaned_away() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", bash("ls", "a"));
-        stage.give_up_all();
+        stage.fail_all();
         stage.hooked("post-tool-use", bash("ls", "b"));
         stage.clock.set(NOW.plus(400 * DAY));
         assert_eq!(ok(&stage.call("maintenance.cleanup", json!({})))["raw_outputs_dropped"], 0);
@@ -185,7 +185,7 @@ fn the_queue_is_listed_tried_again_and_purged_by_its_rules() {
         for _ in 0..3 {
             stage.hooked("post-tool-use", bash("ls", "poison"));
         }
-        stage.give_up_all();
+        stage.fail_all();
         observe(&stage, &[edit("src/lib.rs"), edit("src/main.rs")]);
         stage.hooked("post-tool-use", edit("src/late.rs"));
         stage.stop_before_work();
@@ -226,7 +226,7 @@ fn the_queue_is_listed_tried_again_and_purged_by_its_rules() {
         assert_eq!(purge(json!({})), json!({ "purged": 0, "more": false }));
         assert_eq!(stage.queue(), [2, 0, 0, 2]);
         assert_eq!(ok(&stage.call("queue.retry", json!({})))["retried"], 2);
-        stage.give_up_all();
+        stage.fail_all();
         assert_eq!(
             purge(json!({ "status": "error" })),
             json!({ "purged": 4, "more": false }),
@@ -295,7 +295,7 @@ fn health_counts_what_there_is() {
     for stage in Stage::each_with(with_model) {
         observe(&stage, &[edit("src/lib.rs")]);
         stage.hooked("post-tool-use", bash("ls", "poison"));
-        stage.give_up_all();
+        stage.fail_all();
         stage.hooked("post-tool-use", bash("ls", "b"));
         stage.clock.set(NOW.plus(10 * MINUTE));
         let health = ok(&stage.call("worker.health", json!({})));

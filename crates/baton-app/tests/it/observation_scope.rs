@@ -95,7 +95,7 @@ fn what_concerns_all_ventures_needs_a_token_of_all() {
     for stage in Stage::each() {
         let some = holder(Access::Write, &["v"]);
         stage.hooked("post-tool-use", bash("ls", "a"));
-        stage.give_up_all();
+        stage.fail_all();
         for (name, params) in [
             ("queue.stats", json!({})),
             ("queue.retry", json!({})),

@@ -150,7 +150,7 @@ impl Stage {
     }
 
     /// Makes all summaries that are due, as a worker does, and tells how many said something new.
-    pub(crate) fn sum_up(&self) -> usize {
+    pub(crate) fn summarize_due(&self) -> usize {
         let (queue, compressor) = self.workshop();
         let mut made = 0;
         while let Some(job) = queue.claim_summary().unwrap() {
@@ -167,10 +167,10 @@ impl Stage {
     }
 
     /// Gives all that waits up, as a worker does with what nothing can be made of.
-    pub(crate) fn give_up_all(&self) {
+    pub(crate) fn fail_all(&self) {
         let (queue, compressor) = self.workshop();
         for claimed in queue.claim(100).unwrap() {
-            assert!(queue.give_up(&claimed, "poison", TokenUsage::default(), compressor.as_ref()).unwrap());
+            assert!(queue.fail(&claimed, "poison", TokenUsage::default(), compressor.as_ref()).unwrap());
         }
     }
 

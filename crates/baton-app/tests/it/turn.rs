@@ -109,7 +109,7 @@ fn summary_and_handoff_have_the_closing_words_of_the_last_turn() {
             stage.hooked("post-tool-use", edit("src/a.rs"));
             stage.work();
             stage.hooked("stop", json!({ "last_assistant_message": closing }));
-            stage.sum_up();
+            stage.summarize_due();
         }
         let session = stage.only_session().id;
         let text = summary(&stage, session);
@@ -118,7 +118,7 @@ fn summary_and_handoff_have_the_closing_words_of_the_last_turn() {
         // A turn without tools changes the summary too.
         stage.hooked("user-prompt-submit", json!({ "prompt": "Is it good?" }));
         stage.hooked("stop", json!({ "last_assistant_message": "Yes, ship it." }));
-        stage.sum_up();
+        stage.summarize_due();
         let text = summary(&stage, session);
         assert!(text.contains("Yes, ship it."), "{text}");
         stage.hooked("session-end", json!({}));

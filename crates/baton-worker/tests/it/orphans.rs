@@ -119,7 +119,7 @@ fn lost_lease_neither_releases_nor_fails_the_item() {
         let now = stage.clock_now();
         let release = baton_store::QueueRelease { run_at: now, counts: false, failed_at: None, error: None };
         assert!(!slow.release(&claimed, release).unwrap());
-        assert!(!slow.give_up(&claimed, "late", baton_llm::TokenUsage::default(), &Offline).unwrap());
+        assert!(!slow.fail(&claimed, "late", baton_llm::TokenUsage::default(), &Offline).unwrap());
         let item = stage.item(id);
         assert_eq!((item.status, item.last_error), (QueueStatus::Done, None));
         assert_eq!(stage.step_after(2 * LEASE), done(0));

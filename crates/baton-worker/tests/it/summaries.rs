@@ -271,7 +271,7 @@ fn summary_without_processed_items_says_so() {
         stage.capture(1);
         let session = stage.session();
         let made = stage.ok("session.summarize", json!({ "session_id": session }));
-        assert_eq!(made["summary"], "Nothing is understood yet: one tool use waits.");
+        assert_eq!(made["summary"], "Nothing processed yet: 1 tool use is pending.");
         assert_eq!((&made["waiting"], &made["observations"]), (&json!(1), &json!(0)));
         assert_eq!((stage.summary(session), stage.model.received()), (None, 0));
         assert_eq!(stage.step(), Drained { done: 1, summaries: 1, ..Drained::default() });
