@@ -1,4 +1,4 @@
-//! The ends of a chat: what is handed over, and what is saved before it forgets.
+//! `session-end` and `pre-compact`: the handoff at the end of a chat and the checkpoint before a compaction.
 
 use baton_core::{EndReason, SessionStatus};
 use baton_testkit::contract::read;
@@ -18,7 +18,7 @@ fn latest(stage: &Stage) -> Value {
 }
 
 #[test]
-fn the_end_hands_over_what_was_observed() {
+fn session_end_writes_a_handoff_from_observations() {
     for stage in Stage::each() {
         stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
         stage.hooked("post-tool-use", edit("src/lib.rs"));
@@ -50,7 +50,7 @@ fn the_end_hands_over_what_was_observed() {
 
         let next = ok(&stage.call("session.start", who("next")));
         assert_eq!(next["last_handoff"]["id"], handoff["id"]);
-        // What still waited is understood and summed up later; the handoff stands.
+        // The pending tool use is processed and summarized later; no further handoff is written.
         assert_eq!((stage.work(), stage.summarize_due()), (1, 1));
         let id = session.id;
         assert_eq!(read(&stage.store, move |tx| tx.summary(id)).unwrap().observations, 3);
@@ -59,7 +59,7 @@ fn the_end_hands_over_what_was_observed() {
 }
 
 #[test]
-fn what_nobody_understood_yet_is_handed_over_by_its_name() {
+fn handoff_lists_unprocessed_tool_uses_by_name() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("session-end", json!({}));
@@ -74,7 +74,7 @@ fn what_nobody_understood_yet_is_handed_over_by_its_name() {
 }
 
 #[test]
-fn an_end_after_the_summary_takes_it_over() {
+fn session_end_uses_the_stored_summary_of_a_model() {
     for stage in Stage::each_with(with_model) {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("stop", json!({}));
@@ -84,7 +84,11 @@ fn an_end_after_the_summary_takes_it_over() {
         assert_eq!(handoff["summary"], "1 things were done.");
         assert_eq!(handoff["payload"]["key_decisions"], json!(["Use cookies"]));
         let done = &handoff["payload"]["work_completed"];
-        assert_eq!(*done, json!([stage.observations()[0]["title"]]), "what the summary covers was done too");
+        assert_eq!(
+            *done,
+            json!([stage.observations()[0]["title"]]),
+            "lists observations that the summary covers"
+        );
         let shown = ok(&stage.call("session.show", json!({ "session_id": handoff["session_id"] })));
         assert_eq!(shown["summary"]["summary"], handoff["summary"]);
         assert_eq!(
@@ -96,7 +100,7 @@ fn an_end_after_the_summary_takes_it_over() {
 }
 
 #[test]
-fn an_empty_session_ends_without_hiding_what_was_handed_over_before() {
+fn empty_session_ends_without_a_handoff() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("session-end", json!({}));
@@ -118,7 +122,7 @@ fn an_empty_session_ends_without_hiding_what_was_handed_over_before() {
 }
 
 #[test]
-fn an_end_that_is_reported_twice_with_its_key_is_one_end() {
+fn repeated_session_end_writes_one_handoff() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         for _ in 0..2 {
@@ -129,7 +133,7 @@ fn an_end_that_is_reported_twice_with_its_key_is_one_end() {
         assert_eq!(
             (handoffs(&stage).len(), stage.active().len()),
             (1, 0),
-            "a chat that is over has nothing to say"
+            "an ended session gets no further handoff"
         );
     }
 }
@@ -139,7 +143,7 @@ fn saved(stage: &Stage, chat: &str) -> Value {
 }
 
 #[test]
-fn before_a_chat_forgets_what_it_was_about_is_saved() {
+fn pre_compact_saves_a_checkpoint() {
     for stage in Stage::each_with(with_model) {
         stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast", "branch": "feature" }));
         stage.hooked("user-prompt-submit", json!({ "prompt": "And <private>quietly</private> safe" }));
@@ -178,16 +182,16 @@ fn before_a_chat_forgets_what_it_was_about_is_saved() {
         assert_eq!((observed.len(), observed), (2, expected), "oldest first");
         let session = stage.only_session();
         assert_eq!(loaded["metadata"]["repo"].as_str().unwrap_or("o/r"), "o/r");
-        assert_eq!(session.last_heartbeat_at, NOW.plus(HOUR / 2), "the chat goes on");
+        assert_eq!(session.last_heartbeat_at, NOW.plus(HOUR / 2), "the session stays active");
     }
 }
 
 #[test]
-fn a_chat_that_forgets_again_has_a_checkpoint_more() {
+fn each_pre_compact_saves_another_checkpoint() {
     for stage in Stage::each() {
         stage.hooked("pre-compact", json!({ "trigger": "manual" }));
         let first = saved(&stage, CHAT);
-        assert_eq!(first["context"]["trigger"], "manual", "also of an empty chat");
+        assert_eq!(first["context"]["trigger"], "manual", "saved for an empty chat");
         assert_eq!(first["context"]["observations"], Value::Null);
         stage.hooked("user-prompt-submit", json!({ "prompt": "More" }));
         stage.hooked("pre-compact", json!({ "trigger": "auto" }));
@@ -200,7 +204,7 @@ fn a_chat_that_forgets_again_has_a_checkpoint_more() {
 }
 
 #[test]
-fn a_chat_whose_id_names_no_workflow_is_saved_all_the_same() {
+fn pre_compact_accepts_chat_ids_that_are_not_workflow_ids() {
     for stage in Stage::each() {
         let awkward = "chat~{1}/x?";
         stage.hooked("pre-compact", json!({ "session_id": awkward }));

@@ -1,4 +1,4 @@
-//! Hooks: which session an event belongs to, who works where, what is kept and what is refused.
+//! `hook.report`: mapping of events to sessions, stored data and rejected reports.
 
 use baton_core::SessionStatus;
 use baton_core::observation::HookEvent;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::observing::{CHAT, bash, edit, report};
 use crate::stage::{HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, refused, who};
 
-/// What an event must say beside who and where.
-fn needed(event: HookEvent) -> Value {
+/// Returns the required fields of an event.
+fn required_fields(event: HookEvent) -> Value {
     match event {
         HookEvent::UserPromptSubmit => json!({ "prompt": "Make it fast" }),
         HookEvent::PostToolUse => bash("ls", "a b"),
@@ -18,11 +18,11 @@ fn needed(event: HookEvent) -> Value {
 }
 
 #[test]
-fn every_event_finds_the_session_of_its_chat_or_starts_one() {
+fn every_event_resumes_or_creates_the_session_of_its_chat() {
     for stage in Stage::each() {
         for event in HookEvent::ALL {
             let fields = || {
-                let mut fields = needed(event);
+                let mut fields = required_fields(event);
                 fields["session_id"] = event.as_str().into();
                 fields
             };
@@ -36,7 +36,7 @@ fn every_event_finds_the_session_of_its_chat_or_starts_one() {
             ok(&stage.hook(event.as_str(), fields()));
             let first = of_chat();
             if event == HookEvent::SessionEnd {
-                assert!(first.is_empty(), "it is over: {first:?}");
+                assert!(first.is_empty(), "still active: {first:?}");
                 continue;
             }
             ok(&stage.hook(event.as_str(), fields()));
@@ -48,7 +48,7 @@ fn every_event_finds_the_session_of_its_chat_or_starts_one() {
 }
 
 #[test]
-fn chats_are_apart_and_each_goes_on_with_its_own_session() {
+fn each_chat_has_its_own_session() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", bash("one", ""));
         let first = stage.only_session();
@@ -65,17 +65,17 @@ fn chats_are_apart_and_each_goes_on_with_its_own_session() {
         stage.hooked("session-end", json!({ "reason": "exit" }));
         assert_eq!(stage.session(first.id).status, SessionStatus::Ended);
         stage.hooked("stop", json!({}));
-        assert_eq!(stage.active().len(), 1, "a stop that comes late begins nothing");
+        assert_eq!(stage.active().len(), 1, "a late stop starts no session");
         stage.hooked("user-prompt-submit", json!({ "prompt": "Once more" }));
         let third = stage.active().remove(0);
-        assert!(third.id != first.id && third.id != second.id, "a chat that was over begins anew");
+        assert!(third.id != first.id && third.id != second.id, "an ended chat gets a new session");
         assert_eq!(third.tuple.client_session_id.unwrap().as_str(), CHAT);
-        assert_eq!(stage.session(first.id).status, SessionStatus::Ended, "what is over stays over");
+        assert_eq!(stage.session(first.id).status, SessionStatus::Ended, "the ended session stays ended");
     }
 }
 
 #[test]
-fn a_chat_that_was_silent_for_long_begins_anew() {
+fn stale_chat_gets_a_new_session() {
     for stage in Stage::each() {
         stage.hooked("stop", json!({}));
         let first = stage.only_session().id;
@@ -90,7 +90,7 @@ fn a_chat_that_was_silent_for_long_begins_anew() {
 }
 
 #[test]
-fn a_used_tool_is_a_sign_of_life_and_tells_where_things_stand() {
+fn tool_use_counts_as_heartbeat_and_updates_the_branch() {
     for stage in Stage::each() {
         ok(&stage.hook("session-start", json!({ "branch": "main", "host": "desk" })));
         stage.clock.set(NOW.plus(40 * MINUTE));
@@ -100,15 +100,15 @@ fn a_used_tool_is_a_sign_of_life_and_tells_where_things_stand() {
         let session = stage.only_session();
         assert_eq!(session.last_heartbeat_at, NOW.plus(40 * MINUTE));
         assert_eq!(session.facts.branch.as_deref(), Some("feature"));
-        assert_eq!(session.facts.host.as_deref(), Some("desk"), "what is not said anew stays");
+        assert_eq!(session.facts.host.as_deref(), Some("desk"), "omitted fields keep their value");
         stage.clock.set(NOW.plus(80 * MINUTE));
         stage.hooked("post-tool-use", edit("src/lib.rs"));
-        assert_eq!(stage.only_session().id, session.id, "tools kept it alive");
+        assert_eq!(stage.only_session().id, session.id, "tool uses kept the session active");
     }
 }
 
 #[test]
-fn the_agent_is_named_after_its_client() {
+fn agent_name_defaults_to_the_client() {
     for stage in Stage::each() {
         for (number, (fields, agent, client)) in [
             (json!({}), "claude-code", "claude-code"),
@@ -134,7 +134,7 @@ fn the_agent_is_named_after_its_client() {
 }
 
 #[test]
-fn the_repository_is_named_after_the_folder_when_nobody_says_it() {
+fn repository_defaults_to_the_folder_name() {
     for stage in Stage::each() {
         for (folder, repo) in [
             ("/home/dev/shop", "local/shop"),
@@ -147,7 +147,7 @@ fn the_repository_is_named_after_the_folder_when_nobody_says_it() {
             ok(&stage.call("hook.report", report));
             let session = stage.active().remove(0);
             assert_eq!(session.tuple.repo.as_str(), repo);
-            assert_eq!(session.tuple.venture.as_str(), "local", "the configured one");
+            assert_eq!(session.tuple.venture.as_str(), "local", "the configured venture");
         }
         let known = stage.active().len();
         for fields in [json!({}), json!({ "cwd": 7 }), json!({ "cwd": "" })] {
@@ -162,12 +162,12 @@ fn the_repository_is_named_after_the_folder_when_nobody_says_it() {
 }
 
 #[test]
-fn a_session_that_begins_learns_what_was_handed_over() {
+fn session_start_returns_the_latest_handoff_and_other_agents() {
     for stage in Stage::each() {
         assert_eq!(
             ok(&stage.hook("session-start", json!({ "source": "startup" }))),
             json!({}),
-            "nothing to tell"
+            "no handoff and no other agents"
         );
         let id = stage.only_session().id;
         let end = json!({
@@ -175,8 +175,8 @@ fn a_session_that_begins_learns_what_was_handed_over() {
             "payload": { "blockers": ["no key"], "next_actions": ["write tests"] },
         });
         let handoff = ok(&stage.call("session.end", end))["handoff_id"].clone();
-        let told = ok(&stage.hook("session-start", json!({ "source": "startup" })));
-        let output = &told["hookSpecificOutput"];
+        let response = ok(&stage.hook("session-start", json!({ "source": "startup" })));
+        let output = &response["hookSpecificOutput"];
         assert_eq!(output["hookEventName"], "SessionStart");
         let text = output["additionalContext"].as_str().unwrap();
         for part in ["Login works", "no key", "write tests", handoff.as_str().unwrap()] {
@@ -184,16 +184,16 @@ fn a_session_that_begins_learns_what_was_handed_over() {
         }
         assert!(text.contains(&stage.only_session().id.to_string()), "{text}");
         let again = ok(&stage.hook("session-start", json!({ "source": "resume" })));
-        assert_eq!(again, told, "the same inputs give the same bytes");
+        assert_eq!(again, response, "equal inputs return equal responses");
         ok(&stage.call("session.start", who("other-agent")));
-        let told = ok(&stage.hook("session-start", json!({})));
-        let text = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        let response = ok(&stage.hook("session-start", json!({})));
+        let text = response["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
         assert!(text.contains("Also at work in o/r: other-agent"), "{text}");
     }
 }
 
 #[test]
-fn prompts_are_kept_as_far_as_they_are_bearable() {
+fn stores_prompts_truncated_and_without_nul_characters() {
     for stage in Stage::each() {
         let long = "接".repeat(10_001);
         let prompts = ["Make it fast", " \n\t\0", "", "nul \0 inside \u{1b}[31m", &long, "接力棒 👩‍💻"];
@@ -207,7 +207,7 @@ fn prompts_are_kept_as_far_as_they_are_bearable() {
 }
 
 #[test]
-fn what_says_too_little_is_refused_and_leaves_nothing() {
+fn rejects_invalid_reports_and_stores_nothing() {
     for stage in Stage::each() {
         for (event, fields, field) in [
             ("post-tool-use", json!({}), "tool_name"),
@@ -234,7 +234,7 @@ fn what_says_too_little_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_report_with_a_key_has_one_effect() {
+fn repeated_report_with_the_same_key_is_processed_once() {
     for stage in Stage::each() {
         let used = |said: &str| report("post-tool-use", bash("ls", said));
         let first = stage.keyed("k", "hook.report", used("a"));
@@ -243,9 +243,9 @@ fn a_report_with_a_key_has_one_effect() {
         assert_eq!(stage.queue(), [1, 0, 0, 0]);
         let other = stage.keyed("k", "hook.report", used("b"));
         refused(&other, "idempotency_mismatch");
-        assert_eq!(stage.queue(), [1, 0, 0, 0], "another report under the same key is refused");
+        assert_eq!(stage.queue(), [1, 0, 0, 0], "another report with the same key is rejected");
         stage.hooked("post-tool-use", bash("ls", "a"));
-        assert_eq!(stage.queue(), [2, 0, 0, 0], "without a key each counts");
+        assert_eq!(stage.queue(), [2, 0, 0, 0], "reports without a key are not deduplicated");
         let prompt = || report("user-prompt-submit", json!({ "prompt": "Go" }));
         for _ in 0..2 {
             ok(&stage.keyed("p", "hook.report", prompt()));
@@ -255,7 +255,7 @@ fn a_report_with_a_key_has_one_effect() {
 }
 
 #[test]
-fn a_report_with_a_key_may_hold_any_number() {
+fn accepts_large_integers_in_reports_with_a_key() {
     for stage in Stage::each() {
         let used = |id: i64| {
             let said = json!({ "id": id, "at_ns": 1_768_644_000_123_456_789_u64, "ratio": 0.1 });
@@ -273,7 +273,7 @@ fn a_report_with_a_key_may_hold_any_number() {
 }
 
 #[test]
-fn a_use_that_is_reported_twice_is_queued_once() {
+fn queues_a_repeated_tool_use_once() {
     for stage in Stage::each() {
         let used = |id: &str, chat: &str| {
             let mut used = bash("ls", "a");
@@ -295,14 +295,14 @@ fn a_use_that_is_reported_twice_is_queued_once() {
 }
 
 #[test]
-fn stop_asks_for_a_summary_which_is_made_once_tools_are_understood() {
+fn stop_requests_a_summary_that_is_created_after_pending_tool_uses() {
     for stage in Stage::each() {
         stage.hooked("user-prompt-submit", json!({ "prompt": "Make it fast" }));
         stage.hooked("post-tool-use", edit("src/lib.rs"));
         stage.hooked("stop", json!({}));
         let id = stage.only_session().id;
         let summary = || read(&stage.store, move |tx| tx.summary(id));
-        assert_eq!((stage.summarize_due(), summary()), (0, None), "a tool use still waits");
+        assert_eq!((stage.summarize_due(), summary()), (0, None), "a tool use is pending");
         assert_eq!(stage.work(), 1);
         stage.clock.set(NOW.plus(MINUTE));
         assert_eq!(stage.summarize_due(), 1);
@@ -311,7 +311,7 @@ fn stop_asks_for_a_summary_which_is_made_once_tools_are_understood() {
         assert_eq!(made.summary.key_files, ["src/lib.rs"]);
         stage.clock.set(NOW.plus(HOUR / 2));
         stage.hooked("stop", json!({}));
-        assert_eq!((stage.summarize_due(), summary()), (0, Some(made)), "there is nothing new to say");
+        assert_eq!((stage.summarize_due(), summary()), (0, Some(made)), "nothing new to summarize");
         assert_eq!(stage.only_session().id, id, "a stop does not end the chat");
     }
 }

@@ -1,4 +1,4 @@
-//! Observations and the queue as people and agents look at them: lists, raw output, summaries, what is dropped when.
+//! Reading observations, managing the queue, summarizing sessions, retention of raw output.
 
 use baton_app::Settings;
 use baton_app::checkpoint::Vault;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::observing::{CHAT, bash, edit, with_model};
 use crate::stage::{DAY, HOUR, MILLISECOND, MINUTE, NOW, Stage, ok, refused};
 
-/// Reports uses of tools, one a minute, and has them understood.
+/// Reports one tool use per minute and processes them.
 fn observe(stage: &Stage, uses: &[Value]) {
     for (minute, used) in (1..).zip(uses) {
         stage.clock.set(NOW.plus(minute * MINUTE));
@@ -26,7 +26,7 @@ fn with(mut fields: Value, name: &str, value: &str) -> Value {
 }
 
 #[test]
-fn lists_filter_and_page() {
+fn lists_observations_by_filter_and_page() {
     for stage in Stage::each() {
         let uses = [
             edit("src/lib.rs"),
@@ -74,8 +74,8 @@ fn lists_filter_and_page() {
     }
 }
 
-/// What a tool may say that not every store or terminal takes.
-fn awkward() -> Vec<Value> {
+/// Returns tool responses that are hard to store or to display.
+fn unusual_responses() -> Vec<Value> {
     vec![
         json!(null),
         json!(""),
@@ -89,16 +89,16 @@ fn awkward() -> Vec<Value> {
 }
 
 #[test]
-fn whatever_a_tool_says_is_understood_and_comes_back_raw() {
+fn returns_any_tool_response_unchanged_as_raw_output() {
     for stage in Stage::each() {
-        for said in awkward() {
+        for said in unusual_responses() {
             let input = json!({ "command": said, "note": "\0 \u{1b}[31m" });
             stage.hooked("post-tool-use", json!({
                 "tool_name": "Ba\0sh\u{1b}[0m", "tool_use_id": null, "tool_input": input, "tool_response": said,
             }));
             assert_eq!(stage.work(), 1, "{said}");
             let seen = stage.observations().remove(0);
-            assert_eq!(seen["tool_name"], "Bash", "a name is fit to be shown");
+            assert_eq!(seen["tool_name"], "Bash", "control characters are removed from the name");
             let measured = match &said {
                 Value::Null => 0,
                 Value::String(text) => text.len(),
@@ -132,17 +132,17 @@ fn with_blobs(folder: &std::path::Path) -> impl Fn(&mut Settings) {
 }
 
 #[test]
-fn raw_output_goes_after_its_time_and_the_observation_stays() {
+fn retention_deletes_raw_output_and_keeps_the_observation() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("blobs");
     for stage in Stage::each_with(with_blobs(&folder)) {
         let mut dice = Dice::new(1);
-        // What does not pack well is kept as a file.
+        // Output that compresses badly is stored as a file.
         let large: String = (0..900_000).map(|_| char::from(b'!' + dice.below(90) as u8)).collect();
         observe(&stage, &[bash("cat large", &large), bash("ls", "small")]);
         let files = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         let blob = files().next().unwrap();
-        assert_eq!(files().count(), 1, "one of them is a file");
+        assert_eq!(files().count(), 1, "only the large output is a file");
         let seen = stage.observations();
         let said = |index: usize| {
             let show = json!({ "observation_id": seen[index]["id"], "raw": true });
@@ -153,22 +153,22 @@ fn raw_output_goes_after_its_time_and_the_observation_stays() {
         assert_eq!((said(1), said(0)), (Some(large), Some("small".into())));
 
         let clean = || ok(&stage.call("maintenance.cleanup", json!({})));
-        let understood_at = stage.app.now();
-        stage.clock.set(understood_at.plus(7 * DAY));
+        let processed_at = stage.app.now();
+        stage.clock.set(processed_at.plus(7 * DAY));
         let done = clean();
         assert_eq!((&done["raw_outputs_dropped"], &done["blobs_removed"]), (&0.into(), &0.into()));
         assert!(said(1).is_some() && said(0).is_some());
-        stage.clock.set(understood_at.plus(7 * DAY + MILLISECOND));
+        stage.clock.set(processed_at.plus(7 * DAY + MILLISECOND));
         let done = clean();
         assert_eq!(done["raw_outputs_dropped"], 2);
         assert_eq!((said(1), said(0)), (None, None));
-        assert!(!blob.exists(), "the blob goes with its row");
+        assert!(!blob.exists(), "the blob is deleted with its row");
         assert_eq!(stage.observations(), seen);
     }
 }
 
 #[test]
-fn what_waits_or_was_given_up_is_never_cleaned_away() {
+fn retention_keeps_pending_and_failed_items() {
     for stage in Stage::each() {
         stage.hooked("post-tool-use", bash("ls", "a"));
         stage.fail_all();
@@ -180,7 +180,7 @@ fn what_waits_or_was_given_up_is_never_cleaned_away() {
 }
 
 #[test]
-fn the_queue_is_listed_tried_again_and_purged_by_its_rules() {
+fn lists_retries_and_purges_queue_items() {
     for stage in Stage::each() {
         for _ in 0..3 {
             stage.hooked("post-tool-use", bash("ls", "poison"));
@@ -196,14 +196,14 @@ fn the_queue_is_listed_tried_again_and_purged_by_its_rules() {
         assert_eq!(
             (failed["items"][0]["status"].as_str(), ids.len()),
             (Some("error"), 2),
-            "what failed unless asked"
+            "lists failed items by default"
         );
         assert_eq!(failed["items"][0]["last_error"], "poison");
         let rest = list(json!({ "before": failed["next_before"] }));
         assert_eq!((rest["items"].as_array().unwrap().len(), &rest["next_before"]), (1, &Value::Null));
-        let waiting = list(json!({ "status": "raw" }));
-        assert_eq!(waiting["items"][0]["files_touched"], json!(["src/late.rs"]));
-        assert_eq!(waiting["items"][0]["attempts"], 0, "one that was given back unworked is as before");
+        let pending = list(json!({ "status": "raw" }));
+        assert_eq!(pending["items"][0]["files_touched"], json!(["src/late.rs"]));
+        assert_eq!(pending["items"][0]["attempts"], 0, "a released item has no attempt");
         assert_eq!(list(json!({ "status": "done" }))["items"].as_array().unwrap().len(), 2);
         assert_eq!(stage.call("queue.list", json!({ "status": "gone" })).status, 400);
 
@@ -217,7 +217,7 @@ fn the_queue_is_listed_tried_again_and_purged_by_its_rules() {
         );
         assert_eq!(ok(&stage.call("queue.retry", json!({ "id": ids[0] })))["retried"], 1);
         let missing = stage.call("queue.retry", json!({ "id": ids[0] }));
-        assert_eq!(missing.status, 404, "it waits again: {}", missing.body);
+        assert_eq!(missing.status, 404, "the item is pending again: {}", missing.body);
         refused(&missing, "not_found");
         stage.clock.set(stage.app.now().plus(2 * HOUR));
         let purge = |params| ok(&stage.call("queue.purge", params));
@@ -230,14 +230,14 @@ fn the_queue_is_listed_tried_again_and_purged_by_its_rules() {
         assert_eq!(
             purge(json!({ "status": "error" })),
             json!({ "purged": 4, "more": false }),
-            "this very moment's too"
+            "includes items that failed in the current millisecond"
         );
         assert_eq!(stage.queue(), [0; 4]);
     }
 }
 
 #[test]
-fn a_session_is_summed_up_and_closed_or_left_open() {
+fn summarizes_a_session_and_optionally_ends_it() {
     for stage in Stage::each_with(with_model) {
         observe(&stage, &[edit("src/lib.rs"), bash("cargo test", "ok")]);
         let id = stage.only_session().id;
@@ -258,14 +258,14 @@ fn a_session_is_summed_up_and_closed_or_left_open() {
         assert_eq!(
             (&again["summary"], &again["tokens"]),
             (&made["summary"], &0.into()),
-            "nobody was asked again"
+            "the model is not called again"
         );
         assert_eq!(
             (&again["session_status"], stage.session(id).status),
             (&"ended".into(), SessionStatus::Ended)
         );
         let over = summarize(json!({ "session_id": id }));
-        assert_eq!(over["session_status"], "ended", "also of one that is over");
+        assert_eq!(over["session_status"], "ended", "an ended session can be summarized");
         assert_eq!(read(&stage.store, move |tx| tx.spent_on(&NOW.day())).tokens, 2 * 110 + 1_100);
         let unknown =
             stage.call("session.summarize", json!({ "session_id": "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ" }));
@@ -275,7 +275,7 @@ fn a_session_is_summed_up_and_closed_or_left_open() {
 }
 
 #[test]
-fn a_session_without_observations_is_summed_up_without_a_model() {
+fn summarizes_a_session_without_observations_without_a_model() {
     for stage in Stage::each_with(with_model) {
         ok(&stage.hook("session-start", json!({})));
         let made = ok(&stage.call("session.summarize", json!({ "session_id": stage.only_session().id })));
@@ -286,12 +286,12 @@ fn a_session_without_observations_is_summed_up_without_a_model() {
         );
         assert!(stage.active().is_empty());
         stage.hooked("user-prompt-submit", json!({ "session_id": CHAT, "prompt": "Go on" }));
-        assert_eq!(stage.active().len(), 1, "the chat goes on with a new session");
+        assert_eq!(stage.active().len(), 1, "the chat continues in a new session");
     }
 }
 
 #[test]
-fn health_counts_what_there_is() {
+fn health_counts_items_observations_and_tokens() {
     for stage in Stage::each_with(with_model) {
         observe(&stage, &[edit("src/lib.rs")]);
         stage.hooked("post-tool-use", bash("ls", "poison"));

@@ -1,4 +1,4 @@
-//! Whose observations are whose: what a token of another venture, or one that only reads, gets to do and see.
+//! Access of tokens with limited ventures or read access to reports, observations and the queue.
 
 use baton_core::{Access, SessionStatus};
 use baton_testkit::contract::read;
@@ -8,7 +8,7 @@ use crate::observing::{bash, edit, holder, report};
 use crate::stage::{Stage, ok, refused};
 
 #[test]
-fn a_token_reports_only_in_its_ventures() {
+fn token_reports_only_in_its_ventures() {
     for stage in Stage::each() {
         let (mine, other) = (holder(Access::Write, &["v"]), holder(Access::Write, &["w", "x"]));
         for event in
@@ -22,7 +22,7 @@ fn a_token_reports_only_in_its_ventures() {
         }
         let without = json!({ "event": "stop", "repo": "o/r" });
         let reply = stage.as_holder(&other, "hook.report", without);
-        assert_eq!(reply.status, 403, "the configured venture is none of its own: {}", reply.body);
+        assert_eq!(reply.status, 403, "no access to the configured venture: {}", reply.body);
         assert!(stage.active().is_empty());
         assert_eq!(stage.queue(), [0; 4]);
         let reply = stage.as_holder(&holder(Access::Read, &["v"]), "hook.report", report("stop", json!({})));
@@ -34,7 +34,7 @@ fn a_token_reports_only_in_its_ventures() {
 }
 
 #[test]
-fn a_token_sees_only_its_ventures() {
+fn token_reads_only_its_ventures() {
     for stage in Stage::each() {
         let (mine, other) = (holder(Access::Write, &["v", "x"]), holder(Access::Write, &["w"]));
         stage.hooked("post-tool-use", edit("src/lib.rs"));
@@ -55,8 +55,8 @@ fn a_token_sees_only_its_ventures() {
         let by_session = json!({ "session_id": session.id });
         assert_eq!(count(&other, "observation.list", "observations", by_session), 0);
         assert_eq!(count(&other, "observation.list", "observations", json!({ "file": "lib.rs" })), 0);
-        let asked = stage.as_holder(&other, "observation.list", json!({ "venture": "v" }));
-        assert_eq!(asked.status, 403, "{}", asked.body);
+        let reply = stage.as_holder(&other, "observation.list", json!({ "venture": "v" }));
+        assert_eq!(reply.status, 403, "{}", reply.body);
         for raw in [false, true] {
             let show = json!({ "observation_id": id, "raw": raw });
             assert_eq!(
@@ -74,7 +74,7 @@ fn a_token_sees_only_its_ventures() {
 }
 
 #[test]
-fn a_token_sums_up_only_its_sessions() {
+fn token_summarizes_only_sessions_of_its_ventures() {
     for stage in Stage::each() {
         let (mine, other) = (holder(Access::Write, &["v"]), holder(Access::Write, &["w"]));
         stage.hooked("post-tool-use", edit("src/lib.rs"));
@@ -91,7 +91,7 @@ fn a_token_sums_up_only_its_sessions() {
 }
 
 #[test]
-fn what_concerns_all_ventures_needs_a_token_of_all() {
+fn queue_management_requires_access_to_all_ventures() {
     for stage in Stage::each() {
         let some = holder(Access::Write, &["v"]);
         stage.hooked("post-tool-use", bash("ls", "a"));

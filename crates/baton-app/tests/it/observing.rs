@@ -1,4 +1,4 @@
-//! Short ways to report what hooks report, to do the work of a worker, and to look at what came of it.
+//! Test helpers: report hook events, run the steps of a worker and read the results.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, ok, operation};
 
-/// The chat that reports come from unless they say otherwise.
+/// Default chat id of reports.
 pub(crate) const CHAT: &str = "chat-1";
 
-/// A model that finds the same in everything.
+/// A model with fixed responses.
 pub(crate) struct FakeModel;
 
 impl Compressor for FakeModel {
@@ -50,12 +50,12 @@ impl Compressor for FakeModel {
     }
 }
 
-/// Puts the model in the place of the compressor without one.
+/// Configures the fake model as compressor.
 pub(crate) fn with_model(settings: &mut Settings) {
     settings.observations.compressor = Arc::new(FakeModel);
 }
 
-/// What an agent in `v` and `o/r` reports, with fields added or replaced.
+/// Returns a report from venture `v` and repository `o/r`, with fields added or replaced.
 pub(crate) fn report(event: &str, mut more: Value) -> Value {
     let mut report = json!({
         "event": event, "session_id": CHAT, "cwd": "/home/dev/shop", "venture": "v", "repo": "o/r",
@@ -65,7 +65,7 @@ pub(crate) fn report(event: &str, mut more: Value) -> Value {
     report
 }
 
-/// A use of a tool that edits a file.
+/// Returns the report fields of a file edit.
 pub(crate) fn edit(file: &str) -> Value {
     json!({
         "tool_name": "Edit",
@@ -74,15 +74,15 @@ pub(crate) fn edit(file: &str) -> Value {
     })
 }
 
-/// A use of a tool that runs a command.
-pub(crate) fn bash(command: &str, said: &str) -> Value {
+/// Returns the report fields of a shell command.
+pub(crate) fn bash(command: &str, stdout: &str) -> Value {
     json!({
         "tool_name": "Bash", "tool_input": { "command": command },
-        "tool_response": { "stdout": said, "stderr": "", "interrupted": false },
+        "tool_response": { "stdout": stdout, "stderr": "", "interrupted": false },
     })
 }
 
-/// Whoever holds a token of these ventures.
+/// Returns an actor with a token for these ventures.
 pub(crate) fn holder(access: Access, ventures: &[&str]) -> Actor {
     let ventures = ventures.iter().map(|venture| venture.parse().unwrap()).collect();
     Actor { key_id: ActorKeyId::of("token"), access, ventures: VentureScope::Only(ventures) }
@@ -94,24 +94,24 @@ impl Stage {
         self.call("hook.report", report(event, more))
     }
 
-    /// Reports an event that must be taken, and about which the agent is told nothing.
+    /// Reports an event and asserts that it succeeds with an empty response.
     #[track_caller]
     pub(crate) fn hooked(&self, event: &str, more: Value) {
         assert_eq!(ok(&self.hook(event, more)), json!({}));
     }
 
-    /// Calls an operation as somebody.
+    /// Calls an operation as an actor.
     pub(crate) fn as_holder(&self, actor: &Actor, name: &str, params: Value) -> Reply {
         let envelope = baton_app::Call { actor: actor.clone(), ..self.envelope(None) };
         self.app.call_blocking(operation(name), envelope, params)
     }
 
-    /// The active sessions of all ventures, newest first.
+    /// Returns the active sessions of all ventures, newest first.
     pub(crate) fn active(&self) -> Vec<Session> {
         read(&self.store, |tx| tx.active_sessions(&SessionFilter::default(), Page::first(100)))
     }
 
-    /// The one active session.
+    /// Returns the only active session.
     #[track_caller]
     pub(crate) fn only_session(&self) -> Session {
         let mut active = self.active();
@@ -119,21 +119,21 @@ impl Stage {
         active.remove(0)
     }
 
-    /// What the user of a session asked for, oldest first.
+    /// Returns the prompts of a session, oldest first.
     pub(crate) fn prompts(&self, session: SessionId) -> Vec<String> {
         let turns = read(&self.store, move |tx| tx.turns(session, None, 100));
         turns.into_iter().rev().map(|turn| turn.prompt).collect()
     }
 
-    /// How many items of the queue have come how far: raw, processing, done, error.
+    /// Returns the number of queue items by status: raw, processing, done, error.
     pub(crate) fn queue(&self) -> [u64; 4] {
         let stats = read(&self.store, |tx| tx.queue_stats());
         [stats.raw, stats.processing, stats.done, stats.error]
     }
 
-    /// Makes observations of all that waits, as a worker does, and tells of how many.
+    /// Processes all pending queue items like a worker and returns their number.
     pub(crate) fn work(&self) -> usize {
-        let (queue, compressor) = self.workshop();
+        let (queue, compressor) = self.worker();
         let mut done = 0;
         loop {
             let claimed = queue.claim(10).unwrap();
@@ -149,9 +149,9 @@ impl Stage {
         }
     }
 
-    /// Makes all summaries that are due, as a worker does, and tells how many said something new.
+    /// Creates all due summaries like a worker and returns how many changed.
     pub(crate) fn summarize_due(&self) -> usize {
-        let (queue, compressor) = self.workshop();
+        let (queue, compressor) = self.worker();
         let mut made = 0;
         while let Some(job) = queue.claim_summary().unwrap() {
             let id = job.session_id();
@@ -166,28 +166,28 @@ impl Stage {
         made
     }
 
-    /// Gives all that waits up, as a worker does with what nothing can be made of.
+    /// Marks all pending queue items as failed.
     pub(crate) fn fail_all(&self) {
-        let (queue, compressor) = self.workshop();
+        let (queue, compressor) = self.worker();
         for claimed in queue.claim(100).unwrap() {
             assert!(queue.fail(&claimed, "poison", TokenUsage::default(), compressor.as_ref()).unwrap());
         }
     }
 
-    /// Claims all that waits and gives it back, as a worker does that is told to stop.
+    /// Claims all pending queue items and releases them, like a worker that is stopped.
     pub(crate) fn stop_before_work(&self) {
-        let (queue, _) = self.workshop();
+        let (queue, _) = self.worker();
         for claimed in queue.claim(100).unwrap() {
             let back = QueueRelease { run_at: self.app.now(), counts: false, failed_at: None, error: None };
             assert!(queue.release(&claimed, back).unwrap());
         }
     }
 
-    fn workshop(&self) -> (WorkQueue, Arc<dyn Compressor>) {
+    fn worker(&self) -> (WorkQueue, Arc<dyn Compressor>) {
         (WorkQueue::of(self.app.clone()), self.app.settings().observations.compressor.clone())
     }
 
-    /// The observations of all ventures, newest first.
+    /// Returns the observations of all ventures, newest first.
     pub(crate) fn observations(&self) -> Vec<Value> {
         let listed = ok(&self.call("observation.list", json!({})));
         listed["observations"].as_array().unwrap().clone()
