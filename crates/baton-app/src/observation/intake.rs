@@ -151,18 +151,18 @@ impl Intake {
         let mut large = read_large(Cursor::new(first).chain(source), sink).map_err(fault)?;
         complete(&mut large.fields);
         let fields = std::mem::take(&mut large.fields);
-        let (asked, raw_bytes) = (large.asked.take(), large.said_bytes);
+        let (tool_input, raw_bytes) = (large.tool_input.take(), large.output_bytes);
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let folder = text("root").or_else(|| text("cwd"));
         let sealed = large.seal(folder.as_deref()).and_then(|sink| sink.packer);
         let raw = match sealed.and_then(|packer| packer.into_inner()?.finish()) {
             Ok(raw) => raw,
             Err(error) if self.unkept_output == UnkeptOutput::Replace => {
-                return Ok(without_output(fields, asked, received.get(), &error));
+                return Ok(without_output(fields, tool_input, received.get(), &error));
             }
             Err(error) => return Err(unwritable(error)),
         };
-        let packed = Packed { raw, raw_bytes, files: files_of(&asked, folder.as_deref()) };
+        let packed = Packed { raw, raw_bytes, files: files_of(&tool_input, folder.as_deref()) };
         Ok(Report { fields, output: Some(LargeOutput { packed: Arc::new(packed) }) })
     }
 
@@ -257,7 +257,7 @@ impl Write for OutputSink<'_> {
 /// Returns a report with a text in place of the tool output.
 fn without_output(
     mut fields: Map<String, Value>,
-    asked: Value,
+    tool_input: Value,
     received: usize,
     error: &io::Error,
 ) -> Report {
@@ -265,8 +265,8 @@ fn without_output(
         io::ErrorKind::FileTooLarge => format!("is over the limit of {MAX_REPORT_BYTES} bytes"),
         _ => format!("could not be written: {error}"),
     };
-    if !asked.is_null() {
-        fields.insert("tool_input".into(), asked);
+    if !tool_input.is_null() {
+        fields.insert("tool_input".into(), tool_input);
     }
     if fields.contains_key("tool_name") {
         let text = format!("[output not kept: the report of {received} bytes {why}]");

@@ -1,7 +1,7 @@
-//! What a model's answer must look like, and reading it strictly.
+//! Strict parser of model answers.
 //!
-//! Owns the limits of every field and the schemas that an endpoint can hold a model to. Fences and words around the
-//! object are forgiven; a missing title, a wrong type or half an object is not.
+//! Owns the limits of every field and the schemas for structured output. Code fences and text around the object are
+//! accepted; a missing title, a wrong type or an incomplete object is an error.
 
 use serde_json::{Map, Value, json};
 
@@ -13,18 +13,18 @@ use super::summary::SessionSummary;
 use crate::json::{JsonError, JsonErrorKind, read_strict};
 use crate::secrets;
 
-/// How many characters a detail may have; a longer one is cut.
+/// Maximum length of a detail in characters; longer details are truncated.
 pub const MAX_DETAIL_CHARS: usize = 8_000;
 
-/// How many characters the summary of a session may have; a longer one is cut.
+/// Maximum length of a session summary in characters; longer summaries are truncated.
 const MAX_SESSION_SUMMARY_CHARS: usize = 4_000;
 const MAX_ENTRIES: usize = 100;
 const MAX_ENTRY_CHARS: usize = 500;
 
-/// How much of an answer a message repeats.
+/// Number of characters of the answer in an error message.
 const SHOWN_CHARS: usize = 200;
 
-/// Why an answer is not what was asked for. Shows the first 200 characters of the answer.
+/// Error in a model's answer. The message contains the first 200 characters of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; the answer begins: {shown}")]
 pub struct AnswerError {
@@ -32,30 +32,32 @@ pub struct AnswerError {
     shown: String,
 }
 
-/// Reads an observation out of a model's answer.
+/// Parses an observation from a model's answer.
 ///
 /// # Errors
 ///
-/// When there is no JSON object in it, a required field is missing or empty, or a field has a wrong type.
+/// If the answer contains no JSON object, a required field is missing or empty, or a field has a wrong type.
 pub fn read_observation(answer: &str) -> Result<CompressedObservation, AnswerError> {
-    // Before anything is cut: what is left of a secret would no longer look like one.
+    // Redact before fields are truncated, because a truncated secret would not be recognised.
     let answer = &secrets::redact(answer);
     read_object(answer)
         .and_then(|members| observation_of(&members))
-        .map_err(|problem| refuse(answer, problem))
+        .map_err(|problem| answer_error(answer, problem))
 }
 
-/// Reads the summary of a session out of a model's answer.
+/// Parses a session summary from a model's answer.
 ///
 /// # Errors
 ///
 /// As for [`read_observation`].
 pub fn read_summary(answer: &str) -> Result<SessionSummary, AnswerError> {
     let answer = &secrets::redact(answer);
-    read_object(answer).and_then(|members| summary_of(&members)).map_err(|problem| refuse(answer, problem))
+    read_object(answer)
+        .and_then(|members| summary_of(&members))
+        .map_err(|problem| answer_error(answer, problem))
 }
 
-/// The JSON Schema of an observation, in the subset that endpoints hold models to.
+/// Returns the JSON schema of an observation, in the subset that endpoints support for structured output.
 pub fn observation_schema() -> Value {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "array", "items": text });
@@ -73,20 +75,21 @@ pub fn observation_schema() -> Value {
     }))
 }
 
-/// The JSON Schema of a session's summary, in the subset that endpoints hold models to.
+/// Returns the JSON schema of a session summary, in the subset that endpoints support for structured output.
 pub fn summary_schema() -> Value {
     let texts = json!({ "type": "array", "items": { "type": "string" } });
     object_schema(json!({ "summary": { "type": "string" }, "key_files": texts, "key_decisions": texts }))
 }
 
-/// An object with exactly these members: endpoints want all of them required and no others allowed.
+/// Returns the schema of an object with exactly these members, because endpoints require that all members are required
+/// and no others are allowed.
 fn object_schema(properties: Value) -> Value {
     let required: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
     let required = json!(required);
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn refuse(answer: &str, problem: String) -> AnswerError {
+fn answer_error(answer: &str, problem: String) -> AnswerError {
     let shown = match one_line(first_characters(answer.trim(), SHOWN_CHARS), SHOWN_CHARS) {
         shown if shown.is_empty() => "(nothing)".to_owned(),
         shown => shown,
@@ -94,9 +97,9 @@ fn refuse(answer: &str, problem: String) -> AnswerError {
     AnswerError { problem, shown }
 }
 
-/// Finds the object in an answer and reads it.
+/// Finds and parses the JSON object in an answer.
 fn read_object(answer: &str) -> Result<Map<String, Value>, String> {
-    let answer = after_thoughts(answer.trim().trim_start_matches('\u{feff}'));
+    let answer = without_thinking(answer.trim().trim_start_matches('\u{feff}'));
     let text = if answer.starts_with('{') { answer } else { fenced(answer).unwrap_or(answer) };
     let whole = read_strict(text.as_bytes()).or_else(|error| match (text.find('{'), text.rfind('}')) {
         (Some(start), Some(end))
@@ -113,7 +116,7 @@ fn read_object(answer: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What is wrong with a text that is no JSON, without repeating any of it.
+/// Describes a JSON error without quoting the text.
 fn problem_of(error: &JsonError) -> String {
     let problem = match &error.kind {
         JsonErrorKind::DuplicateKey(_) => "duplicate key".to_owned(),
@@ -123,13 +126,13 @@ fn problem_of(error: &JsonError) -> String {
     format!("{problem} at line {} column {}", error.line, error.column)
 }
 
-/// What follows the thoughts that some models write down first.
-fn after_thoughts(answer: &str) -> &str {
+/// Removes the `<think>` block that some models write first.
+fn without_thinking(answer: &str) -> &str {
     let thoughts = answer.starts_with("<think>").then(|| answer.rsplit_once("</think>")).flatten();
     thoughts.map_or(answer, |(_, after)| after.trim())
 }
 
-/// What stands between the first fence and the last one, or the end.
+/// Returns the text between the first and the last code fence, or up to the end if the fence is not closed.
 fn fenced(answer: &str) -> Option<&str> {
     let (_, from) = answer.split_once("```")?;
     let from = from.split_once('\n').map_or(from, |(language, inside)| {
@@ -177,7 +180,7 @@ fn optional<'a>(members: &'a Map<String, Value>, field: &str) -> Result<Option<&
     }
 }
 
-/// A list, absent or null for none.
+/// Returns a list; empty if the field is absent or null.
 fn list<'a>(members: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
     match members.get(field) {
         None | Some(Value::Null) => Ok(&[]),

@@ -19,7 +19,7 @@ fn good() -> CompressedObservation {
     }
 }
 
-/// The good answer with a field changed; null takes it out.
+/// Returns the good answer with one field replaced.
 fn with(field: &str, value: Value) -> String {
     let mut answer: Map<String, Value> = serde_json::from_str(GOOD).unwrap();
     answer.insert(field.to_owned(), value);
@@ -31,7 +31,7 @@ fn problem(answer: &str) -> String {
 }
 
 #[test]
-fn an_object_is_read_with_and_without_what_models_put_around_it() {
+fn reads_an_object_with_text_and_fences_around_it() {
     for answer in [
         GOOD.to_owned(),
         format!("\u{feff}\n  {GOOD}\n"),
@@ -57,7 +57,7 @@ fn fences_inside_the_object_are_text() {
 }
 
 #[test]
-fn long_fields_are_cut_on_character_boundaries() {
+fn truncates_long_fields_on_character_boundaries() {
     let observation = read_observation(&with("title", json!("ä".repeat(300)))).unwrap();
     assert_eq!(observation.title, "ä".repeat(MAX_TITLE_CHARS));
     let observation = read_observation(&with("summary", json!("👩‍💻".repeat(1_000)))).unwrap();
@@ -93,7 +93,7 @@ fn lists_and_detail_may_be_missing() {
 }
 
 #[test]
-fn what_is_missing_or_of_a_wrong_type_is_named() {
+fn errors_name_missing_fields_and_wrong_types() {
     for (answer, expected) in [
         (r#"{"summary":"s"}"#.to_owned(), "`title` is missing"),
         (r#"{"title":"t"}"#.to_owned(), "`summary` is missing"),
@@ -126,7 +126,7 @@ fn what_is_missing_or_of_a_wrong_type_is_named() {
 }
 
 #[test]
-fn an_error_shows_the_first_200_characters_and_no_control_characters() {
+fn errors_show_the_first_200_characters_without_control_characters() {
     let error = problem(&format!("\u{1b}[2J{}SECRET", "é".repeat(198)));
     assert!(error.ends_with(&"é".repeat(190)) && !error.contains("SECRET"), "{error}");
     assert!(!error.contains('\u{1b}'));
@@ -134,7 +134,7 @@ fn an_error_shows_the_first_200_characters_and_no_control_characters() {
 }
 
 #[test]
-fn a_summary_is_read_alike() {
+fn reads_a_session_summary() {
     let answer = r#"```json
         {"summary":"Built it.","key_files":["a.rs","a.rs"],"key_decisions":[]}
         ```"#;
@@ -150,7 +150,7 @@ fn a_summary_is_read_alike() {
 }
 
 #[test]
-fn the_schemas_describe_what_is_read() {
+fn schemas_accept_valid_answers_only() {
     let validator = jsonschema::validator_for(&observation_schema()).unwrap();
     assert!(validator.is_valid(&serde_json::from_str(GOOD).unwrap()));
     assert!(!validator.is_valid(&json!({ "title": "t", "summary": "s" })));
@@ -161,14 +161,14 @@ fn the_schemas_describe_what_is_read() {
 
 proptest! {
     #[test]
-    fn no_answer_breaks_the_reader(answer in "(\\PC|[`{}\":\\[\\]\n]){0,80}") {
+    fn any_answer_is_parsed_or_rejected(answer in "(\\PC|[`{}\":\\[\\]\n]){0,80}") {
         if let Ok(observation) = read_observation(&answer) {
             prop_assert!(!observation.title.is_empty() && !observation.summary.is_empty());
         }
     }
 
     #[test]
-    fn what_is_written_is_read_back(title in "[a-z]{1,20}", summary in "\\PC{0,40}x", fence in any::<bool>()) {
+    fn serialized_observations_are_read_back(title in "[a-z]{1,20}", summary in "\\PC{0,40}x", fence in any::<bool>()) {
         let written = json!({ "title": title, "summary": summary }).to_string();
         let answer = if fence { format!("```json\n{written}\n```") } else { written };
         let observation = read_observation(&answer);
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn a_secret_that_a_model_writes_goes_before_anything_is_cut() {
+fn redacts_secrets_before_truncating() {
     let secret = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z5A");
     let title = format!("{} {secret}", "x".repeat(MAX_TITLE_CHARS - 20));
     let answer = json!({

@@ -1,4 +1,4 @@
-//! What a compressor makes of one use of a tool.
+//! Content of an observation, as a compressor creates it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

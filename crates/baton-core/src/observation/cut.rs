@@ -1,4 +1,4 @@
-//! Cutting long output to what a model is shown: its head, its tail, and the lines between that say how it went.
+//! Truncates long output for a model: keeps head, tail, and error and test summary lines from the middle.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,24 +8,24 @@ use regex::Regex;
 
 use super::plain::first_characters;
 
-/// How many characters of an output a model is shown.
+/// Maximum length of truncated output in characters, without markers.
 pub const MAX_RAW_CHARS: usize = 32_000;
 
-/// How many of them may go to lines between head and tail.
+/// Part of [`MAX_RAW_CHARS`] for lines between head and tail.
 const MIDDLE_CHARS: usize = 4_000;
 
-/// How many characters of one line between head and tail are shown.
+/// Maximum length of a line between head and tail in characters.
 pub(super) const MIDDLE_LINE_CHARS: usize = 400;
 
-/// What a marker begins with, before the number of characters that are missing.
+/// Start of a truncation marker, before the number of missing characters.
 const MARK_START: &str = "[... truncated ";
 const MARK_END: &str = " ...]";
 
-/// What a marker costs at most, with the line ends around it.
+/// Maximum length of a marker with the newlines around it.
 const MARKER_CHARS: usize = 48;
 
-/// Lines that count tests or tell how a build ended. Ends of words are those of ASCII: others make an expression slow on a text
-/// that is not.
+/// Matches test and build summary lines. Word boundaries are ASCII only, because Unicode boundaries are slow on
+/// non-ASCII text.
 static SUMMARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = r"(?x)
         ^test\ result: | ^Tests?:\s | ^Test\ Suites:\s | ^Ran\ \d+\ tests? | ^BUILD\ (SUCCESS|FAILED)
@@ -34,7 +34,7 @@ static SUMMARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(pattern).ok()
 });
 
-/// Lines that tell of an error.
+/// Matches error lines.
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = r"(?x)
         (?i:error)(\[|(?-u:\b)) | Exception(?-u:\b) | ^Traceback\ \( | ^panic: | ^E\ {2,}\S
@@ -43,20 +43,20 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(pattern).ok()
 });
 
-/// Cuts an output to [`MAX_RAW_CHARS`] characters and the markers that say what is missing.
+/// Truncates an output to [`MAX_RAW_CHARS`] characters, plus markers with the number of missing characters.
 ///
-/// Head and tail are cut on line boundaries; an overlong line is cut within. Error lines and test summaries between
-/// them are kept as far as there is room.
+/// Head and tail end on line boundaries, except within an overlong line. Error lines and test summaries between them
+/// are kept while there is room.
 pub fn cut_output(text: &str) -> Cow<'_, str> {
     cut(text, Budget { total: MAX_RAW_CHARS, middle: MIDDLE_CHARS })
 }
 
-/// Cuts a list of lines to [`MAX_RAW_CHARS`] characters and a marker by leaving out lines in the middle.
+/// Truncates a list of lines to [`MAX_RAW_CHARS`] characters, plus a marker, by removing lines in the middle.
 pub(super) fn cut_list(text: &str) -> Cow<'_, str> {
     cut(text, Budget { total: MAX_RAW_CHARS, middle: 0 })
 }
 
-/// How many characters may be kept, and how many of them between head and tail (with the markers around those).
+/// Maximum number of characters: in total, and between head and tail including their markers.
 #[derive(Debug, Clone, Copy)]
 struct Budget {
     total: usize,
@@ -81,14 +81,14 @@ fn cut(text: &str, budget: Budget) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// How much is missing somewhere: characters, and whole lines where these are counted.
+/// Size of a removed part. `lines` is 0 if lines were not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) chars: usize,
     pub(super) lines: usize,
 }
 
-/// Says on a line of its own how much is missing, if anything is.
+/// Appends a marker line, if anything is missing.
 pub(super) fn mark(shown: &mut String, missing: Missing) {
     let Missing { chars, lines } = missing;
     if chars == 0 {
@@ -101,7 +101,7 @@ pub(super) fn mark(shown: &mut String, missing: Missing) {
     shown.push_str(&format!("{MARK_START}{chars} chars{lines}{MARK_END}\n"));
 }
 
-/// Reads what a marker says, if the line is one.
+/// Parses a marker line.
 fn read_mark(line: &str) -> Option<Missing> {
     let (chars, rest) = line.strip_prefix(MARK_START)?.strip_suffix(MARK_END)?.split_once(" chars")?;
     let lines = match rest {
@@ -111,12 +111,12 @@ fn read_mark(line: &str) -> Option<Missing> {
     Some(Missing { chars: chars.parse().ok()?, lines })
 }
 
-/// Tells whether a line says that something was cut out there.
+/// Returns true if a line is a truncation marker.
 pub fn is_cut_mark(line: &str) -> bool {
     read_mark(line).is_some()
 }
 
-/// How many lines a text has, or had before some were cut out of it.
+/// Returns the number of lines of a text, including the lines that its markers count.
 pub fn count_lines(text: &str) -> usize {
     let count = text.lines().count();
     if !text.contains(MARK_START) {
@@ -125,7 +125,7 @@ pub fn count_lines(text: &str) -> usize {
     text.lines().filter_map(read_mark).fold(count, |count, missing| (count + missing.lines).saturating_sub(1))
 }
 
-/// How many characters a part has that is left out, those included that were left out of it before.
+/// Returns the size of a removed part, including the characters that markers in it count.
 fn missing(part: &str) -> Missing {
     let earlier = |line: &str| Some((read_mark(line)?.chars, line.len() + 1));
     let marks = if part.contains(MARK_START) { part } else { "" };
@@ -136,28 +136,27 @@ fn missing(part: &str) -> Missing {
     Missing { chars, lines: 0 }
 }
 
-/// What a line tells of how something went.
+/// Kind of a line that is kept from the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
-    /// How many tests there were, or how a build ended.
+pub(super) enum LineKind {
+    /// Test or build summary.
     Summary,
-    /// An error.
     Error,
 }
 
-/// What a line tells, if it tells something.
-pub(super) fn telling(line: &str) -> Option<Telling> {
+/// Returns the kind of a line; `None` if it is not worth keeping.
+pub(super) fn line_kind(line: &str) -> Option<LineKind> {
     if matches(&SUMMARY, line) {
-        Some(Telling::Summary)
+        Some(LineKind::Summary)
     } else {
-        matches(&ERROR, line).then_some(Telling::Error)
+        matches(&ERROR, line).then_some(LineKind::Error)
     }
 }
 
-/// Finds the parts that are kept, in order, neither touching nor overlapping.
+/// Returns the parts to keep, in order, without adjacent or overlapping parts.
 fn kept(text: &str, budget: Budget) -> Vec<Range<usize>> {
     let everything = 0..text.len();
-    // As many bytes as that cannot be more characters.
+    // A text never has more characters than bytes.
     if text.len() <= budget.total || text.chars().nth(budget.total).is_none() {
         return vec![everything];
     }
@@ -181,18 +180,20 @@ fn kept(text: &str, budget: Budget) -> Vec<Range<usize>> {
     kept
 }
 
-/// Where the first `max` characters end: after a whole line, unless half of them would be lost to that.
+/// Returns the end of the head: after the last whole line in the first `max` characters, or after `max` characters if
+/// that line ends in the first half.
 fn head(text: &str, max: usize) -> usize {
     let end = first_characters(text, max).len();
     let half = first_characters(text, max / 2).len();
     text[half..end].rfind('\n').map_or(end, |newline| half + newline + 1)
 }
 
-/// Where the last `max` characters begin: with a whole line, unless half of them would be lost to that.
+/// Returns the start of the tail: the first whole line in the last `max` characters, or `max` characters before the end
+/// if that line starts in the second half.
 fn tail(text: &str, max: usize) -> usize {
     let start = last_characters(text, max);
     let half = last_characters(text, max / 2);
-    // The line end before the first character may make that one the first of a line.
+    // Include a newline before `start`: the tail then already starts with a whole line.
     let from = start.saturating_sub(usize::from(text[..start].ends_with('\n')));
     text[from..half].find('\n').map_or(start, |newline| from + newline + 1)
 }
@@ -204,8 +205,8 @@ fn last_characters(text: &str, max: usize) -> usize {
     }
 }
 
-/// Picks the lines between head and tail that are worth showing: how tests ended first, then errors, the first before
-/// the later ones, because the later are often its consequences.
+/// Selects lines between head and tail: summaries first, then errors. The first errors are preferred, because later
+/// ones are often consequences.
 fn middle(text: &str, between: Range<usize>, max: usize) -> Vec<Range<usize>> {
     if max == 0 {
         return Vec::new();
@@ -217,15 +218,15 @@ fn middle(text: &str, between: Range<usize>, max: usize) -> Vec<Range<usize>> {
         let shown = first_characters(line, MIDDLE_LINE_CHARS);
         let range = start..start + shown.len();
         start += line.len();
-        match telling(shown) {
-            Some(Telling::Summary) => summaries.push(range),
-            Some(Telling::Error) => errors.push(range),
+        match line_kind(shown) {
+            Some(LineKind::Summary) => summaries.push(range),
+            Some(LineKind::Error) => errors.push(range),
             None => {}
         }
     }
     let mut picked = Vec::new();
     let mut room = max;
-    // The last summaries are those of the whole.
+    // The last summaries usually cover the whole run.
     let half = take(text, summaries.into_iter().rev(), max / 2, &mut picked);
     room -= half;
     take(text, errors.into_iter(), room, &mut picked);
@@ -233,7 +234,7 @@ fn middle(text: &str, between: Range<usize>, max: usize) -> Vec<Range<usize>> {
     picked
 }
 
-/// Takes parts while there is room, and says how much was used.
+/// Adds parts while there is room and returns the number of characters used.
 fn take(
     text: &str,
     parts: impl Iterator<Item = Range<usize>>,
@@ -252,7 +253,7 @@ fn take(
     used
 }
 
-/// What showing a part costs, with the marker before it.
+/// Returns the number of characters of a part and the marker before it.
 fn cost(text: &str, part: &Range<usize>) -> usize {
     text[part.clone()].chars().count() + MARKER_CHARS
 }

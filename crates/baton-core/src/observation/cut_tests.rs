@@ -6,7 +6,7 @@ fn characters(text: &str) -> usize {
     text.chars().count()
 }
 
-/// What the markers of a cut text say is missing.
+/// Returns the numbers of missing characters in the markers of a text.
 fn missing(shown: &str) -> Vec<usize> {
     shown
         .lines()
@@ -24,14 +24,14 @@ fn the_patterns_are_valid() {
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn short_output_is_unchanged() {
     for text in ["", "short", &"x".repeat(MAX_RAW_CHARS), &"ä".repeat(MAX_RAW_CHARS)] {
         assert!(matches!(cut_output(text), Cow::Borrowed(same) if same == text));
     }
 }
 
 #[test]
-fn head_and_tail_are_whole_lines_around_one_marker() {
+fn keeps_whole_lines_of_head_and_tail_around_one_marker() {
     let text = log(5_000);
     let shown = cut_output(&text);
     let [gone] = missing(&shown)[..] else { panic!("{:?}", missing(&shown)) };
@@ -44,19 +44,19 @@ fn head_and_tail_are_whole_lines_around_one_marker() {
 }
 
 #[test]
-fn errors_and_test_summaries_survive_from_the_middle() {
+fn keeps_errors_and_test_summaries_from_the_middle() {
     let noise = log(2_000);
-    let said = "error[E0308]: mismatched types\ntest result: FAILED. 3 passed; 1 failed; 0 ignored\n";
-    let text = format!("{noise}{said}{noise}thread 'a' panicked at src/lib.rs:4:5:\n{noise}");
+    let kept = "error[E0308]: mismatched types\ntest result: FAILED. 3 passed; 1 failed; 0 ignored\n";
+    let text = format!("{noise}{kept}{noise}thread 'a' panicked at src/lib.rs:4:5:\n{noise}");
     let shown = cut_output(&text);
-    assert!(shown.contains(said), "{shown}");
+    assert!(shown.contains(kept), "{shown}");
     assert!(shown.contains("\nthread 'a' panicked at src/lib.rs:4:5:\n["));
     assert_eq!(missing(&shown).len(), 3);
     assert!(characters(&shown) <= MAX_RAW_CHARS + MARKER_CHARS);
 }
 
 #[test]
-fn a_flood_of_errors_does_not_push_out_the_summary_or_the_limit() {
+fn many_errors_do_not_displace_the_summary_or_exceed_the_limit() {
     let errors: String = (0..20_000).map(|line| format!("error: {line}\n")).collect();
     let text = format!("{errors}test result: FAILED. 3 passed; 9 failed\n{errors}");
     let shown = cut_output(&text);
@@ -65,7 +65,7 @@ fn a_flood_of_errors_does_not_push_out_the_summary_or_the_limit() {
 }
 
 #[test]
-fn one_huge_line_is_cut_by_characters() {
+fn truncates_within_an_overlong_line() {
     let text = format!("{}error{}", "é".repeat(40_000), "x".repeat(40_000));
     let shown = cut_output(&text);
     assert_eq!(missing(&shown).iter().sum::<usize>() + MAX_RAW_CHARS, characters(&text) + extra(&shown));
@@ -73,7 +73,7 @@ fn one_huge_line_is_cut_by_characters() {
     assert!(characters(&shown) <= MAX_RAW_CHARS + MARKER_CHARS);
 }
 
-/// How far the kept characters stay below the limit.
+/// Returns the number of characters that remain below the limit.
 fn extra(shown: &str) -> usize {
     let markers: usize = shown.lines().filter(|line| line.starts_with("[... ")).map(|line| line.len()).sum();
     let line_ends = shown.matches('\n').count();
@@ -81,7 +81,7 @@ fn extra(shown: &str) -> usize {
 }
 
 #[test]
-fn a_list_loses_its_middle_alone() {
+fn list_is_truncated_in_the_middle_only() {
     let text: String = (0..4_000).map(|line| format!("- [Bash] error {line}\n")).collect();
     let shown = cut_list(&text);
     assert_eq!(missing(&shown).len(), 1);
@@ -90,7 +90,7 @@ fn a_list_loses_its_middle_alone() {
 
 proptest! {
     #[test]
-    fn kept_parts_are_in_order_within_the_limit_and_account_for_everything(
+    fn kept_parts_are_ordered_and_markers_count_the_rest(
         lines in proptest::collection::vec("(error: |test result: |1 failed |)[a-zé👩 ]{0,60}\r?\n?", 0..80),
         total in 100_usize..600,
         middle in 0_usize..100,

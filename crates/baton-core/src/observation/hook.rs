@@ -1,4 +1,4 @@
-//! The events of an agent's life that its hooks report.
+//! Events that the hooks of an agent report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,8 +74,8 @@ impl HookEvent {
         }
     }
 
-    /// Parses either name, and the names of separate events that some agents send for a failed tool and for the end of a
-    /// turn.
+    /// Parses either name, and the names of separate events that some agents send for a failed tool and for the end of
+    /// a turn.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "post-tool-use-failure" | "PostToolUseFailure" => return Some(Self::PostToolUse),
@@ -146,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn events_have_two_names() {
+    fn parses_both_names_of_every_event() {
         for event in HookEvent::ALL {
             assert_eq!(HookEvent::from_name(event.as_str()), Some(event));
             assert_eq!(HookEvent::from_name(event.wire_name()), Some(event));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_found_in_what_tools_are_asked() {
+    fn finds_files_in_tool_inputs() {
         let cwd = Some("/home/dev/proj/");
         for (input, expected) in [
             (json!({ "file_path": "/home/dev/proj/src/a.rs" }), vec!["src/a.rs"]),

@@ -1,8 +1,8 @@
-//! Reports that are too large to be held: made private while they are read.
+//! Redacts large reports while they are read.
 //!
-//! What a tool was asked and what it said goes on as it comes, without private parts and secrets; the other fields are small
-//! and are gathered. Owns which is which. What comes out is what [`make_private`](super::make_private) makes of a report that
-//! is there as a whole, except that a private key across the texts of a list may take more of them with it.
+//! Tool input and output are streamed to a sink without private parts and secrets; the other fields are small and are
+//! kept in memory. Owns which fields are streamed. The result equals that of [`make_private`](super::make_private) on
+//! the whole report, except that a private key that spans texts of a list may redact more of them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,30 +14,30 @@ use super::lenient::{LenientError, ReadError, Visitor, read_to};
 use super::privacy::{PRIVATE_MARK, Veil, make_private, without_private};
 use crate::secrets::{Redactor, redact};
 
-/// The fields that go on as they come.
-const OUTPUT: [&str; 3] = ["tool_input", "tool_response", "error"];
-/// How much of all other fields is gathered.
+/// Fields that are streamed to the sink.
+const STREAMED: [&str; 3] = ["tool_input", "tool_response", "error"];
+/// Maximum size of all other fields together in bytes.
 const MAX_FIELDS_BYTES: usize = 2 * 1024 * 1024;
-/// How much of one of them; one that is larger all the same is left out.
+/// Maximum size of one field in bytes; a larger field is omitted.
 const MAX_FIELD_BYTES: usize = 1024 * 1024;
-/// How much of one text in them; the rest is cut off.
+/// Maximum size of a text in these fields in bytes; longer texts are truncated.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// A report that was read while it came, with its output on the way to where it is kept.
+/// A report whose tool input and output were streamed to a sink.
 #[derive(Debug)]
 pub struct LargeReport<W> {
-    /// The fields beside the output.
+    /// Fields other than tool input and output.
     pub fields: Map<String, Value>,
-    /// What the tool was asked, with long texts cut.
-    pub asked: Value,
-    /// How much the tool said, in bytes.
-    pub said_bytes: u64,
+    /// Tool input, with long texts truncated.
+    pub tool_input: Value,
+    /// Size of the tool output in bytes.
+    pub output_bytes: u64,
     sink: W,
     is_begun: bool,
 }
 
 impl<W: Write> LargeReport<W> {
-    /// Adds the folder that the tool worked in, and ends the output: an object with the fields that went on as they came.
+    /// Adds the working directory as `cwd`, closes the JSON object in the sink and returns the sink.
     pub fn seal(mut self, folder: Option<&str>) -> io::Result<W> {
         let mut folder = Value::from(folder);
         make_private(&mut folder);
@@ -47,15 +47,15 @@ impl<W: Write> LargeReport<W> {
     }
 }
 
-/// Reads a report; what a tool was asked and what it said is written to `sink` without what is private in it.
+/// Reads a report and writes its redacted tool input and output to `sink`.
 pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>, ReadError> {
     let mut intake = Intake {
         sink,
         is_begun: false,
         fields: Map::new(),
         fields_room: MAX_FIELDS_BYTES,
-        asked: Value::Null,
-        said_bytes: 0,
+        tool_input: Value::Null,
+        output_bytes: 0,
         member: None,
         open: Vec::new(),
         lists: 0,
@@ -66,12 +66,12 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
         clean: String::new(),
     };
     read_to(source, &mut intake)?;
-    let Intake { fields, asked, said_bytes, sink, is_begun, member, .. } = intake;
-    // What stands outside an object belongs to no member.
+    let Intake { fields, tool_input, output_bytes, sink, is_begun, member, .. } = intake;
+    // Without an object there is no member.
     if member.is_none() {
         return Err(LenientError::NotAnObject.into());
     }
-    Ok(LargeReport { fields, asked, said_bytes, sink, is_begun })
+    Ok(LargeReport { fields, tool_input, output_bytes, sink, is_begun })
 }
 
 struct Intake<W> {
@@ -79,12 +79,12 @@ struct Intake<W> {
     is_begun: bool,
     fields: Map<String, Value>,
     fields_room: usize,
-    asked: Value,
-    said_bytes: u64,
+    tool_input: Value,
+    output_bytes: u64,
     /// The member of the report that is being read, or was read last.
     member: Option<Member>,
     open: Vec<Open>,
-    /// How many of the open containers are lists.
+    /// Number of open containers that are lists.
     lists: usize,
     is_in_text: bool,
     veil: Veil,
@@ -96,32 +96,32 @@ struct Intake<W> {
 /// A member of the report.
 struct Member {
     name: String,
-    goes_on: bool,
-    /// Its bytes: those of the text itself if it is one.
+    is_streamed: bool,
+    /// Size of its JSON in bytes; of a string, the size of its text.
     bytes: u64,
-    sketch: Sketch,
+    buffer: MemberBuffer,
 }
 
 /// An open container.
 struct Open {
     is_list: bool,
     is_empty: bool,
-    /// What the next value stands under: its own name, or that of the list around it.
+    /// Name of the next value: its own, or that of the list around it.
     name: Option<String>,
-    /// The names that had something taken out of them, and how often each came out of that.
+    /// Names that resulted from redaction, and how often each occurred.
     renamed: BTreeMap<String, usize>,
 }
 
-/// What is gathered of a member, as JSON.
-struct Sketch {
+/// JSON of a member, up to a maximum size.
+struct MemberBuffer {
     json: Vec<u8>,
     room: usize,
-    /// How much of the text at hand still fits.
+    /// Number of bytes that the current text may still have.
     text_room: usize,
     is_over: bool,
 }
 
-impl Sketch {
+impl MemberBuffer {
     const fn with_room(room: usize) -> Self {
         Self { json: Vec::new(), room, text_room: MAX_TEXT_BYTES, is_over: room == 0 }
     }
@@ -138,7 +138,7 @@ impl Sketch {
         if !self.is_over && !kept.is_empty() {
             escaped(kept, |json| self.put(json))?;
         }
-        // Nothing follows what was cut.
+        // After truncation, the rest of the text is discarded.
         self.text_room = match (is_last, kept.len() == text.len()) {
             (true, _) => MAX_TEXT_BYTES,
             (false, true) => self.text_room - kept.len(),
@@ -152,25 +152,25 @@ impl Sketch {
     }
 }
 
-/// Gives `put` a text as it stands between the quotes of JSON.
+/// Passes a text to `put`, escaped for JSON but without quotes.
 fn escaped<T>(text: &str, put: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     let json = serde_json::to_vec(text)?;
     Ok(put(json.get(1..json.len() - 1).unwrap_or_default()))
 }
 
 impl<W: Write> Intake<W> {
-    /// Writes a part of the member at hand.
+    /// Writes a part of the current member.
     fn put(&mut self, json: &[u8]) -> io::Result<()> {
         let Some(member) = &mut self.member else { return Ok(()) };
-        member.sketch.put(json);
-        if member.goes_on {
+        member.buffer.put(json);
+        if member.is_streamed {
             member.bytes += json.len() as u64;
             self.sink.write_all(json)?;
         }
         Ok(())
     }
 
-    /// Writes what is before a value: a comma where it is not the first of a list.
+    /// Writes the comma before a value that is not the first of a list.
     fn begin_value(&mut self) -> io::Result<()> {
         match self.open.last_mut() {
             Some(open) if open.is_list => {
@@ -188,13 +188,13 @@ impl<W: Write> Intake<W> {
     }
 
     fn begin_member(&mut self, name: &str) -> io::Result<()> {
-        let goes_on = OUTPUT.contains(&name);
-        let room = if goes_on { MAX_FIELD_BYTES } else { self.fields_room.min(MAX_FIELD_BYTES) };
-        // Nobody looks at what a tool said before it is understood.
+        let is_streamed = STREAMED.contains(&name);
+        let room = if is_streamed { MAX_FIELD_BYTES } else { self.fields_room.min(MAX_FIELD_BYTES) };
+        // The output is not needed before it is processed, so it is not kept in memory.
         let room = if matches!(name, "tool_response" | "error") { 0 } else { room };
-        let sketch = Sketch::with_room(room);
-        self.member = Some(Member { name: name.to_owned(), goes_on, bytes: 0, sketch });
-        if goes_on {
+        let buffer = MemberBuffer::with_room(room);
+        self.member = Some(Member { name: name.to_owned(), is_streamed, bytes: 0, buffer });
+        if is_streamed {
             let before = if std::mem::replace(&mut self.is_begun, true) { "," } else { "{" };
             write!(self.sink, "{before}\"{name}\":")?;
         }
@@ -204,13 +204,13 @@ impl<W: Write> Intake<W> {
     fn end_member(&mut self) {
         let Some(member) = &mut self.member else { return };
         let name = std::mem::take(&mut member.name);
-        let sketch = std::mem::replace(&mut member.sketch, Sketch::with_room(0));
+        let buffer = std::mem::replace(&mut member.buffer, MemberBuffer::with_room(0));
         match name.as_str() {
-            "tool_response" | "error" => self.said_bytes += member.bytes,
-            "tool_input" => self.asked = sketch.into_value().unwrap_or_default(),
+            "tool_response" | "error" => self.output_bytes += member.bytes,
+            "tool_input" => self.tool_input = buffer.into_value().unwrap_or_default(),
             _ => {
-                let bytes = sketch.json.len();
-                if let Some(value) = sketch.into_value() {
+                let bytes = buffer.json.len();
+                if let Some(value) = buffer.into_value() {
                     self.fields_room = self.fields_room.saturating_sub(bytes);
                     self.fields.insert(name, value);
                 }
@@ -218,7 +218,7 @@ impl<W: Write> Intake<W> {
         }
     }
 
-    /// Begins a text of its own, or a list, whose texts are one.
+    /// Resets the detection of private parts for a new text or list. Texts of a list are treated as one.
     fn begin_scope(&mut self) {
         if self.lists == 0 {
             self.veil = Veil::default();
@@ -226,7 +226,7 @@ impl<W: Write> Intake<W> {
     }
 
     fn begin_container(&mut self, is_list: bool) -> io::Result<()> {
-        // The report itself is not written, but its members are.
+        // The braces of the report itself are not written.
         if !self.open.is_empty() {
             self.begin_value()?;
             self.put(if is_list { b"[" } else { b"{" })?;
@@ -249,8 +249,8 @@ impl<W: Write> Intake<W> {
 impl<W: Write> Visitor for Intake<W> {
     fn begin_object(&mut self) -> io::Result<()> {
         if self.open.is_empty() {
-            let sketch = Sketch::with_room(0);
-            self.member = Some(Member { name: String::new(), goes_on: false, bytes: 0, sketch });
+            let buffer = MemberBuffer::with_room(0);
+            self.member = Some(Member { name: String::new(), is_streamed: false, bytes: 0, buffer });
         }
         self.begin_container(false)
     }
@@ -270,7 +270,7 @@ impl<W: Write> Visitor for Intake<W> {
         } else {
             let count = open.renamed.entry(clean.clone().into_owned()).or_default();
             *count += 1;
-            // Names that become equal are kept apart.
+            // Names that became equal get a number.
             if *count > 1 { Cow::Owned(format!("{clean} ({count})")) } else { clean }
         };
         let mut json = serde_json::to_vec(clean.as_ref())?;
@@ -315,8 +315,8 @@ impl<W: Write> Visitor for Intake<W> {
         let name = self.open.last().and_then(|open| open.name.as_deref());
         self.redactor.push(name, &self.veiled, is_last, &mut self.clean);
         if let Some(member) = &mut self.member {
-            member.sketch.put_text(&self.clean, is_last)?;
-            if member.goes_on && !self.clean.is_empty() {
+            member.buffer.put_text(&self.clean, is_last)?;
+            if member.is_streamed && !self.clean.is_empty() {
                 let is_all = self.open.len() == 1;
                 escaped(&self.clean, |json| {
                     member.bytes += if is_all { self.clean.len() } else { json.len() } as u64;
@@ -329,7 +329,7 @@ impl<W: Write> Visitor for Intake<W> {
             if self.open.len() == 1
                 && let Some(member) = &mut self.member
             {
-                // The quotes are not of the text.
+                // The quotes do not count.
                 member.bytes = member.bytes.saturating_sub(2);
             }
             self.end_value();

@@ -3,23 +3,28 @@ use crate::observation::read_lenient;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What comes of a report that is read part by part: its fields and its output.
+/// Reads a report as a stream. Returns its fields and its output.
 fn large(report: &[u8]) -> (LargeReport<Vec<u8>>, Value) {
     let read = read_large(report, Vec::new()).unwrap();
-    let LargeReport { fields, asked, said_bytes, sink, is_begun } = read;
-    let copy =
-        LargeReport { fields: Map::new(), asked: Value::Null, said_bytes, sink: sink.clone(), is_begun };
+    let LargeReport { fields, tool_input, output_bytes, sink, is_begun } = read;
+    let copy = LargeReport {
+        fields: Map::new(),
+        tool_input: Value::Null,
+        output_bytes,
+        sink: sink.clone(),
+        is_begun,
+    };
     let output = serde_json::from_slice(&copy.seal(Some("/work")).unwrap()).unwrap();
-    (LargeReport { fields, asked, said_bytes, sink, is_begun }, output)
+    (LargeReport { fields, tool_input, output_bytes, sink, is_begun }, output)
 }
 
-/// What comes of a report that is there as a whole: the same, taken apart.
+/// Redacts a report in memory. Returns its fields and its output.
 fn whole(report: &[u8]) -> (Map<String, Value>, Value) {
     let mut report = Value::Object(read_lenient(report).unwrap());
     make_private(&mut report);
     let Value::Object(mut fields) = report else { unreachable!() };
     let mut output: Map<String, Value> =
-        OUTPUT.iter().filter_map(|name| Some(((*name).to_owned(), fields.remove(*name)?))).collect();
+        STREAMED.iter().filter_map(|name| Some(((*name).to_owned(), fields.remove(*name)?))).collect();
     output.insert("cwd".into(), "/work".into());
     (fields, Value::Object(output))
 }
@@ -35,7 +40,7 @@ fn token() -> String {
 }
 
 #[test]
-fn part_by_part_a_report_comes_to_the_same() {
+fn streaming_redacts_like_in_memory() {
     let token = token();
     for report in [
         json!({}),
@@ -56,7 +61,7 @@ fn part_by_part_a_report_comes_to_the_same() {
 }
 
 #[test]
-fn long_texts_come_to_the_same() {
+fn streaming_redacts_long_texts_like_in_memory() {
     let token = token();
     let line = format!("{}\n", "2026-11-15 INFO é handled in 12 ms".repeat(3));
     let log = line.repeat(9_000);
@@ -86,31 +91,31 @@ fn long_texts_come_to_the_same() {
             json!({ "tool_response": [{ "type": "text", "text": text }, text, 3] }).to_string().as_bytes(),
         );
     }
-    // What is open when a long text of a list begins covers it, whatever its length.
+    // A private tag that is open before a long text of a list hides all of it.
     let (_, output) =
         large(json!({ "tool_response": ["<private>", log, "</private>b", log] }).to_string().as_bytes());
     assert_eq!(output["tool_response"], json!([PRIVATE_MARK, PRIVATE_MARK, format!("{PRIVATE_MARK}b"), log]));
 }
 
 #[test]
-fn sizes_and_what_was_asked_are_told() {
+fn returns_the_output_size_and_truncated_input() {
     let long = "x\n".repeat(MAX_FIELD_BYTES);
     let report = json!({ "tool_input": { "file_path": "/a/b.rs", "content": long }, "tool_response": "ab\nc", "error": null });
     let (read, output) = large(report.to_string().as_bytes());
-    assert_eq!((read.said_bytes, &read.asked["file_path"]), (4, &json!("/a/b.rs")));
-    let kept = read.asked["content"].as_str().unwrap();
+    assert_eq!((read.output_bytes, &read.tool_input["file_path"]), (4, &json!("/a/b.rs")));
+    let kept = read.tool_input["content"].as_str().unwrap();
     assert!(long.starts_with(kept) && kept.len() == MAX_TEXT_BYTES, "{}", kept.len());
     assert!(output["tool_input"]["content"] == long.as_str());
     let said = json!({ "a": ["é\n", 1, null], "b": {} });
     assert_eq!(
-        large(json!({ "tool_response": said }).to_string().as_bytes()).0.said_bytes,
+        large(json!({ "tool_response": said }).to_string().as_bytes()).0.output_bytes,
         said.to_string().len() as u64
     );
-    assert_eq!(large(br#"{"tool_response":null}"#).0.said_bytes, 0);
+    assert_eq!(large(br#"{"tool_response":null}"#).0.output_bytes, 0);
 }
 
 #[test]
-fn fields_that_are_too_long_are_cut_or_left_out() {
+fn long_fields_are_truncated_or_omitted() {
     let numbers: Vec<u32> = (1_000_000..2_000_000).collect();
     let long = "y".repeat(3 * MAX_FIELDS_BYTES);
     let mut report =
@@ -125,8 +130,8 @@ fn fields_that_are_too_long_are_cut_or_left_out() {
 }
 
 #[test]
-fn what_is_no_report_is_refused() {
-    let refused = |bytes: &[u8]| read_large(bytes, Vec::new()).unwrap_err().to_string();
+fn rejects_invalid_documents() {
+    let error = |bytes: &[u8]| read_large(bytes, Vec::new()).unwrap_err().to_string();
     for (bytes, expected) in [
         (&b" \n"[..], "the input is empty"),
         (b"[1]", "the input is not a JSON object"),
@@ -135,11 +140,11 @@ fn what_is_no_report_is_refused() {
         (b"{\"a\":1} x", "the input is not JSON: something follows the document at byte 8"),
         (b"{\"a\" 1}", "the input is not JSON: `:` is expected at byte 5"),
     ] {
-        assert_eq!(refused(bytes), expected);
+        assert_eq!(error(bytes), expected);
     }
 }
 
-/// Words that make texts interesting: tags, secrets and their beginnings.
+/// Generates private tags, secrets, prefixes of them and arbitrary text.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "<private>",
@@ -171,7 +176,7 @@ fn any_report() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn every_report_comes_to_the_same(report in any_report()) {
+    fn streaming_redacts_any_report_like_in_memory(report in any_report()) {
         let bytes = report.to_string().into_bytes();
         let ((read, output), (fields, expected)) = (large(&bytes), whole(&bytes));
         prop_assert_eq!(Value::Object(read.fields), Value::Object(fields));

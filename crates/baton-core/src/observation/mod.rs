@@ -1,7 +1,7 @@
-//! Observations: what one tool call taught, and what a session came to.
+//! Observations of tool uses, turns and session summaries.
 //!
-//! Owns the shapes, what a model's answer must look like, how raw output is cut, rendered and made private, and when
-//! something is tried again. Does not own where raw output is kept or who compresses it.
+//! Owns their types, the prompts and answers of models, and how raw output is truncated, rendered and redacted. Does
+//! not own where raw output is stored or which compressor is used.
 
 mod answer;
 mod compressed;

@@ -1,14 +1,14 @@
-//! Recognises calls of Baton itself among the tools that an agent uses.
+//! Detects tool uses that call Baton itself.
 //!
-//! What Baton answers is memory already. Stored as new observations, it would be recalled, captured and stored again.
+//! Baton's responses contain stored data. If they were captured as observations, the same data would be stored again.
 
 use serde_json::Value;
 
-/// How agents name the tools of an MCP server called `baton`, alone or in a plugin.
+/// Prefixes that agents give to tools of an MCP server named `baton`, alone or in a plugin.
 const TOOL_PREFIXES: [&str; 6] =
     ["mcp__baton__", "mcp__plugin_baton_", "mcp_baton_", "baton__", "baton_", "baton."];
 
-/// Shell syntax that makes a command more than one call.
+/// Characters that make a command more than a single call.
 const SHELL_SYNTAX: [char; 7] = ['|', '&', ';', '<', '>', '`', '\n'];
 
 /// Returns true for a tool of Baton's MCP server, and for a shell command that does nothing but run `baton`.

@@ -1,7 +1,7 @@
-//! Text that may be shown: without escape sequences of terminals, control characters and characters that hide others.
+//! Removes escape sequences, control characters and invisible characters from text.
 //!
-//! Tool output holds colours, progress bars and whatever a file held. A model pays for them, and a reader's terminal
-//! would obey them.
+//! Tool output contains colours, progress bars and arbitrary file content, which cost model tokens and would be
+//! interpreted by a terminal.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -9,8 +9,8 @@ use std::str::CharIndices;
 
 const ESCAPE: char = '\u{1b}';
 
-/// Takes out escape sequences and every control character but newlines and tabs. A carriage return that is no part of
-/// a line end becomes one, so that the steps of a progress bar stay apart.
+/// Removes escape sequences and all control characters except newlines and tabs. A carriage return that is not part of
+/// a line end becomes a newline, so that the steps of a progress bar are separate lines.
 pub(super) fn plain(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut characters = text.char_indices().peekable();
@@ -25,23 +25,25 @@ pub(super) fn plain(text: &str) -> String {
             ESCAPE => skip_escape(&mut characters),
             '\u{9b}' => skip_control_sequence(&mut characters),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_control_string(&mut characters),
-            _ if character.is_control() || hides(character) => {}
+            _ if character.is_control() || is_invisible(character) => {}
             _ => kept.push(character),
         }
     }
     kept
 }
 
-/// Writes a text so that a terminal shows it and does not obey it: what it would obey is spelled out. Line ends and tabs stay.
+/// Escapes control characters and invisible characters, so that a terminal does not interpret them. Newlines and tabs
+/// are unchanged.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_obeyed =
-        |character: char| hides(character) || character.is_control() && !matches!(character, '\n' | '\t');
-    if !text.contains(is_obeyed) {
+    let needs_escape = |character: char| {
+        is_invisible(character) || character.is_control() && !matches!(character, '\n' | '\t')
+    };
+    if !text.contains(needs_escape) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if is_obeyed(character) {
+        if needs_escape(character) {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
@@ -50,20 +52,21 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Makes one line of at most `max` characters of a text, without what a terminal obeys.
+/// Joins a text into one line of at most `max` characters, without control characters and escape sequences.
 pub fn one_line(text: &str, max: usize) -> String {
     let plain = plain(text);
     let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     first_characters(&joined, max).trim_end().to_owned()
 }
 
-/// Gives the first `max` characters of a text.
+/// Returns the first `max` characters of a text.
 pub(super) fn first_characters(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Whether a character turns the direction of others, or is a tag, which nobody sees but a model reads.
-const fn hides(character: char) -> bool {
+/// Returns true for characters that change the text direction, and for tag characters, which are invisible to people
+/// but not to a model.
+const fn is_invisible(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
 }
 
@@ -71,7 +74,7 @@ fn next_is(characters: &mut Peekable<CharIndices<'_>>, wanted: impl FnOnce(char)
     characters.peek().is_some_and(|&(_, next)| wanted(next))
 }
 
-/// Skips what follows an escape character.
+/// Skips an escape sequence after its escape character.
 fn skip_escape(characters: &mut Peekable<CharIndices<'_>>) {
     match characters.peek().map(|&(_, next)| next) {
         Some('[') => {
@@ -89,13 +92,13 @@ fn skip_escape(characters: &mut Peekable<CharIndices<'_>>) {
     }
 }
 
-/// Skips the parameters and the last character of a control sequence, such as a colour.
+/// Skips the parameters and the final character of a control sequence, for example a colour.
 fn skip_control_sequence(characters: &mut Peekable<CharIndices<'_>>) {
     while characters.next_if(|&(_, next)| matches!(next, ' '..='?')).is_some() {}
     characters.next_if(|&(_, next)| matches!(next, '@'..='~'));
 }
 
-/// Skips a string for the terminal, such as a window title: to its end, or to that of the line if it has none.
+/// Skips a control string, for example a window title, up to its terminator or the end of the line.
 fn skip_control_string(characters: &mut Peekable<CharIndices<'_>>) {
     while let Some((_, next)) = characters.next_if(|&(_, next)| next != '\n') {
         match next {
@@ -113,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_go_and_what_they_wrapped_stays() {
+    fn removes_escape_sequences_and_keeps_the_text() {
         for (text, expected) in [
             ("\u{1b}[1;31merror\u{1b}[0m: no", "error: no"),
             ("\u{1b}]0;title\u{7}text", "text"),
@@ -134,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn one_line_is_one_line_within_its_limit() {
+    fn one_line_joins_and_truncates() {
         assert_eq!(one_line(" a\n\tb  \u{1b}[1mc\u{1b}[0m ", 100), "a b c");
         assert_eq!(one_line("äöü ß", 4), "äöü");
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelled_out() {
+    fn visible_escapes_control_and_invisible_characters() {
         for (text, expected) in [
             ("plain\n\ttext é", "plain\n\ttext é"),
             ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
@@ -153,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_left_that_a_terminal_obeys(text in "(\\PC|[\u{0}-\u{9f}]|\u{1b}[\\[\\]PX^_(]){0,60}") {
+        fn removes_all_control_characters(text in "(\\PC|[\u{0}-\u{9f}]|\u{1b}[\\[\\]PX^_(]){0,60}") {
             let plain = plain(&text);
             prop_assert!(!plain.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{plain:?}");
             prop_assert_eq!(super::plain(&plain), plain);

@@ -1,8 +1,8 @@
-//! What a model is asked. The wordings are files with a version in their name: a wording that is in use is never
-//! changed, a new one gets the next number.
+//! Prompts for models. The templates are files with a version in their name: a template in use is never changed; a new
+//! one gets the next number.
 //!
-//! What a tool said is data. It stands between tags that nobody can guess who wrote it, placeholders are looked for in
-//! the wording alone, and the wording says that nothing in between is an instruction.
+//! Tool output is untrusted data. It is enclosed in tags with a random suffix, placeholders are replaced only in the
+//! template, and the template states that the text between the tags is not an instruction.
 
 use super::cut::{MAX_RAW_CHARS, cut_list, cut_output};
 use super::plain::{first_characters, one_line};
@@ -10,26 +10,26 @@ use super::render::{files_of, render};
 use super::summary::{Digest, SessionMaterial, SessionSummary};
 use super::tool_use::ToolUse;
 
-/// The version of the wording that asks for an observation.
+/// Version of the prompt template for observations.
 pub const COMPRESS_PROMPT_VERSION: &str = "compress-v1";
-/// The version of the wording that asks for the summary of a session.
+/// Version of the prompt template for session summaries.
 pub const SUMMARIZE_PROMPT_VERSION: &str = "summarize-v1";
 
 const COMPRESS: &str = include_str!("prompts/compress-v1.txt");
 const SUMMARIZE: &str = include_str!("prompts/summarize-v1.txt");
 
 const MAX_TOOL_NAME_CHARS: usize = 100;
-/// How many characters the list of files may have: little, so that the wording stays small beside the output.
+/// Maximum length of the list of files in characters. It is small, so that the prompt consists mainly of the output.
 const MAX_FILES_CHARS: usize = 300;
 const MAX_DIGEST_CHARS: usize = 1_300;
 const MAX_PREVIOUS_CHARS: usize = 6_000;
 
-/// What makes the tags around data unlike anything in it. Drawn anew for every prompt.
+/// Random suffix of the tags around data, new for every prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Delimiter(u64);
 
 impl Delimiter {
-    /// Makes one from random bits, which whoever wrote the data must not be able to foresee.
+    /// Creates a delimiter from random bits, which must be unpredictable for the author of the data.
     pub const fn new(random: u64) -> Self {
         Self(random)
     }
@@ -39,7 +39,7 @@ impl Delimiter {
     }
 }
 
-/// Writes the prompt that asks for an observation of one use of a tool.
+/// Returns the prompt for the observation of a tool use.
 pub fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> String {
     let rendered = render(tool_use);
     let files: Vec<String> =
@@ -56,7 +56,7 @@ pub fn compress_prompt(tool_use: &ToolUse, delimiter: Delimiter) -> String {
     )
 }
 
-/// Writes the prompt that asks for the summary of a session; none when there is nothing to summarize.
+/// Returns the prompt for a session summary; `None` if there are no observations.
 pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Option<String> {
     if material.digests.is_empty() {
         return None;
@@ -68,8 +68,8 @@ pub fn summarize_prompt(material: &SessionMaterial, delimiter: Delimiter) -> Opt
     Some(fill(SUMMARIZE, &[("observations", &cut_list(&lines)), ("tag", &tag)]))
 }
 
-/// Tells how many observations of a session, from the first on, one prompt has room for: one at least. What is beyond is
-/// for the next prompt, which then begins with the summary of these.
+/// Returns the number of observations, from the first on, that fit in one prompt; at least one. The rest is left to the
+/// next prompt, which starts with the summary of these.
 pub fn digests_in_prompt(material: &SessionMaterial) -> usize {
     let taken_by = |line: String| line.chars().count() + 1;
     let mut taken = material.previous.as_ref().map_or(0, |previous| taken_by(previous_line(previous)));
@@ -85,7 +85,7 @@ fn digest_line(digest: &Digest) -> String {
     one_line(&line, MAX_DIGEST_CHARS)
 }
 
-/// The summary of what came before, as the first of the observations.
+/// Formats the previous summary as the first line of the observations.
 fn previous_line(previous: &SessionSummary) -> String {
     let mut line = format!("- [earlier] {}", previous.summary);
     for (name, entries) in [("Key files", &previous.key_files), ("Key decisions", &previous.key_decisions)] {
@@ -96,19 +96,19 @@ fn previous_line(previous: &SessionSummary) -> String {
     one_line(&line, MAX_PREVIOUS_CHARS)
 }
 
-/// Puts values in the places of a wording, in one pass: what a value holds is never taken for a place.
-fn fill(wording: &str, values: &[(&str, &str)]) -> String {
+/// Replaces the placeholders of a template in one pass, so that placeholders in values are not replaced.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let size: usize = values.iter().map(|(_, value)| value.len()).sum();
-    let mut filled = String::with_capacity(wording.len() + size + 64);
-    let mut rest = wording;
+    let mut filled = String::with_capacity(template.len() + size + 64);
+    let mut rest = template;
     while let Some(brace) = rest.find('{') {
         let (before, from) = rest.split_at(brace);
         filled.push_str(before);
-        let place = values.iter().find_map(|(name, value)| {
+        let placeholder = values.iter().find_map(|(name, value)| {
             let after = from.strip_prefix('{')?.strip_prefix(name)?.strip_prefix('}')?;
             Some((value, after))
         });
-        rest = match place {
+        rest = match placeholder {
             Some((value, after)) => {
                 filled.push_str(value);
                 after

@@ -1,26 +1,26 @@
-//! What a use of a tool looks like as text: the command and what it printed, the content that was read, the change.
+//! Renders a tool use as text: the command and its output, the content of a file that was read, or a change.
 //!
-//! Tools are told apart by the shape of what they were asked and what they said, because every agent has its own names
-//! for them. Owns the layout; does not cut.
+//! The kind of tool is derived from the structure of its input and response, because every agent has its own tool
+//! names. Owns the layout; does not truncate.
 
 use serde_json::{Map, Value};
 
 use super::plain::{first_characters, one_line, plain};
 use super::tool_use::ToolUse;
 
-/// How much of what a tool was asked is shown where that is not the main thing.
+/// Maximum length of a generic tool input in characters.
 const MAX_INPUT_CHARS: usize = 1_000;
 
-/// The members of an input that name a file.
+/// Input members that contain a file path.
 const FILE_MEMBERS: [&str; 4] = ["file_path", "filePath", "notebook_path", "path"];
 
-/// The members of a response, besides blocks, that hold its text.
+/// Response members that contain text, other than content blocks.
 const TEXT_MEMBERS: [&str; 5] = ["content", "output", "result", "text", "message"];
 
-/// The members of an input that hold a patch.
+/// Input members that contain a patch.
 const PATCH_MEMBERS: [&str; 3] = ["patch", "input", "diff"];
 
-/// Writes a use of a tool as plain text.
+/// Renders a tool use as plain text.
 pub fn render(tool_use: &ToolUse) -> String {
     let ToolUse { tool_input: input, tool_response: response, .. } = tool_use;
     let text = if let Some(command) = command_of(input) {
@@ -28,17 +28,17 @@ pub fn render(tool_use: &ToolUse) -> String {
     } else if let Some(change) = change_of(input, response) {
         change
     } else {
-        join([asked(input), text_of(response)])
+        join([input_line(input), text_of(response)])
     };
     plain(&text)
 }
 
-/// The files that a tool was pointed at, as far as its input names them.
+/// Returns the files named in the tool input.
 pub(super) fn files_of(tool_use: &ToolUse) -> Vec<&str> {
     FILE_MEMBERS.iter().filter_map(|name| tool_use.tool_input.get(name)?.as_str()).collect()
 }
 
-/// Puts a line end between parts that are not empty.
+/// Joins non-empty parts with newlines.
 fn join(parts: impl IntoIterator<Item = String>) -> String {
     let mut joined = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
@@ -50,7 +50,7 @@ fn join(parts: impl IntoIterator<Item = String>) -> String {
     joined
 }
 
-/// The command line, if the tool is a shell.
+/// Returns the command line of a shell tool.
 fn command_of(input: &Value) -> Option<String> {
     let command = input.get("command").or_else(|| input.get("cmd"))?;
     match command {
@@ -62,8 +62,8 @@ fn command_of(input: &Value) -> Option<String> {
     }
 }
 
-/// What a command printed, and how it ended where that is told.
-fn printed(members: &Map<String, Value>) -> String {
+/// Returns the output of a command, with its exit code if reported.
+fn command_output(members: &Map<String, Value>) -> String {
     let stream = |name| members.get(name).and_then(Value::as_str).unwrap_or_default();
     let errors = match stream("stderr") {
         "" => String::new(),
@@ -76,7 +76,7 @@ fn printed(members: &Map<String, Value>) -> String {
     join([stream("stdout").to_owned(), errors, code, interrupted.to_owned()])
 }
 
-/// The change, if the tool made one.
+/// Returns the change of a tool that edits files.
 fn change_of(input: &Value, response: &Value) -> Option<String> {
     let header = files_of_input(input).map_or_else(String::new, |file| format!("--- {file}"));
     if let Some(hunks) = response.get("structuredPatch").and_then(Value::as_array)
@@ -84,17 +84,17 @@ fn change_of(input: &Value, response: &Value) -> Option<String> {
     {
         return Some(join(std::iter::once(header).chain(hunks.iter().map(hunk))));
     }
-    let said = || match response {
+    let message = || match response {
         Value::String(_) | Value::Array(_) => text_of(response),
         Value::Object(members) if is_error(members) => text_of(response),
         _ => String::new(),
     };
     if let Some(edits) = input.get("edits").and_then(Value::as_array) {
         let edits = edits.iter().filter_map(replacement);
-        return Some(join(std::iter::once(header).chain(edits).chain([said()])));
+        return Some(join(std::iter::once(header).chain(edits).chain([message()])));
     }
     if let Some(edit) = replacement(input) {
-        return Some(join([header, edit, said()]));
+        return Some(join([header, edit, message()]));
     }
     let patch = PATCH_MEMBERS.iter().filter_map(|name| input.get(name)?.as_str()).find(|text| is_patch(text));
     if let Some(patch) = patch {
@@ -102,10 +102,9 @@ fn change_of(input: &Value, response: &Value) -> Option<String> {
     }
     let content = input.get("content").or_else(|| input.get("new_source"))?.as_str()?;
     let file = files_of_input(input)?;
-    Some(join([format!("+++ {file}"), content.to_owned(), said()]))
+    Some(join([format!("+++ {file}"), content.to_owned(), message()]))
 }
 
-/// Whether a tool says that it failed.
 fn is_error(members: &Map<String, Value>) -> bool {
     ["is_error", "isError"].iter().any(|name| members.get(*name) == Some(&Value::Bool(true)))
 }
@@ -119,7 +118,6 @@ fn is_patch(text: &str) -> bool {
     ["*** Begin Patch", "diff --git ", "--- "].iter().any(|start| text.starts_with(start))
 }
 
-/// One part of a patch that comes as lines.
 fn hunk(hunk: &Value) -> String {
     let number = |name| hunk.get(name).and_then(Value::as_u64).unwrap_or_default();
     let place = format!(
@@ -133,7 +131,7 @@ fn hunk(hunk: &Value) -> String {
     join(std::iter::once(place).chain(lines.filter_map(Value::as_str).map(|line| format!("{line}\n"))))
 }
 
-/// A text and what replaces it, as lines that go and lines that come.
+/// Renders an edit as removed and added lines.
 fn replacement(edit: &Value) -> Option<String> {
     let text = |names: [&str; 2]| names.iter().find_map(|name| edit.get(name)?.as_str());
     let new = text(["new_string", "newString"])?;
@@ -143,8 +141,9 @@ fn replacement(edit: &Value) -> Option<String> {
     Some(gone.chain(come).collect())
 }
 
-/// What a tool was asked, on one line; nothing when that is a file alone, which is named beside the text.
-fn asked(input: &Value) -> String {
+/// Renders a generic input as one line; empty if it contains only a file path and range, because the prompt names the
+/// file separately.
+fn input_line(input: &Value) -> String {
     match input {
         Value::Null => String::new(),
         Value::Object(members) if members.keys().all(|name| is_file_or_range(name)) => String::new(),
@@ -156,7 +155,7 @@ fn is_file_or_range(name: &str) -> bool {
     FILE_MEMBERS.contains(&name) || matches!(name, "offset" | "limit")
 }
 
-/// What a tool said.
+/// Returns the text of a response.
 fn text_of(response: &Value) -> String {
     match response {
         Value::Null => String::new(),
@@ -167,10 +166,10 @@ fn text_of(response: &Value) -> String {
     }
 }
 
-/// The text of an object that has one of the known shapes.
+/// Returns the text of an object with a known structure.
 fn object_text(members: &Map<String, Value>) -> Option<String> {
     if members.contains_key("stdout") || members.contains_key("stderr") {
-        return Some(printed(members));
+        return Some(command_output(members));
     }
     if let Some(content) = members.get("file").and_then(|file| file.get("content")).and_then(Value::as_str) {
         return Some(content.to_owned());
@@ -194,7 +193,7 @@ fn object_text(members: &Map<String, Value>) -> Option<String> {
     Some(join([text, rest]))
 }
 
-/// The text of content blocks; what is no text is named. Nothing when these are not blocks.
+/// Returns the text of content blocks, with the type in place of other blocks; `None` if these are not content blocks.
 fn blocks_text(blocks: &[Value]) -> Option<String> {
     let texts: Option<Vec<String>> = blocks
         .iter()
@@ -207,7 +206,7 @@ fn blocks_text(blocks: &[Value]) -> Option<String> {
 }
 
 fn pretty(value: &Value) -> String {
-    // A value always has a text; without line ends it is the same value.
+    // Serializing a value does not fail; the fallback is compact JSON.
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 

@@ -7,7 +7,7 @@ fn rendered(tool_name: &str, tool_input: Value, tool_response: Value) -> String 
 }
 
 #[test]
-fn a_shell_shows_its_command_and_both_streams() {
+fn renders_a_shell_command_with_both_streams() {
     let response =
         json!({ "stdout": "\u{1b}[32mok\u{1b}[0m\n", "stderr": "warning: x", "interrupted": false });
     assert_eq!(
@@ -24,14 +24,14 @@ fn a_shell_shows_its_command_and_both_streams() {
 }
 
 #[test]
-fn a_read_shows_the_content_and_nothing_else() {
+fn renders_only_the_content_of_a_read() {
     let response =
         json!({ "type": "text", "file": { "filePath": "/a.rs", "content": "fn a() {}\n", "numLines": 1 } });
     assert_eq!(rendered("Read", json!({ "file_path": "/a.rs", "limit": 10 }), response), "fn a() {}\n");
 }
 
 #[test]
-fn an_edit_shows_the_change_and_not_the_file() {
+fn renders_only_the_change_of_an_edit() {
     let patch =
         json!([{ "oldStart": 3, "oldLines": 2, "newStart": 3, "newLines": 2, "lines": [" a", "-b", "+c"] }]);
     let input = json!({ "file_path": "/a.rs", "old_string": "b", "new_string": "c" });
@@ -46,7 +46,7 @@ fn an_edit_shows_the_change_and_not_the_file() {
 }
 
 #[test]
-fn a_new_file_and_a_patch_show_what_is_written() {
+fn renders_the_content_of_new_files_and_patches() {
     let input = json!({ "file_path": "/new.rs", "content": "fn n() {}\n" });
     let response = json!({ "type": "create", "content": "fn n() {}\n", "structuredPatch": [] });
     assert_eq!(rendered("Write", input, response), "+++ /new.rs\nfn n() {}\n");
@@ -55,20 +55,20 @@ fn a_new_file_and_a_patch_show_what_is_written() {
 }
 
 #[test]
-fn blocks_are_joined_and_pictures_named() {
+fn joins_text_blocks_and_names_other_blocks() {
     let blocks = json!([
         { "type": "text", "text": "one" },
         { "type": "image", "source": { "data": "AAAA" } },
         { "type": "text", "text": "two" },
     ]);
-    let asked = json!({ "issue": 3 });
+    let input = json!({ "issue": 3 });
     let expected = "[asked] {\"issue\":3}\none\n[image]\ntwo";
-    assert_eq!(rendered("mcp__github__get_issue", asked.clone(), blocks.clone()), expected);
-    assert_eq!(rendered("Task", asked, json!({ "content": blocks, "totalTokens": 3 })), expected);
+    assert_eq!(rendered("mcp__github__get_issue", input.clone(), blocks.clone()), expected);
+    assert_eq!(rendered("Task", input, json!({ "content": blocks, "totalTokens": 3 })), expected);
 }
 
 #[test]
-fn what_has_no_known_shape_is_shown_as_json() {
+fn renders_unknown_structures_as_json() {
     let shown = rendered("Odd", Value::Null, json!({ "a": [1, { "b": null }] }));
     assert_eq!(shown, "{\n  \"a\": [\n    1,\n    {\n      \"b\": null\n    }\n  ]\n}");
     assert_eq!(rendered("Odd", Value::Null, json!([1, 2])), "[\n  1,\n  2\n]");
@@ -81,7 +81,7 @@ fn what_has_no_known_shape_is_shown_as_json() {
 }
 
 #[test]
-fn what_was_asked_is_bounded() {
+fn truncates_generic_input() {
     let shown = rendered("Task", json!({ "prompt": "x".repeat(10_000) }), json!("done"));
     assert!(shown.len() < MAX_INPUT_CHARS + 20 && shown.ends_with("\ndone"));
 }

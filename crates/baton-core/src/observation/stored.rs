@@ -1,4 +1,4 @@
-//! An observation as it is kept, with where it came from.
+//! Stored observations and the status of queue items.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

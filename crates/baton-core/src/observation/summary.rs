@@ -1,4 +1,4 @@
-//! What a session came to.
+//! Session summaries and their input.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

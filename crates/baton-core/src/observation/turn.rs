@@ -12,7 +12,7 @@ use crate::{SessionId, Timestamp};
 const PREFIX: &str = "turn_";
 /// Maximum length of a stored closing message in bytes. Longer ones lose their middle.
 const MAX_CLOSING_BYTES: usize = 20_000;
-/// Part of the room that the end of a long closing message gets: conclusions stand at the end.
+/// Number of bytes kept from the end of a long closing message. The end usually contains the conclusions.
 const CLOSING_TAIL_BYTES: usize = 13_000;
 
 /// Id of a turn: `turn_` and its number in the store.
@@ -21,7 +21,7 @@ const CLOSING_TAIL_BYTES: usize = 13_000;
 pub struct TurnId(i64);
 
 impl TurnId {
-    /// Makes the id of a row.
+    /// Creates the id of a row.
     pub const fn new(number: i64) -> Self {
         Self(number)
     }
@@ -117,7 +117,7 @@ impl TurnStatus {
         }
     }
 
-    /// Reads a stored name.
+    /// Parses a stored name.
     pub fn from_wire(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
@@ -144,8 +144,8 @@ pub struct Turn {
     pub ended_at: Option<Timestamp>,
 }
 
-/// Makes a closing message ready to be stored: without control characters, and with a note where a long one was cut. Returns
-/// `None` for an empty message.
+/// Prepares a closing message for storage: removes control characters and truncates the middle of a long message.
+/// Returns `None` for an empty message.
 pub fn closing_message(text: &str) -> Option<String> {
     let clean: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     let clean = clean.trim();
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
+    fn parses_formatted_ids() {
         assert_eq!(TurnId::new(42).to_string().parse(), Ok(TurnId::new(42)));
         for wrong in ["", "turn_", "42", "turn_-1", "turn_x", "turn_99999999999999999999", "obs_1"] {
             assert_eq!(wrong.parse::<TurnId>(), Err(TurnIdError), "{wrong}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn long_closing_messages_keep_both_ends_and_say_how_much_is_missing() {
+    fn long_closing_messages_keep_both_ends_and_count_missing_characters() {
         assert_eq!(closing_message(" \n\u{1b}"), None);
         assert_eq!(closing_message(" Done.\u{7} ").as_deref(), Some("Done."));
         let long = format!("Start {} End", "é".repeat(500_000));
