@@ -1,4 +1,4 @@
-//! The engine: every rule has its say on every key, and the one with the highest priority decides.
+//! Classifier: all rules are applied to every key, and the rule with the highest priority decides.
 
 use std::borrow::Cow;
 
@@ -116,10 +116,10 @@ impl Classifier {
         self.file.shares
     }
 
-    /// Gives each key of a context its layer.
+    /// Assigns a layer to each key of a context.
     ///
-    /// `overrides` are keys or paths that were marked as critical; they win over every rule, for themselves and for
-    /// everything below them. One that the context does not have is passed over. The same input gives the same answer.
+    /// `overrides` are keys or paths that were marked as critical. They take precedence over all rules, for the key
+    /// itself and all keys below it. An override for a key that does not exist is ignored. The result is deterministic.
     pub fn classify<'a>(&'a self, context: JsonText<'a>, overrides: &[String]) -> Classification<'a> {
         let marked = overrides.iter().filter_map(|text| find_key(context, text)).collect();
         let mut classification = Classification { classifier: self, context, marked, keys: Vec::new() };
@@ -261,12 +261,12 @@ impl<'a> Classification<'a> {
         let mut votes: Vec<Vote<'a>> = self.user_votes(key, path, &sample).collect();
         votes.extend(parent.and_then(inherited));
         votes.extend(key_vote(key));
-        // Reading a value is the costly part, so it is left out where its answer could not prevail.
+        // Inspecting a value is slow, so it is skipped if its vote could not win.
         let is_settled = votes.iter().any(|vote| vote.priority > priority::BULK_CONTENT);
         if !is_settled && self.classifier.content == ContentRules::On {
             votes.extend(content_vote(&sample));
         }
-        // Between equals, what matters more wins: keeping too much is the smaller mistake.
+        // On equal priority the more important layer wins, because keeping too much is the smaller mistake.
         let best = votes.into_iter().min_by_key(|vote| (std::cmp::Reverse(vote.priority), vote.layer));
         best.unwrap_or(Vote { layer: Layer::Useful, priority: priority::DEFAULT, basis: Basis::Default })
     }
@@ -296,17 +296,17 @@ impl<'a> Classification<'a> {
     }
 }
 
-/// A position in a context. Contexts are far below the limit, which is checked before they are stored.
+/// Converts a position in a context. The size of contexts is limited far below 4 GiB before they are stored.
 fn position(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// What a key takes over from the key that contains it.
+/// The values that a key inherits from the key that contains it.
 #[derive(Clone, Copy)]
 struct Parent {
     layer: Layer,
     priority: u16,
-    /// Length of its path, with which the paths of its children begin.
+    /// Length of its path, which is a prefix of the paths of its children.
     path_length: usize,
 }
 
@@ -327,7 +327,7 @@ struct Vote<'a> {
     basis: Basis<'a>,
 }
 
-/// The rule behind a vote and what it found.
+/// The rule of a vote and its evidence.
 enum Basis<'a> {
     Marked,
     MarkedParent,

@@ -3,7 +3,7 @@ use crate::canonicalize;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// The layer and reason of each key of a context.
+/// Layer and reason of each key of a context.
 struct Found(Vec<Explanation>);
 
 impl Found {
@@ -30,7 +30,7 @@ fn layer(found: &Found, path: &str) -> Layer {
 }
 
 #[test]
-fn nested_keys_belong_to_their_parent_unless_a_rule_says_otherwise() {
+fn nested_keys_inherit_the_layer_of_their_parent_unless_a_rule_matches() {
     let context = json!({
         "plan": { "first": "paint", "updatedAt": "2024-01-01T00:00:00Z", "deep": { "er": { "still": { "x": 1 } } } },
     });
@@ -43,7 +43,7 @@ fn nested_keys_belong_to_their_parent_unless_a_rule_says_otherwise() {
 }
 
 #[test]
-fn what_is_inside_something_critical_stays_with_it() {
+fn details_of_critical_values_are_critical() {
     let context = json!({
         "constraints": { "deadline": "2024-09-01", "timeout_ms": 500, "debug_log": "x", "ticket_id": "T-1" },
     });
@@ -55,7 +55,7 @@ fn what_is_inside_something_critical_stays_with_it() {
 }
 
 #[test]
-fn an_override_wins_over_everything_and_reaches_down() {
+fn overrides_take_precedence_and_apply_to_nested_keys() {
     let context =
         json!({ "debug": { "log": "x", "timestamps": { "a": { "b": { "c": { "d": 1 } } } } }, "a.b": 1 });
     let rules =
@@ -73,7 +73,7 @@ fn an_override_wins_over_everything_and_reaches_down() {
 }
 
 #[test]
-fn users_outrank_built_in_rules_by_priority() {
+fn user_rules_outrank_built_in_rules_by_priority() {
     let rule = |priority: Option<u16>| {
         let mut rule = json!({ "type": "key_regex", "pattern": "^goal$", "id": "mine", "why": "we say so" });
         if let Some(priority) = priority {
@@ -86,12 +86,12 @@ fn users_outrank_built_in_rules_by_priority() {
     assert_eq!(found.explain("goal").unwrap().rule, "mine");
     assert_eq!(found.explain("goal").unwrap().why, "we say so (the key matches /^goal$/)");
     assert_eq!(layer(&classify_with(&rule(Some(10)), &context), "goal"), Layer::Critical);
-    // Between equals, what matters more wins.
+    // On equal priority the more important layer wins.
     assert_eq!(layer(&classify_with(&rule(Some(priority::KEY)), &context), "goal"), Layer::Critical);
 }
 
 #[test]
-fn user_rules_see_keys_paths_and_values() {
+fn user_rules_match_keys_paths_and_values() {
     let rules = json!({ "patterns": {
         "CRITICAL": [
             { "type": "key_regex", "pattern": r"^meta\.sla$", "id": "path" },
@@ -106,7 +106,7 @@ fn user_rules_see_keys_paths_and_values() {
 }
 
 #[test]
-fn values_are_not_read_without_heuristics() {
+fn values_are_not_inspected_without_heuristics() {
     let context = json!({ "x": "2024-01-01T00:00:00Z", "goal": "y" });
     let classifier = Classifier::builtin().without_heuristics();
     let found = Found::with(&classifier, &context, &[]);
@@ -127,7 +127,7 @@ fn sizes_and_totals_add_up() {
 }
 
 #[test]
-fn an_explanation_is_wire_ready() {
+fn explanation_serializes_to_the_wire_format() {
     assert_eq!(
         serde_json::to_value(classify(&json!({ "userGoal": "x" })).0).unwrap(),
         json!([{
@@ -137,7 +137,7 @@ fn an_explanation_is_wire_ready() {
     );
 }
 
-/// Any JSON, with keys and texts that rules look at.
+/// Generates JSON objects with keys and texts that match rules.
 pub(crate) fn any_context() -> impl Strategy<Value = Map<String, Value>> {
     let texts = prop_oneof![
         Just("2024-01-01T00:00:00Z".to_owned()),
@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_context_is_classified_the_same_twice(context in any_context()) {
+    fn classification_is_deterministic(context in any_context()) {
         let keys = context.len();
         let text = canonicalize(&Value::Object(context)).unwrap();
         let (context, classifier) = (JsonText::new(&text), Classifier::builtin());
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_marked_is_critical(context in any_context(), pick in any::<prop::sample::Index>()) {
+    fn marked_keys_are_critical(context in any_context(), pick in any::<prop::sample::Index>()) {
         let context = Value::Object(context);
         let found = classify(&context);
         if found.0.is_empty() {

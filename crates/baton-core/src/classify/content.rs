@@ -1,7 +1,7 @@
-//! The built-in rules on values: what a value is when its key does not say so.
+//! Built-in rules for values, for keys that do not determine the layer.
 //!
-//! Owns the closed list of heuristics, their layers and how far each can be trusted. How a shape is recognised is in
-//! `shapes`, how prose is read in `cues`.
+//! Owns the list of heuristics, their layers and their reliability. `shapes` detects formats, `cues` detects phrases in
+//! prose.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,68 +12,68 @@ use super::layer::Layer;
 use super::shapes;
 use crate::json::{JsonKind, JsonText};
 
-/// How many bytes of an array's strings are looked at.
+/// Maximum number of bytes of an array's strings that are inspected.
 const MAX_ARRAY_SAMPLE_BYTES: usize = 4096;
 
-/// A way to recognise a value by what it holds; its name may stand in a rules file.
+/// Detects a kind of value by its content. Rules files can refer to a heuristic by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Heuristic {
     /// A stack trace or thread dump.
     StackTrace,
-    /// Lines that begin with times or levels.
+    /// Log lines, which start with times or levels.
     Log,
     /// A patch.
     Diff,
-    /// What a tool printed: a shell session, an HTTP exchange, a table, nested JSON.
+    /// Tool output: a shell session, an HTTP exchange, a table, nested JSON.
     ToolOutput,
     /// A list of files.
     Listing,
-    /// Encoded bytes.
+    /// Base64 data.
     Base64,
-    /// One moment.
+    /// A date or time.
     Timestamp,
-    /// A span of time.
+    /// A duration.
     Duration,
     /// A UUID, hash or random id.
     Identifier,
     /// A network address.
     Address,
-    /// Nothing but a link.
+    /// A URL without other text.
     Url,
-    /// A heading that names what follows.
+    /// Text that starts with a heading for a known topic.
     Heading,
-    /// Prose that settles something.
+    /// Prose that states a decision.
     Decision,
-    /// Prose that forbids or demands something.
+    /// Prose that states a constraint.
     Constraint,
-    /// Steps, one on each line.
+    /// A list of steps, one per line.
     Steps,
-    /// Prose that shows examples.
+    /// Prose with examples.
     Example,
-    /// Prose that argues.
+    /// Prose with reasoning.
     Reasoning,
 }
 
-/// What a heuristic found.
+/// Result of a heuristic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Evidence {
     pub(super) layer: Layer,
     pub(super) why: String,
 }
 
-/// How far a heuristic can be trusted against what keys say.
+/// Reliability of a heuristic compared with rules for keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// A shape of many lines or bytes that nothing else has.
+    /// An unambiguous format of many lines or bytes.
     Bulk,
-    /// One value of a shape that may matter inside something critical.
+    /// A single value that may be important inside a critical value.
     Scalar,
-    /// A reading of prose.
+    /// An interpretation of prose.
     Prose,
 }
 
 impl Heuristic {
-    /// Every heuristic, in the order in which they are tried.
+    /// All heuristics, in the order in which they are tried.
     pub const ALL: [Self; 17] = [
         Self::StackTrace,
         Self::Log,
@@ -94,7 +94,7 @@ impl Heuristic {
         Self::Reasoning,
     ];
 
-    /// Gives the name that stands in rules files and, after `content:`, in explanations.
+    /// Returns the name used in rules files and, after `content:`, in explanations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::StackTrace => "stack-trace",
@@ -117,7 +117,7 @@ impl Heuristic {
         }
     }
 
-    /// Finds the heuristic of a name.
+    /// Returns the heuristic with a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|heuristic| heuristic.name() == name)
     }
@@ -137,10 +137,10 @@ impl Heuristic {
         }
     }
 
-    /// Looks for this in a sample.
+    /// Applies the heuristic to a sample.
     pub(super) fn find_in(self, sample: &Sample<'_>) -> Option<Evidence> {
         match self.trust() {
-            // Somebody chose the items of an array, so an array of paths is no mere listing.
+            // The items of an array were selected deliberately, so an array of paths is not a directory listing.
             Trust::Bulk if self == Self::Listing && sample.value.kind() == JsonKind::Array => None,
             Trust::Bulk => {
                 sample.text().filter(|text| self.has_bulk_shape(text)).map(|_| self.evidence(None))
@@ -213,7 +213,7 @@ impl Heuristic {
     }
 }
 
-/// A heading is read as a key would be.
+/// Classifies a text by its heading, with the rules for keys.
 fn heading_evidence(text: &str) -> Option<Evidence> {
     let sign = read_key(heading(text)?).filter(|sign| sign.strength == Strength::About)?;
     let (_, what) = sign.topic.rule();
@@ -223,7 +223,7 @@ fn heading_evidence(text: &str) -> Option<Evidence> {
     })
 }
 
-/// A value prepared for the heuristics: its text in lines, and its prose. Both are read when they are first needed.
+/// A value with its text and prose, which are computed when first needed.
 pub(super) struct Sample<'a> {
     value: JsonText<'a>,
     text: OnceCell<Option<Cow<'a, str>>>,
@@ -251,7 +251,7 @@ impl<'a> Sample<'a> {
         self.prose.get_or_init(|| self.text().and_then(Prose::of)).as_ref()
     }
 
-    /// Finds the first heuristic that recognises the value.
+    /// Returns the first heuristic that matches the value.
     pub(super) fn recognise(&self) -> Option<(Heuristic, Evidence)> {
         Heuristic::ALL.into_iter().find_map(|heuristic| Some((heuristic, heuristic.find_in(self)?)))
     }

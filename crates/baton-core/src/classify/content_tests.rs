@@ -6,7 +6,7 @@ fn recognised(value: &Value) -> Option<Heuristic> {
 }
 
 #[test]
-fn names_come_back() {
+fn parses_the_name_of_every_heuristic() {
     for heuristic in Heuristic::ALL {
         assert_eq!(Heuristic::from_name(heuristic.name()), Some(heuristic));
     }
@@ -14,7 +14,7 @@ fn names_come_back() {
 }
 
 #[test]
-fn times_are_recognised_in_any_notation() {
+fn recognises_times_in_common_notations() {
     for time in [
         "2024-05-21T10:14:25.118Z",
         "2024-05-21 10:14:25",
@@ -38,7 +38,7 @@ fn times_are_recognised_in_any_notation() {
 }
 
 #[test]
-fn identifiers_are_told_from_names() {
+fn distinguishes_identifiers_from_names() {
     for id in [
         "0190a6b2-7c1e-7cc0-8f6e-5ad9c3d1b2aa",
         "9e107d9d372bb6826bd81d3542a419d6",
@@ -55,7 +55,7 @@ fn identifiers_are_told_from_names() {
 }
 
 #[test]
-fn bulk_is_recognised() {
+fn recognises_bulk_content() {
     let log = "12:00:01 INFO start\n12:00:02 WARN slow\n12:00:03 INFO end\n";
     assert_eq!(recognised(&json!(log)), Some(Heuristic::Log));
     assert_eq!(recognised(&json!(["[10:00:01] a", "[10:00:02] b", "[10:00:03] c"])), Some(Heuristic::Log));
@@ -69,12 +69,12 @@ fn bulk_is_recognised() {
 }
 
 #[test]
-fn somebody_chose_the_paths_of_an_array() {
+fn array_of_paths_is_not_a_listing() {
     assert_eq!(recognised(&json!(["./a.rs", "./b.rs", "./c.rs", "./d.rs"])), None);
 }
 
 #[test]
-fn prose_is_read() {
+fn recognises_kinds_of_prose() {
     for (text, heuristic) in [
         ("We decided to keep it because it works.", Heuristic::Decision),
         ("The format must not change.", Heuristic::Constraint),

@@ -1,4 +1,4 @@
-//! The turns of phrase that tell what prose is about when its key does not.
+//! Detects decisions, constraints, reasoning and examples in prose by phrases.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,27 +6,24 @@ use std::sync::LazyLock;
 use super::shapes::{is_diff, is_listing};
 use super::words::is_unspaced;
 
-/// How much of a text is read; what matters is said early.
+/// Number of bytes of a text that are inspected, because the start is usually sufficient.
 const MAX_CUE_BYTES: usize = 1024;
-/// Shorter texts are too short to be prose.
+/// Minimum length of prose in bytes.
 const MIN_CUE_BYTES: usize = 12;
-/// How many different conclusions make an argument.
+/// Minimum number of different reasoning phrases.
 const MIN_CONCLUSIONS: usize = 2;
 
-/// What prose turned out to be about.
+/// Kind of prose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cue {
-    /// It settles something.
     Decision,
-    /// It forbids or demands something.
+    /// Forbids or demands something.
     Constraint,
-    /// It concludes one thing from another.
     Reasoning,
-    /// It shows instead of telling.
     Example,
 }
 
-/// Phrases in languages that put blanks between words.
+/// Phrases in languages with spaces between words.
 const PHRASES: &[(Cue, &str)] = &[
     (
         Cue::Decision,
@@ -56,7 +53,7 @@ const PHRASES: &[(Cue, &str)] = &[
     ),
 ];
 
-/// Phrases in languages that do not.
+/// Phrases in languages without spaces between words.
 const UNSPACED: &[(Cue, &str)] = &[
     (Cue::Decision, "決定した|に決めた|决定|采用"),
     (Cue::Constraint, "てはならない|不得|必须|不能"),
@@ -64,7 +61,7 @@ const UNSPACED: &[(Cue, &str)] = &[
     (Cue::Example, "例えば|例如"),
 ];
 
-/// The phrases by their first word; built when the first prose is read.
+/// Phrases by first word, built on first use.
 static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(Cue, &str)>>> = LazyLock::new(|| {
     let mut index: HashMap<&str, Vec<(Cue, &str)>> = HashMap::new();
     for (cue, phrase) in PHRASES.iter().flat_map(|(cue, list)| list.split('|').map(|phrase| (*cue, phrase))) {
@@ -76,13 +73,13 @@ static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(Cue, &str)>>> = LazyLock::new(
     index
 });
 
-/// The phrases that the beginning of a text holds.
+/// The phrases found at the start of a text.
 pub(super) struct Prose {
     found: Vec<(Cue, &'static str)>,
 }
 
 impl Prose {
-    /// Reads the beginning of a text; nothing for a word, a number, a patch or a list of files.
+    /// Finds the phrases at the start of a text. Returns `None` for a word, a number, a patch or a list of files.
     pub(super) fn of(text: &str) -> Option<Self> {
         let head = &text[..text.floor_char_boundary(MAX_CUE_BYTES)];
         let has_words = !head.is_ascii() || head.contains(' ');
@@ -105,7 +102,7 @@ impl Prose {
         Some(prose)
     }
 
-    /// Gives the phrase by which a text gives itself away.
+    /// Returns the first phrase of a kind, if there are enough of them.
     pub(super) fn phrase(&self, cue: Cue) -> Option<&'static str> {
         let mut phrases = self.found.iter().filter(|(found, _)| *found == cue).map(|(_, phrase)| *phrase);
         let first = phrases.next();
@@ -120,7 +117,7 @@ impl Prose {
     }
 }
 
-/// Gives the words of a text and where they start.
+/// Returns the words of a text and their positions.
 fn words_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -136,7 +133,7 @@ fn starts_with_phrase(text: &str, phrase: &str) -> bool {
         .is_some_and(|rest| !phrase.ends_with(char::is_alphabetic) || !rest.starts_with(char::is_alphabetic))
 }
 
-/// Tells whether at least three lines of a text are steps: numbered, ticked off or called a step.
+/// Returns true if at least three lines of a text are steps: numbered, with a check box or starting with "step".
 pub(super) fn has_steps(text: &str) -> bool {
     let is_step = |line: &&str| {
         let line = line.trim_start().trim_start_matches(['-', '*', '#', ' ']);
@@ -151,7 +148,7 @@ pub(super) fn has_steps(text: &str) -> bool {
     text.lines().take(60).filter(is_step).nth(2).is_some()
 }
 
-/// Gives the heading that a text opens with: `Requirements: …`, `# Plan`.
+/// Returns the heading at the start of a text: `Requirements: …`, `# Plan`.
 pub(super) fn heading(text: &str) -> Option<&str> {
     let line = text.trim_start().lines().next()?;
     let heading = match line.strip_prefix('#') {

@@ -1,21 +1,20 @@
-//! The built-in rules on keys: which word of a key decides.
+//! Built-in rules for keys: which word of a key determines its topic.
 //!
-//! The last word of a key is its head, as in `planLog` and `decision_plan`, and decides unless it says nothing
-//! (`goalText`). Known phrases come before it, since a decision log is not a log. Any other word is a weaker sign.
+//! The last word of a key is its head, as in `planLog` and `decision_plan`, and decides unless it is a filler
+//! (`goalText`). Known phrases take precedence, because a decision log is not a log. Any other word is a weaker sign.
 
 use super::topic::Topic;
 use super::vocabulary::{is_filler, is_modifier, topic_of_phrase, topic_of_word, topic_within};
 use super::words::{is_unspaced, singulars, split};
 use crate::json::JsonText;
 
-/// What a key says about its value.
+/// Topic of a value, derived from its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeySign {
-    /// What the value is about.
+    /// Topic of the value.
     pub(super) topic: Topic,
-    /// The words that say so.
+    /// The words that determine the topic.
     pub(super) words: String,
-    /// Whether the key is about this, or only mentions it.
     pub(super) strength: Strength,
 }
 
@@ -26,7 +25,7 @@ pub(super) enum Strength {
     Mentions,
 }
 
-/// Words for lists whose entries are in the order of time.
+/// Words for lists in chronological order.
 const CHRONOLOGICAL: &[&str] = &[
     "action",
     "attempt",
@@ -54,7 +53,8 @@ const CHRONOLOGICAL: &[&str] = &[
     "update",
 ];
 
-/// Tells whether the end of a list or text is its latest part, by its key or because its items are chat messages.
+/// Returns true if the end of a list or text is its latest part, because of its key or because its items are chat
+/// messages.
 pub(crate) fn is_chronological(key: &str, value: JsonText<'_>) -> bool {
     let is_listed = |word: &str| CHRONOLOGICAL.contains(&word);
     let words = split(key);
@@ -67,7 +67,7 @@ pub(crate) fn is_chronological(key: &str, value: JsonText<'_>) -> bool {
     named || (items.peek().is_some() && items.all(|item| item.member("role").is_some()))
 }
 
-/// Endings of file names. `plan.steps` is a dotted key, `plan.md` a file.
+/// File name extensions. `plan.steps` is a dotted key, `plan.md` a file.
 const FILE_EXTENSIONS: &[&str] = &[
     "bash", "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "env", "go", "gradle", "h", "hpp", "html",
     "ini", "ipynb", "java", "js", "json", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mjs", "php",
@@ -75,14 +75,14 @@ const FILE_EXTENSIONS: &[&str] = &[
     "ts", "tsx", "txt", "vue", "xml", "yaml", "yml",
 ];
 
-/// Tells whether a key is the path or name of a file. The words in a path describe the file, not the value.
+/// Returns true if a key is the path or name of a file. The words in a path describe the file, not the value.
 fn is_file_path(key: &str) -> bool {
     let extension = key.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     let is_file = extension.is_some_and(|extension| FILE_EXTENSIONS.contains(&extension.as_str()));
     !key.contains(char::is_whitespace) && (is_file || key.contains(['/', '\\']))
 }
 
-/// Reads what a key says about its value.
+/// Derives the topic of a value from its key.
 pub(super) fn read_key(key: &str) -> Option<KeySign> {
     if is_file_path(key) {
         return None;
@@ -93,11 +93,11 @@ pub(super) fn read_key(key: &str) -> Option<KeySign> {
         return Some(sign(found, Strength::About));
     }
     let fillers = words.iter().rev().take_while(|word| is_filler(word)).count();
-    let telling = &words[..words.len() - fillers];
-    let head = telling.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
+    let significant = &words[..words.len() - fillers];
+    let head = significant.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
     let mentioned =
-        || telling.iter().rev().find_map(|word| look_up(word)).map(|found| sign(found, Strength::Mentions));
-    // A filler alone may still say something: `summary` means less than `plan` in `planSummary`, but not nothing.
+        || significant.iter().rev().find_map(|word| look_up(word)).map(|found| sign(found, Strength::Mentions));
+    // A filler decides if no other word does: `summary` is ignored in `planSummary`, but not alone.
     let filler = || words.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
     head.or_else(mentioned).or_else(filler)
 }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_find_the_work_again_are_not_mere_identifiers() {
+    fn ids_of_work_items_are_places() {
         for key in ["workflowId", "workflow_id", "taskId", "checkpointId", "issue_id", "ticketId"] {
             assert_eq!(topic(key), Some(Topic::Place), "{key}");
         }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn other_languages_are_read_too() {
+    fn recognises_words_of_other_languages() {
         assert_eq!(topic("entscheidungen"), Some(Topic::Decision));
         assert_eq!(topic("prochaines_étapes"), Some(Topic::Plan));
         assert_eq!(topic("決定事項"), Some(Topic::Decision));

@@ -1,4 +1,4 @@
-//! How often the built-in rules agree with people, on contexts they were tuned on and on contexts they were not.
+//! Accuracy of the built-in rules on labelled contexts: those used for tuning and held-out ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,11 +54,11 @@ fn assert_accuracy(part: &str, labels_at_least: usize, percent: usize) {
 }
 
 #[test]
-fn contexts_that_were_tuned_on_are_classified_right() {
+fn classifies_tuning_contexts_accurately() {
     assert_accuracy("tune", 180, 95);
 }
 
 #[test]
-fn contexts_that_were_never_tuned_on_are_classified_right() {
+fn classifies_held_out_contexts_accurately() {
     assert_accuracy("held-out", 120, 85);
 }

@@ -1,4 +1,4 @@
-//! The four layers of a context and the share of a budget that each has.
+//! The four layers of a context and their shares of a budget.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_layer_comes_back_from_its_spelling() {
+    fn parses_the_name_of_every_layer() {
         for layer in Layer::ALL {
             assert_eq!(Layer::from_wire(layer.as_str()), Some(layer));
             assert_eq!(serde_json::to_value(layer).unwrap(), layer.as_str());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_add_up_to_a_hundred() {
+    fn shares_must_add_up_to_100() {
         assert_eq!(Shares::new([30, 40, 20, 10]), Some(Shares::default()));
         assert_eq!(Shares::new([100, 0, 0, 0]).map(|shares| shares.percent(Layer::Useful)), Some(0));
         assert_eq!(Shares::new([30, 40, 20, 11]), None);

@@ -1,11 +1,11 @@
-//! How much each part of a context matters, and why.
+//! Classifies the keys of a context by importance and explains the result.
 //!
-//! Owns the four layers, the built-in rules, the rules that users add and the answer to "why is this key in that
-//! layer". Does not own what is done with a layer: that is the view's business (see `checkpoint`).
+//! Owns the four layers, the built-in rules, user rules and the explanations. Does not own the use of layers: see the
+//! view in `checkpoint`.
 //!
-//! A rule looks at a key or at a value and has a priority; for each key the rule with the highest one decides, and a
-//! nested key without a rule of its own belongs to the layer of its parent. Built-in key rules work on the words of a
-//! key, so nothing has to be compiled when the process starts; regular expressions exist in rules files only.
+//! A rule matches a key or a value and has a priority. For each key the rule with the highest priority decides; a
+//! nested key that matches no rule has the layer of its parent. Built-in key rules compare words, so nothing has to be
+//! compiled at startup; only rules files contain regular expressions.
 
 mod classifier;
 mod content;

@@ -1,6 +1,6 @@
-//! Paths into a context, such as `plan.steps[2].title`, and the way back from a path to a key.
+//! Paths of keys in a context, such as `plan.steps[2].title`.
 //!
-//! Unlike the paths of error messages these are never shortened: two keys never have the same path.
+//! Unlike the paths in error messages, these are never truncated: two keys never have the same path.
 
 use serde_json::Value;
 
@@ -23,10 +23,10 @@ pub(crate) fn push_index(path: &mut String, index: usize) {
     path.push_str(&format!("[{index}]"));
 }
 
-/// Finds the path of the key that `text` means in a context, if it has one.
+/// Returns the path of the key that `text` refers to, if the context contains it.
 ///
-/// The text may be a path, as explanations and views write them, or a top-level key as it is, dots and all, or a path in
-/// which keys are not quoted. Arrays are classified as a whole, so a path into an array means the array.
+/// The text may be a path as in explanations and views, a top-level key that contains dots, or a path with unquoted
+/// keys. Arrays are classified as a whole, so a path into an array refers to the array.
 pub fn find_key(context: JsonText<'_>, text: &str) -> Option<String> {
     let mut path = String::new();
     if find_in(context, text, &mut path, Spelling::Quoted) {
@@ -40,12 +40,12 @@ pub fn find_key(context: JsonText<'_>, text: &str) -> Option<String> {
     find_in(context, text, &mut path, Spelling::Bare).then_some(path)
 }
 
-/// How keys that are not plain words are written.
+/// Notation of keys that are not plain words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
-    /// As [`push_key`] does.
+    /// Quoted, as by [`push_key`].
     Quoted,
-    /// As they are.
+    /// Unquoted.
     Bare,
 }
 
@@ -73,7 +73,7 @@ fn find_in(object: JsonText<'_>, rest: &str, path: &mut String, spelling: Spelli
     })
 }
 
-/// Reads the index at the start of `[2].title`.
+/// Parses the index at the start of `[2].title`.
 fn index_of(text: &str) -> Option<usize> {
     let (index, _) = text.strip_prefix('[')?.split_once(']')?;
     index.parse().ok()
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_by_name_and_by_path() {
+    fn finds_keys_by_name_and_path() {
         let context = json!({
             "plan": { "steps": [{ "title": "a" }], "next step": { "who": "me" } },
             "plan.steps": 1, "a.b": { "c": 1 }, "目的": { "x": null },
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn does_not_find_missing_keys() {
         let context = json!({ "plan": { "steps": [1], "text": "x" }, "planner": 1 });
         for text in [
             "",

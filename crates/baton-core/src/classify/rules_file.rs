@@ -1,7 +1,7 @@
-//! The rules that users write: their document, what is checked in it and how one of them matches.
+//! User rules: format of the rules file, validation and matching.
 //!
-//! Owns the shape of the rules file and every reason to refuse one. Does not read files: the document comes as a JSON
-//! value, whether it was written as JSON or as TOML.
+//! Owns the format and all validation errors. Does not read files: the document is a JSON value, whether the file is
+//! JSON or TOML.
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
@@ -9,50 +9,50 @@ use serde_json::{Map, Value};
 use super::content::{Heuristic, Sample};
 use super::layer::{Layer, Shares};
 
-/// The highest priority of a rule.
+/// Maximum priority of a user rule.
 pub(super) const MAX_PRIORITY: u16 = 1000;
-/// The priority of a user's rule that has none: above every built-in rule.
+/// Default priority of a user rule, above all built-in rules.
 const DEFAULT_PRIORITY: u16 = 500;
-/// How many rules a file may have.
+/// Maximum number of rules in a file.
 const MAX_RULES: usize = 500;
-/// How large a compiled expression may get, in bytes.
+/// Maximum size of a compiled regular expression in bytes.
 const MAX_COMPILED_BYTES: usize = 256 * 1024;
-/// How much of a value an expression is matched against.
+/// Number of bytes at the start of a value that a regular expression is matched against.
 const MAX_MATCHED_BYTES: usize = 16 * 1024;
 
-/// Why a rules file was refused; `at` is the place in it, such as `patterns.CRITICAL[0].pattern`.
+/// Error in a rules file. `at` is the path in the file, for example `patterns.CRITICAL[0].pattern`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
-    /// Something is missing, of the wrong type or outside its limits.
+    /// A value is missing, has a wrong type or is out of range.
     #[error("{at}: {problem}")]
     Invalid {
-        /// The place.
+        /// Path in the file.
         at: String,
-        /// What is wrong there.
+        /// Description of the problem.
         problem: String,
     },
-    /// An expression cannot be compiled.
+    /// A regular expression cannot be compiled.
     #[error("{at}: not a regular expression: {problem}")]
     Regex {
-        /// The place.
+        /// Path in the file.
         at: String,
-        /// What the compiler of expressions says.
+        /// Message of the regular expression compiler.
         problem: String,
     },
-    /// There is no such heuristic.
+    /// The heuristic is unknown.
     #[error(
         "{at}: no heuristic is called {name:?}; use one of {}, or /a regular expression/",
         heuristic_names()
     )]
     Heuristic {
-        /// The place.
+        /// Path in the file.
         at: String,
-        /// The name.
+        /// Name of the heuristic.
         name: String,
     },
 }
 
-/// The rules and shares of one rules file, checked and compiled.
+/// Validated and compiled rules and shares of a rules file.
 ///
 /// ```json
 /// {
@@ -64,15 +64,15 @@ pub enum RulesError {
 /// }
 /// ```
 ///
-/// A `key_regex` is searched in the key; when it holds an escaped dot (`\.`), in the whole path. The pattern of a
-/// `content_heuristic` is the name of a [`Heuristic`], or an expression between slashes that is searched in the text.
+/// A `key_regex` is searched in the key, or in the whole path if it contains an escaped dot (`\.`). The pattern of a
+/// `content_heuristic` is the name of a [`Heuristic`], or a regular expression between slashes that is searched in the
+/// text.
 #[derive(Debug, Clone, Default)]
 pub struct RulesFile {
     pub(super) rules: Vec<UserRule>,
     pub(super) shares: Shares,
 }
 
-/// One rule of a user.
 #[derive(Debug, Clone)]
 pub(super) struct UserRule {
     pub(super) id: String,
@@ -91,12 +91,12 @@ enum Pattern {
 }
 
 impl RulesFile {
-    /// Checks a document and compiles its expressions.
+    /// Validates a document and compiles its regular expressions.
     ///
     /// # Errors
     ///
-    /// Returns the first thing that is wrong, with its place. Unknown members are refused: a misspelt rule that does
-    /// nothing would be found out too late.
+    /// Returns the first error with its path. Unknown members are rejected, so that a misspelt rule does not go
+    /// unnoticed.
     pub fn read(document: &Value) -> Result<Self, RulesError> {
         let members = object(document, "rules file")?;
         known_members(members, "rules file", &["patterns", "budgets"])?;
@@ -110,14 +110,14 @@ impl RulesFile {
         Ok(file)
     }
 
-    /// Gives the shares of a budget that the file asks for.
+    /// Returns the share of a budget for each layer.
     pub const fn shares(&self) -> Shares {
         self.shares
     }
 }
 
 impl UserRule {
-    /// Says why the rule applies to a value, if it does.
+    /// Returns the reason if the rule matches a value.
     pub(super) fn applies(&self, key: &str, path: &str, sample: &Sample<'_>) -> Option<String> {
         let reason = match &self.pattern {
             Pattern::Key(regex) => regex.is_match(key).then(|| format!("the key matches /{regex}/")),

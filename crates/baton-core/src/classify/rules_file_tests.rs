@@ -6,7 +6,7 @@ fn error(document: &Value) -> String {
 }
 
 #[test]
-fn a_good_file_is_read() {
+fn reads_a_valid_file() {
     let file = RulesFile::read(&json!({
         "patterns": {
             "CRITICAL": [{ "type": "key_regex", "pattern": "^sla_", "priority": 600, "id": "sla", "why": "SLAs bind" }],
@@ -26,7 +26,7 @@ fn a_good_file_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_contain_the_path_in_the_file() {
     let rule = |rule: Value| json!({ "patterns": { "USEFUL": [rule] } });
     for (document, expected) in [
         (json!([]), "rules file: must be an object"),
@@ -70,7 +70,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn an_expression_that_grows_too_large_is_refused() {
+fn rejects_regular_expressions_that_compile_too_large() {
     let document =
         json!({ "patterns": { "USEFUL": [{ "type": "key_regex", "pattern": r"(\w{100}){100}" }] } });
     assert!(error(&document).contains("size limit"), "{}", error(&document));

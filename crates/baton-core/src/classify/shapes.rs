@@ -1,25 +1,25 @@
-//! The shapes of values that carry little by themselves: times, ids, logs, traces, listings, encoded bytes.
+//! Detects formats of values with little information: times, ids, logs, traces, listings, base64 data.
 //!
-//! Each function looks at a bounded part of a text and answers whether it has the shape. None of them allocates for
-//! short texts; together they stay far below a microsecond for each kilobyte.
+//! Each function inspects a bounded part of a text. None of them allocates for short texts; together they take far less
+//! than a microsecond per kilobyte.
 
-/// How many lines of a text are looked at.
+/// Number of lines of a text that are inspected.
 const MAX_LINES: usize = 60;
-/// The longest text that is one scalar.
+/// Maximum length of a scalar in bytes.
 const MAX_SCALAR_BYTES: usize = 64;
-/// From this length on, an unbroken run of base 64 is encoded data.
+/// Minimum length of base64 data in bytes.
 const MIN_BASE64_BYTES: usize = 160;
-/// From this length on, JSON inside a string is a dump.
+/// Minimum length of JSON in a string that counts as tool output.
 const MIN_NESTED_JSON_BYTES: usize = 100;
 
-/// Tells whether a text is one moment: a date, a time of day or both, in any common notation.
+/// Returns true if a text is a date, a time of day or both, in a common notation.
 pub(super) fn is_timestamp(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || text.len() > 40 || !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return false;
     }
     let (mut dates, mut words, mut numbers) = (0, 0, 0);
-    // A `T` joins a date and a time, but also begins a Tuesday.
+    // A `T` separates date and time, but is also the first letter of `Tuesday`.
     let parts = text.split([' ', ',']).flat_map(|part| {
         let (date, clock) = part.split_once('T').filter(|(date, _)| is_date(date)).unwrap_or((part, ""));
         [date, clock]
@@ -35,13 +35,13 @@ pub(super) fn is_timestamp(text: &str) -> bool {
     dates > 0 || (words > 0 && numbers >= 2)
 }
 
-/// Tells whether a number is a moment of this half century, in seconds or milliseconds since 1970.
+/// Returns true if a number is a time from 2001 to 2039, in seconds or milliseconds since 1970.
 pub(super) fn is_epoch(number: &str) -> bool {
     const SECONDS: std::ops::Range<u64> = 1_000_000_000..2_200_000_000;
     number.parse::<u64>().is_ok_and(|number| SECONDS.contains(&number) || SECONDS.contains(&(number / 1000)))
 }
 
-/// Tells whether a text is a span of time such as `12 ms`, `1h30m` or `PT5M`.
+/// Returns true if a text is a duration such as `12 ms`, `1h30m` or `PT5M`.
 pub(super) fn is_duration(text: &str) -> bool {
     let text = text.trim();
     let body = text.strip_prefix("PT").unwrap_or(text);
@@ -63,7 +63,7 @@ pub(super) fn is_duration(text: &str) -> bool {
     known > 0
 }
 
-/// Tells whether a text is one identifier that says nothing to a reader: a UUID, a hash, a prefixed random id.
+/// Returns true if a text is an opaque identifier: a UUID, a hash, a prefixed random id.
 pub(super) fn is_identifier(text: &str) -> bool {
     let text = text.trim();
     if text.len() > 2 * MAX_SCALAR_BYTES || text.bytes().any(|byte| byte.is_ascii_whitespace()) {
@@ -72,7 +72,7 @@ pub(super) fn is_identifier(text: &str) -> bool {
     is_uuid(text) || random_part(text).is_some_and(|part| is_hex_hash(part) || is_random(part))
 }
 
-/// Tells whether a text is a network address.
+/// Returns true if a text is an IPv4 address, with or without a port.
 pub(super) fn is_address(text: &str) -> bool {
     let host = text.trim().split_once(':').map_or(text.trim(), |(host, _)| host);
     let mut parts = 0;
@@ -82,13 +82,13 @@ pub(super) fn is_address(text: &str) -> bool {
     }) && parts == 4
 }
 
-/// Tells whether a text is nothing but a link.
+/// Returns true if a text is a URL without other text.
 pub(super) fn is_url(text: &str) -> bool {
     let text = text.trim();
     ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme)) && !text.contains(' ')
 }
 
-/// Tells whether a text is encoded bytes.
+/// Returns true if a text is base64 data.
 pub(super) fn is_base64(text: &str) -> bool {
     let body = text.trim().rsplit_once(";base64,").map_or(text.trim(), |(_, body)| body);
     let head = &body.as_bytes()[..body.len().min(1024)];
@@ -100,13 +100,13 @@ pub(super) fn is_base64(text: &str) -> bool {
         && head.iter().any(u8::is_ascii_digit)
 }
 
-/// Tells whether most lines of a text begin with a time or a level, as logs do.
+/// Returns true if most lines of a text start with a time or a log level.
 pub(super) fn is_log(text: &str) -> bool {
     let count = LineCount::of(text, is_log_line);
     count.lines >= 3 && count.share_is_at_least(60)
 }
 
-/// Tells whether a text is the trace of a failed program or the state of a running one.
+/// Returns true if a text is a stack trace or thread dump.
 pub(super) fn is_stack_trace(text: &str) -> bool {
     let head = floor_boundary(text, 4096);
     let frames = LineCount::of(head, |line| {
@@ -120,13 +120,13 @@ pub(super) fn is_stack_trace(text: &str) -> bool {
         || (frames.hits >= 1 && (head.contains("Traceback (most") || head.contains("panicked at")))
 }
 
-/// Tells whether a text is a patch.
+/// Returns true if a text is a patch.
 pub(super) fn is_diff(text: &str) -> bool {
     let head = floor_boundary(text, 2048);
     head.starts_with("diff --git ") || (head.contains("\n@@ -") && head.contains("+++ "))
 }
 
-/// Tells whether a text is what a tool printed: a session in a shell, an HTTP exchange, a table, nested JSON.
+/// Returns true if a text is tool output: a shell session, an HTTP exchange, a table, compiler errors, nested JSON.
 pub(super) fn is_tool_output(text: &str) -> bool {
     let head = floor_boundary(text, 4096);
     let trimmed = text.trim();
@@ -150,7 +150,7 @@ pub(super) fn is_tool_output(text: &str) -> bool {
     is_nested_json || is_shell || is_table() || is_exchange() || is_compiler()
 }
 
-/// Tells whether a text is a list of files, one on each line.
+/// Returns true if a text is a list of files, one per line.
 pub(super) fn is_listing(text: &str) -> bool {
     let count = LineCount::of(text, |line| {
         let is_mode = |byte: &u8| b"drwx-lst".contains(byte);
@@ -161,7 +161,7 @@ pub(super) fn is_listing(text: &str) -> bool {
     count.lines >= 4 && count.share_is_at_least(80)
 }
 
-/// How many of the first lines of a text are of some kind; empty lines do not count.
+/// Number of non-empty lines at the start of a text, and of those that match a predicate.
 #[derive(Default)]
 struct LineCount {
     lines: usize,
@@ -198,7 +198,7 @@ fn is_log_line(line: &str) -> bool {
     words().take(5).any(|word| LEVELS.contains(&word)) || starts_with_time() || is_access_log_line(start)
 }
 
-/// Knows the day of the common log format: `[03/Feb/2024:14:05:09 +0000]`.
+/// Recognises the date of the common log format: `[03/Feb/2024:14:05:09 +0000]`.
 fn is_access_log_line(start: &str) -> bool {
     start.split_once('[').is_some_and(|(_, rest)| {
         let bytes = rest.as_bytes();
@@ -206,7 +206,7 @@ fn is_access_log_line(start: &str) -> bool {
     })
 }
 
-/// Knows `2024-05-21`, `2024/05/21`, `21.05.2024` and `05/21/24`.
+/// Recognises `2024-05-21`, `2024/05/21`, `21.05.2024` and `05/21/24`.
 fn is_date(part: &str) -> bool {
     let mut lengths = [0; 3];
     let mut fields = 0;
@@ -222,7 +222,7 @@ fn is_date(part: &str) -> bool {
     fields == 3 && matches!(lengths, [4, 2, 2] | [2, 2, 4] | [2, 2, 2] | [1, 1 | 2, 4] | [2, 1, 4])
 }
 
-/// Knows `10:14`, `10:14:25`, `10:14:25.118Z` and `10:14:25+02:00`.
+/// Recognises `10:14`, `10:14:25`, `10:14:25.118Z` and `10:14:25+02:00`.
 fn is_clock(part: &str) -> bool {
     let part = part.strip_suffix('Z').unwrap_or(part);
     let end = part.find(['+', '-']).unwrap_or(part.len());
@@ -256,7 +256,8 @@ fn is_uuid(text: &str) -> bool {
     lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// Gives what follows the prefix of `sess_01J1ZK6T4V9Q` or `sha256:9b1c…`; the whole text when there is none.
+/// Returns the part after the prefix in `sess_01J1ZK6T4V9Q` or `sha256:9b1c…`, or the whole text without a prefix;
+/// `None` if it is shorter than 8 bytes.
 fn random_part(text: &str) -> Option<&str> {
     text.rsplit(['_', ':']).next().filter(|part| part.len() >= 8)
 }
@@ -268,7 +269,7 @@ fn is_hex_hash(part: &str) -> bool {
         && part.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Tells random letters and digits from words: they mix, and change kind often.
+/// Returns true for random letters and digits, in which letters and digits alternate often.
 fn is_random(part: &str) -> bool {
     let bytes = part.as_bytes();
     let changes =
@@ -279,7 +280,7 @@ fn is_random(part: &str) -> bool {
         && changes * 5 >= bytes.len()
 }
 
-/// Cuts a text at the last character boundary that is not after `end`.
+/// Truncates a text at the last character boundary that is not after `end`.
 fn floor_boundary(text: &str, end: usize) -> &str {
     &text[..text.floor_char_boundary(end)]
 }

@@ -1,22 +1,22 @@
-//! How many bytes a value takes as compact JSON, without writing it.
+//! Computes the size of compact JSON without serializing it.
 
-/// Counts the bytes of a member of an object, given those of its value; the comma is not counted.
+/// Returns the size of an object member without the comma, given the size of its value.
 pub(crate) fn member_size(key: &str, value_bytes: usize) -> usize {
     text_size(key) + ":".len() + value_bytes
 }
 
-/// Counts the bytes of an array or object, given those of its items.
+/// Returns the size of an array or object, given the sizes of its items.
 pub(crate) fn list_size(items: impl Iterator<Item = usize>) -> usize {
     let (count, bytes) = items.fold((0, 0), |(count, bytes), item| (count + 1, bytes + item));
     "[]".len() + bytes + usize::saturating_sub(count, 1)
 }
 
-/// Counts the bytes of a text between quotes, escapes included.
+/// Returns the size of a string with quotes and escapes.
 pub(crate) fn text_size(text: &str) -> usize {
     "\"\"".len() + text.bytes().map(byte_size).sum::<usize>()
 }
 
-/// Counts the bytes that one byte of a text becomes.
+/// Returns the size of one byte of a string after escaping.
 pub(crate) const fn byte_size(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -32,7 +32,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn the_count_is_the_length_of_the_text() {
+    fn size_equals_the_length_of_serialized_json() {
         let text = "\u{0}\u{8}\u{b}\u{c}\u{1f}\u{7f}é\n\"\\目的";
         let member = member_size(text, text_size(text));
         assert_eq!(list_size([member].into_iter()), json!({ text: text }).to_string().len());
@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_counted_right(text in "\\PC*|[\\x00-\\x7f]*") {
+        fn text_size_equals_the_serialized_length(text in "\\PC*|[\\x00-\\x7f]*") {
             prop_assert_eq!(text_size(&text), Value::from(text).to_string().len());
         }
     }

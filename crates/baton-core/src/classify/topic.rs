@@ -1,8 +1,8 @@
-//! What a key can be about, and the layer of what is about it.
+//! Topics of keys and their layers.
 
 use super::layer::Layer;
 
-/// What a word says that a value is about.
+/// Topic of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Topic {
     Goal,
@@ -37,7 +37,7 @@ pub(super) enum Topic {
 }
 
 impl Topic {
-    /// The layer of what is about this.
+    /// Returns the layer of values with this topic.
     pub(super) const fn layer(self) -> Layer {
         match self {
             Self::Goal
@@ -69,8 +69,8 @@ impl Topic {
         }
     }
 
-    /// Tells whether a value about this, found inside something critical, is a part of it: the deadline of a
-    /// constraint is a date, and its limits are numbers of seconds.
+    /// Returns true if a value with this topic is critical inside a critical value: the deadline of a constraint is a
+    /// date, and its limits are numbers of seconds.
     pub(super) const fn is_detail(self) -> bool {
         matches!(
             self,
@@ -78,7 +78,7 @@ impl Topic {
         )
     }
 
-    /// The id of the rule, and what it says in an explanation.
+    /// Returns the id of the rule and its description in an explanation.
     pub(super) const fn rule(self) -> (&'static str, &'static str) {
         match self {
             Self::Goal => ("key:goal", "a goal"),

@@ -1,14 +1,14 @@
-//! The words that keys and headings are made of, and what each says about a value.
+//! Words of keys and headings, and their topics.
 //!
-//! Owns the built-in word lists in the languages that contexts are written in. Does not own how a key is cut into words
-//! (see `words`) or which of several words decides (see `key_rules`).
+//! Owns the built-in word lists in several languages. Does not own how a key is split into words (see `words`) or which
+//! of several words decides (see `key_rules`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::topic::Topic;
 
-/// Words by topic; English words in the singular, unless the plural means something else.
+/// Words by topic. English words are singular, unless the plural has another topic.
 const WORDS: &[(Topic, &str)] = &[
     (
         Topic::Goal,
@@ -147,7 +147,7 @@ const WORDS: &[(Topic, &str)] = &[
     ),
 ];
 
-/// Several words in a row that say something else than the last of them.
+/// Phrases whose topic differs from that of their last word.
 const PHRASES: &[(Topic, &str)] = &[
     (Topic::Decision, "decision log|decision record|decision history|final decision|proposed decision"),
     (
@@ -206,17 +206,17 @@ const PHRASES: &[(Topic, &str)] = &[
     (Topic::Debug, "stack dump|stack trace|thread dump|core dump|heap dump|debug info"),
 ];
 
-/// Words that decide wherever they stand in a key: a raw plan is raw, an example response is an example and a chosen
-/// option is a choice.
+/// Words that decide at any position in a key: a raw plan is raw output, an example response is an example and a chosen
+/// option is a decision.
 const MODIFIERS: &str = "raw debug example sample dump traceback stacktrace beispiel ejemplo decided chosen selected \
     approved agreed";
 
-/// Words that say nothing at the end of a key, so that the word before them decides.
+/// Words that are ignored at the end of a key, so that the word before them decides.
 const FILLERS: &str = "list text data info information item items value values content body description statement \
     summary section block made used entry entries record records string json md markdown yaml array set map name title \
     and of the for to in by with from v a an is are was";
 
-/// Parts of keys in languages that are written without blanks.
+/// Parts of keys in languages without spaces between words.
 const UNSPACED: &[(Topic, &str)] = &[
     (Topic::Requirement, "受け入れ基準 受入基準 要件 要求 需求 验收标准 标准"),
     (Topic::Decision, "決定 决定 决策 決策"),
@@ -237,12 +237,12 @@ const UNSPACED: &[(Topic, &str)] = &[
     (Topic::RawOutput, "出力 输出"),
 ];
 
-/// The lists above, ready to be asked; built when the first context is classified, not when the process starts.
+/// Index of the lists above, built on first use.
 static INDEX: LazyLock<Index> = LazyLock::new(Index::build);
 
 struct Index {
     words: HashMap<&'static str, Topic>,
-    /// By their first word, the longest first.
+    /// Phrases by first word, longest first.
     phrases: HashMap<&'static str, Vec<(Topic, &'static str)>>,
     modifiers: HashSet<&'static str>,
     fillers: HashSet<&'static str>,
@@ -250,7 +250,7 @@ struct Index {
 
 impl Index {
     fn build() -> Self {
-        // The first of two topics that share a word has it, so the lists are taken from the end.
+        // If two topics share a word, the first one wins, so the lists are inserted in reverse order.
         let words = WORDS.iter().rev().flat_map(|(topic, list)| list.split(' ').map(|word| (word, *topic)));
         let mut phrases: HashMap<&str, Vec<(Topic, &str)>> = HashMap::new();
         for (topic, phrase) in
@@ -271,12 +271,12 @@ impl Index {
     }
 }
 
-/// Finds what a word is about.
+/// Returns the topic of a word.
 pub(super) fn topic_of_word(word: &str) -> Option<Topic> {
     INDEX.words.get(word).copied()
 }
 
-/// Finds what the first words of a row are about together, and the phrase they make.
+/// Returns the topic of the phrase at the start of `words`, and the phrase.
 pub(super) fn topic_of_phrase(words: &[String]) -> Option<(Topic, &'static str)> {
     let candidates = INDEX.phrases.get(words.first()?.as_str())?;
     candidates.iter().copied().find(|(_, phrase)| {
@@ -285,19 +285,19 @@ pub(super) fn topic_of_phrase(words: &[String]) -> Option<(Topic, &'static str)>
     })
 }
 
-/// Finds the first part of an unspaced word that is about something, and that part.
+/// Returns the topic of the first known part of an unspaced word, and that part.
 pub(super) fn topic_within(word: &str) -> Option<(Topic, &'static str)> {
     UNSPACED.iter().find_map(|(topic, parts)| {
         parts.split(' ').find(|part| word.contains(part)).map(|part| (*topic, part))
     })
 }
 
-/// Tells whether a word decides wherever it stands in a key.
+/// Returns true if a word decides at any position in a key.
 pub(super) fn is_modifier(word: &str) -> bool {
     INDEX.modifiers.contains(word)
 }
 
-/// Tells whether a word says nothing at the end of a key.
+/// Returns true if a word is ignored at the end of a key.
 pub(super) fn is_filler(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit()) || INDEX.fillers.contains(word)
 }

@@ -1,8 +1,8 @@
-//! The words of a key, whatever style it is written in.
+//! Splits keys of any naming style into words.
 
 /// Splits a key into lower-case words: `userGoal`, `user_goal`, `User Goal` and `user-goal` are the same two words.
 ///
-/// A change of case starts a word, as do digits after letters; everything that is not a letter or digit separates.
+/// A change of case starts a word, as do digits after letters; all other characters are separators.
 pub(super) fn split(key: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -31,7 +31,7 @@ pub(super) fn split(key: &str) -> Vec<String> {
     words
 }
 
-/// Gives what an English plural could be the plural of; only one of them needs to be a word.
+/// Returns the possible singulars of an English plural.
 pub(super) fn singulars(word: &str) -> impl Iterator<Item = String> {
     let strip = |ending| word.strip_suffix(ending).filter(|stem: &&str| stem.len() > 2);
     let keeps_its_s = ["ss", "us", "is"].iter().any(|ending| word.ends_with(ending));
@@ -40,7 +40,7 @@ pub(super) fn singulars(word: &str) -> impl Iterator<Item = String> {
     candidates.into_iter().flatten()
 }
 
-/// Tells whether a word is written without blanks between words, so that parts of it are words too.
+/// Returns true if a text contains Japanese or Chinese characters, which are written without spaces between words.
 pub(super) fn is_unspaced(word: &str) -> bool {
     word.chars().any(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}'))
 }
@@ -67,7 +67,7 @@ impl Kind {
     }
 }
 
-/// Tells whether a character only modifies the letter before it, as in decomposed `é`.
+/// Returns true for combining marks, as in decomposed `é`.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{3099}' | '\u{309a}')
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_style_gives_the_same_words() {
+    fn splits_every_naming_style_into_the_same_words() {
         for key in [
             "userGoalText",
             "user_goal_text",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_have_a_singular() {
+    fn finds_singulars_of_plurals() {
         for (plural, one) in
             [("goals", "goal"), ("queries", "query"), ("responses", "response"), ("indexes", "index")]
         {
