@@ -95,8 +95,9 @@ pub(super) fn read_key(key: &str) -> Option<KeySign> {
     let fillers = words.iter().rev().take_while(|word| is_filler(word)).count();
     let significant = &words[..words.len() - fillers];
     let head = significant.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
-    let mentioned =
-        || significant.iter().rev().find_map(|word| look_up(word)).map(|found| sign(found, Strength::Mentions));
+    let mentioned = || {
+        significant.iter().rev().find_map(|word| look_up(word)).map(|found| sign(found, Strength::Mentions))
+    };
     // A filler decides if no other word does: `summary` is ignored in `planSummary`, but not alone.
     let filler = || words.last().and_then(|word| look_up(word)).map(|found| sign(found, Strength::About));
     head.or_else(mentioned).or_else(filler)
