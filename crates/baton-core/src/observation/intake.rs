@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use serde_json::{Map, Value};
 
 use super::lenient::{LenientError, ReadError, Visitor, read_to};
-use super::privacy::{PRIVATE_MARK, Veil, make_private, without_private};
+use super::privacy::{PRIVATE_MARK, PrivateFilter, make_private, without_private};
 use crate::secrets::{Redactor, redact};
 
 /// Fields that are streamed to the sink.
@@ -60,9 +60,9 @@ pub fn read_large<W: Write>(source: impl Read, sink: W) -> Result<LargeReport<W>
         open: Vec::new(),
         lists: 0,
         is_in_text: false,
-        veil: Veil::default(),
+        private_filter: PrivateFilter::default(),
         redactor: Redactor::default(),
-        veiled: String::new(),
+        filtered: String::new(),
         clean: String::new(),
     };
     read_to(source, &mut intake)?;
@@ -87,9 +87,9 @@ struct Intake<W> {
     /// Number of open containers that are lists.
     lists: usize,
     is_in_text: bool,
-    veil: Veil,
+    private_filter: PrivateFilter,
     redactor: Redactor,
-    veiled: String,
+    filtered: String,
     clean: String,
 }
 
@@ -221,7 +221,7 @@ impl<W: Write> Intake<W> {
     /// Resets the detection of private parts for a new text or list. Texts of a list are treated as one.
     fn begin_scope(&mut self) {
         if self.lists == 0 {
-            self.veil = Veil::default();
+            self.private_filter = PrivateFilter::default();
         }
     }
 
@@ -309,11 +309,11 @@ impl<W: Write> Visitor for Intake<W> {
             self.begin_scope();
             self.put(b"\"")?;
         }
-        self.veiled.clear();
+        self.filtered.clear();
         self.clean.clear();
-        self.veil.draw_over_piece(piece, is_last, &mut self.veiled);
+        self.private_filter.apply_to_piece(piece, is_last, &mut self.filtered);
         let name = self.open.last().and_then(|open| open.name.as_deref());
-        self.redactor.push(name, &self.veiled, is_last, &mut self.clean);
+        self.redactor.push(name, &self.filtered, is_last, &mut self.clean);
         if let Some(member) = &mut self.member {
             member.buffer.put_text(&self.clean, is_last)?;
             if member.is_streamed && !self.clean.is_empty() {
@@ -340,7 +340,7 @@ impl<W: Write> Visitor for Intake<W> {
     fn literal(&mut self, literal: &str) -> io::Result<()> {
         self.begin_value()?;
         let is_word = literal.starts_with(|first: char| first.is_ascii_alphabetic());
-        if self.lists > 0 && self.veil.is_drawn() && !is_word {
+        if self.lists > 0 && self.private_filter.is_open() && !is_word {
             self.put(format!("\"{PRIVATE_MARK}\"").as_bytes())?;
         } else {
             self.put(literal.as_bytes())?;

@@ -1,7 +1,7 @@
-//! Reading what agents send: JSON, nearly always.
+//! Lenient JSON parser for hook reports.
 //!
-//! Agents cut tool output where they like, also in the middle of a character that JSON spells as two escapes. Such a
-//! document is mended, not refused: what a tool did must not be lost for a broken character.
+//! Agents truncate tool output at any position, even between the two escapes of a surrogate pair. Such a document is
+//! repaired instead of rejected, so that a report is not lost because of an invalid character.
 
 mod reader;
 mod tree;
@@ -15,22 +15,22 @@ pub use self::reader::ReadError;
 pub(crate) use self::reader::{Visitor, read_to};
 use self::tree::Tree;
 
-/// Why nothing could be read.
+/// Error of the lenient parser.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LenientError {
-    /// There is nothing.
+    /// The input is empty.
     #[error("the input is empty")]
     Empty,
-    /// It is not JSON, however it is mended.
+    /// The input is not JSON and cannot be repaired.
     #[error("the input is not JSON: {0}")]
     NotJson(String),
-    /// It is JSON, but no object.
+    /// The input is JSON but not an object.
     #[error("the input is not a JSON object")]
     NotAnObject,
 }
 
-/// Reads an object, mending bytes that are no UTF-8, escapes that are none, control characters in strings, numbers that
-/// are out of range or none, and what is nested too deeply.
+/// Parses an object. Repairs invalid UTF-8, invalid escapes, control characters in strings, numbers that are out of
+/// range or not a number, and values that are nested too deeply.
 pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, LenientError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -38,7 +38,7 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
     }
     let value = match serde_json::from_slice(bytes) {
         Ok(value) if !is_deeper(&value, MAX_DEPTH) => value,
-        Ok(_) | Err(_) => mended(bytes)?,
+        Ok(_) | Err(_) => repaired(bytes)?,
     };
     match value {
         Value::Object(object) => Ok(object),
@@ -46,16 +46,16 @@ pub fn read_lenient(bytes: &[u8]) -> Result<serde_json::Map<String, Value>, Leni
     }
 }
 
-/// Reads a document as it comes, and keeps no more of it than it takes to understand it: of long texts the beginning, the end
-/// and the lines between that say how it went, of long lists the first.
+/// Parses a document as a stream and returns an excerpt: head, tail, and error and summary lines of long texts, and the
+/// first items of long lists.
 pub fn read_excerpt(source: impl Read) -> Result<Value, ReadError> {
     let mut tree = Tree::bounded();
     read_to(source, &mut tree)?;
     Ok(tree.into_root())
 }
 
-/// Reads a document that is broken, or nested too deeply.
-fn mended(bytes: &[u8]) -> Result<Value, LenientError> {
+/// Parses a document that is invalid or nested too deeply.
+fn repaired(bytes: &[u8]) -> Result<Value, LenientError> {
     let mut tree = Tree::whole();
     match read_to(bytes, &mut tree) {
         Ok(()) => Ok(tree.into_root()),
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_agents_break_is_mended() {
+    fn repairs_invalid_characters_and_escapes() {
         for (bytes, expected) in [
             (&br#"{"a":"ok \ud83d\ude00"}"#[..], "ok 😀"),
             (br#"{"a":"cut \ud83d"}"#, "cut \u{fffd}"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_depths_that_no_reader_takes_are_mended() {
+    fn repairs_invalid_numbers_and_deep_nesting() {
         let read = |text: &str| Value::Object(read_lenient(text.as_bytes()).unwrap());
         assert_eq!(
             read(r#"{"a":1e400,"b":[-1e999,2.5],"c":"1e400","d":NaN,"e":-Infinity,"f":"NaN"}"#),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn rejects_documents_that_are_not_objects() {
         assert_eq!(read_lenient(b" \n"), Err(LenientError::Empty));
         assert_eq!(read_lenient(b"[1]"), Err(LenientError::NotAnObject));
         for bytes in [&b"{\"a\":\"b"[..], b"\x00\x01\xff", b"{\"a\":\"\\"] {
@@ -141,7 +141,7 @@ mod tests {
         })
     }
 
-    /// Gives a byte or two at a time.
+    /// A reader that returns one or two bytes at a time.
     struct Trickle<'a>(&'a [u8]);
 
     impl std::io::Read for Trickle<'_> {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_come_in_pieces_that_end_with_whole_characters() {
+    fn long_texts_are_split_on_character_boundaries() {
         for unit in ["a", "é", "日", "😀", r"\n", r"\u00e9", r"\ud83d\ude00", r"\ud83d"] {
             for shift in 0..4 {
                 let text = format!("{}{}", "x".repeat(shift), unit.repeat(3 * PIECE_BYTES / unit.len()));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_bounded_and_has_some_of_every_member() {
+    fn excerpt_is_bounded_and_contains_a_part_of_every_member() {
         let long = "line\n".repeat(800_000);
         let many: Vec<Value> = (0..60_000).map(|number| json!({ "number": number, "text": "é" })).collect();
         let document =
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn part_by_part_a_document_is_the_same(value in any_json(), spaces in 0..4_usize) {
+        fn streaming_parses_like_serde_json(value in any_json(), spaces in 0..4_usize) {
             let formatter = serde_json::ser::PrettyFormatter::with_indent(&b" \t\r"[..spaces]);
             let mut serializer = serde_json::Serializer::with_formatter(Vec::new(), formatter);
             serde::Serialize::serialize(&value, &mut serializer).unwrap();
@@ -211,13 +211,13 @@ mod tests {
         }
 
         #[test]
-        fn sound_documents_are_left_alone(text in any::<String>()) {
+        fn valid_documents_are_unchanged(text in any::<String>()) {
             let document = json!({ "a": text }).to_string();
-            prop_assert_eq!(&mended(document.as_bytes()).unwrap()["a"], &Value::from(text));
+            prop_assert_eq!(&repaired(document.as_bytes()).unwrap()["a"], &Value::from(text));
         }
 
         #[test]
-        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn does_not_panic_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = read_lenient(&bytes);
             let wrapped = [b"{\"a\":\"".as_slice(), &bytes, b"\"}"].concat();
             let _ = read_lenient(&wrapped);

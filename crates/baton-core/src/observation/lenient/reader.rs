@@ -1,55 +1,55 @@
-//! Reading a document part by part, mending as it goes, without ever holding the whole.
+//! Streaming parser that repairs invalid JSON without keeping the document in memory.
 
 use std::io::{self, Read};
 
 use super::LenientError;
 
-/// How much of a text is handed on at a time: a shorter one comes in one piece.
+/// Maximum size of a piece of text in bytes; shorter texts are passed on in one piece.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
-/// How much is asked of the source at a time.
+/// Size of the read buffer in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// How deep a document may be nested. It leaves room for what is put around it: readers of JSON end at 128.
+/// Maximum nesting depth. It is below the limit of 128 of JSON parsers, so that the document can be nested in others.
 pub(super) const MAX_DEPTH: usize = 100;
-/// Stands in place of what is nested deeper.
+/// Replacement of values that are nested too deeply.
 const TOO_DEEP: &str = "[nested too deeply]";
-/// The longest escape: two halves of a character.
+/// Length of the longest escape, a surrogate pair.
 const MAX_ESCAPE_BYTES: usize = r"\ud83d\ude00".len();
-/// What some writers say in place of a number.
-const NO_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+/// Words that some writers use for values that JSON numbers cannot represent.
+const NON_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
-/// Whom a document is told to, part by part, in its order.
+/// Receives the parts of a document in order.
 pub(crate) trait Visitor {
-    /// An object begins.
+    /// Called at the start of an object.
     fn begin_object(&mut self) -> io::Result<()>;
-    /// The name of the member that comes next.
+    /// Called with the name of the next member.
     fn name(&mut self, name: &str) -> io::Result<()>;
-    /// The object ends.
+    /// Called at the end of an object.
     fn end_object(&mut self) -> io::Result<()>;
-    /// A list begins.
+    /// Called at the start of a list.
     fn begin_array(&mut self) -> io::Result<()>;
-    /// The list ends.
+    /// Called at the end of a list.
     fn end_array(&mut self) -> io::Result<()>;
-    /// The next piece of a text.
+    /// Called with the next piece of a text.
     fn text(&mut self, piece: &str, is_last: bool) -> io::Result<()>;
-    /// A number, `true`, `false` or `null`, as JSON writes it.
+    /// Called with a number, `true`, `false` or `null` as JSON.
     fn literal(&mut self, literal: &str) -> io::Result<()>;
 }
 
-/// Why reading part by part ended early.
+/// Error of the streaming parser.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is no document that can be read.
+    /// The document is invalid.
     #[error(transparent)]
     Document(#[from] LenientError),
-    /// It could not be read to its end.
-    #[error("the input broke off: {0}")]
+    /// The source cannot be read.
+    #[error("cannot read the input: {0}")]
     Source(io::Error),
-    /// What was made of it could not be kept.
-    #[error("what was read could not be kept: {0}")]
+    /// The visitor failed, for example because it cannot write.
+    #[error("cannot store the input: {0}")]
     Sink(io::Error),
 }
 
-/// Reads a document to its end and tells `visitor` of it.
+/// Parses a whole document and passes its parts to `visitor`.
 pub(crate) fn read_to(source: impl Read, visitor: &mut impl Visitor) -> Result<(), ReadError> {
     let mut reader =
         Reader { source, buffer: vec![0; CHUNK_BYTES], at: 0, end: 0, passed: 0, text: Vec::new() };
@@ -70,12 +70,12 @@ pub(crate) fn read_to(source: impl Read, visitor: &mut impl Visitor) -> Result<(
 struct Reader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The part of the buffer that is still to be read.
+    /// Range of the buffer that is not parsed yet.
     at: usize,
     end: usize,
-    /// How many bytes went through the buffer before it.
+    /// Number of bytes that were removed from the buffer.
     passed: usize,
-    /// The text that is being read, as bytes: what is no UTF-8 is mended when it is handed on.
+    /// Current text as bytes. Invalid UTF-8 is repaired when a piece is passed on.
     text: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl<R: Read> Reader<R> {
         self.buffer.get(self.at..self.end).unwrap_or_default()
     }
 
-    /// Reads on until so many bytes are there, or there are no more.
+    /// Reads until `count` bytes are available or the source ends.
     fn ensure(&mut self, count: usize) -> Result<(), ReadError> {
         while self.end - self.at < count {
             if self.end == self.buffer.len() {
@@ -103,7 +103,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The next byte that is no blank, left where it is.
+    /// Skips whitespace and returns the next byte without consuming it.
     fn next_byte(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
             self.ensure(1)?;
@@ -149,7 +149,7 @@ impl<R: Read> Reader<R> {
                 return Err(self.wrong("a name is expected"));
             }
             self.at += 1;
-            // Of a name that is longer than a piece, the first is its name.
+            // A name that is longer than a piece is truncated to its first piece.
             let mut name = None;
             self.text(|piece, _| {
                 name.get_or_insert_with(|| piece.to_owned());
@@ -182,7 +182,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Steps over a comma, or what ends a container; tells which it was.
+    /// Skips a comma or the end of a container. Returns true for the end.
     fn ends(&mut self, closing: u8) -> Result<bool, ReadError> {
         match self.next_byte()? {
             Some(byte) if byte == closing || byte == b',' => {
@@ -193,7 +193,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Steps over a container that is nested too deeply.
+    /// Skips a container that is nested too deeply.
     fn skip_nested(&mut self) -> Result<(), ReadError> {
         let mut open = 0_usize;
         loop {
@@ -215,8 +215,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads a text behind its opening quote, and hands it on in pieces.
-    fn text(&mut self, mut hand_on: impl FnMut(&str, bool) -> io::Result<()>) -> Result<(), ReadError> {
+    /// Parses a text after its opening quote and passes it on in pieces.
+    fn text(&mut self, mut pass_on: impl FnMut(&str, bool) -> io::Result<()>) -> Result<(), ReadError> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         loop {
@@ -234,7 +234,7 @@ impl<R: Read> Reader<R> {
             self.at += plain;
             if ends {
                 self.at += 1;
-                hand_on(&String::from_utf8_lossy(&text), true).map_err(ReadError::Sink)?;
+                pass_on(&String::from_utf8_lossy(&text), true).map_err(ReadError::Sink)?;
                 self.text = text;
                 return Ok(());
             }
@@ -244,13 +244,13 @@ impl<R: Read> Reader<R> {
             if text.len() >= PIECE_BYTES {
                 let whole = complete(&text);
                 let piece = String::from_utf8_lossy(text.get(..whole).unwrap_or_default());
-                hand_on(&piece, false).map_err(ReadError::Sink)?;
+                pass_on(&piece, false).map_err(ReadError::Sink)?;
                 text.drain(..whole);
             }
         }
     }
 
-    /// Reads an escape. One that is none is taken as it is written, and half a character becomes the sign for that.
+    /// Parses an escape. An invalid escape is kept as written; half of a surrogate pair becomes U+FFFD.
     fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), ReadError> {
         self.ensure(MAX_ESCAPE_BYTES)?;
         let (character, used) = match self.window() {
@@ -270,7 +270,7 @@ impl<R: Read> Reader<R> {
 
     fn number(&mut self, visitor: &mut impl Visitor) -> Result<(), ReadError> {
         self.ensure("-Infinity".len())?;
-        if let Some(word) = NO_NUMBERS.into_iter().find(|word| self.window().starts_with(word.as_bytes())) {
+        if let Some(word) = NON_FINITE.into_iter().find(|word| self.window().starts_with(word.as_bytes())) {
             self.at += word.len();
             return visitor.text(word, true).map_err(ReadError::Sink);
         }
@@ -289,7 +289,7 @@ impl<R: Read> Reader<R> {
         if !is_cut && serde_json::from_str::<serde_json::Number>(&digits).is_ok() {
             return visitor.literal(&digits).map_err(ReadError::Sink);
         }
-        // One that is out of range is kept as it was written.
+        // A number out of range is kept as text.
         if is_cut || digits.parse::<f64>().is_ok_and(f64::is_infinite) {
             return visitor.text(&digits, true).map_err(ReadError::Sink);
         }
@@ -310,7 +310,7 @@ const fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
-/// How much of a text does not end within a character.
+/// Returns the length of a text without an incomplete character at its end.
 fn complete(text: &[u8]) -> usize {
     let is_begun = |from: usize| {
         let begun = std::str::from_utf8(text.get(from..).unwrap_or_default());
@@ -320,7 +320,7 @@ fn complete(text: &[u8]) -> usize {
     last.into_iter().find(|from| is_begun(*from)).unwrap_or(text.len())
 }
 
-/// Reads `uXXXX`, or both halves of a character; gives how many bytes that took.
+/// Parses `uXXXX` or a surrogate pair. Returns the character and the number of bytes.
 fn unicode(text: &[u8]) -> Option<(char, usize)> {
     match code_unit(text)? {
         high @ 0xD800..=0xDBFF => {

@@ -1,4 +1,4 @@
-//! A document as a tree, whole or within bounds.
+//! Builds a JSON value from the streaming parser, whole or as an excerpt.
 
 use std::io;
 
@@ -7,28 +7,28 @@ use serde_json::{Map, Value};
 use super::reader::Visitor;
 use crate::observation::excerpt::Excerpt;
 
-/// How much of each member of a document is kept within bounds.
+/// Maximum size of each member of a bounded document in bytes.
 const MEMBER_ROOM: usize = 4 * 1024 * 1024;
-/// What a value takes up beside its text.
+/// Size of a value in bytes without its text.
 const VALUE_COST: usize = 64;
 
-/// Puts a tree together from what it is told.
+/// Builds a JSON value.
 pub(super) struct Tree {
     root: Option<Value>,
     open: Vec<Open>,
     text: Excerpt,
-    /// How much more is kept of the member of the document at hand.
+    /// Remaining bytes for the current member of the document.
     room: usize,
     member_room: usize,
 }
 
 struct Open {
     container: Container,
-    /// What the next member is called.
+    /// Name of the next member.
     name: String,
-    /// Whether there was room for it.
+    /// True if there was room for the container.
     is_kept: bool,
-    /// How many items there was no room for.
+    /// Number of omitted items.
     left_out: usize,
 }
 
@@ -38,12 +38,12 @@ enum Container {
 }
 
 impl Tree {
-    /// Keeps all of the document.
+    /// Keeps the whole document.
     pub(super) const fn whole() -> Self {
         Self::with_room(Excerpt::whole(), usize::MAX)
     }
 
-    /// Keeps no more of it than it takes to understand it: excerpts of long texts, and the first of what has many parts.
+    /// Keeps excerpts of long texts and the first parts of large containers.
     pub(super) const fn bounded() -> Self {
         Self::with_room(Excerpt::bounded(), MEMBER_ROOM)
     }
@@ -52,7 +52,7 @@ impl Tree {
         Self { root: None, open: Vec::new(), text, room, member_room: room }
     }
 
-    /// The tree, once it was told of all of it.
+    /// Returns the complete value.
     pub(super) fn into_root(self) -> Value {
         self.root.unwrap_or_default()
     }
@@ -68,7 +68,7 @@ impl Tree {
         }
     }
 
-    /// Adds what has no parts, if there is room.
+    /// Adds a string or literal, if there is room.
     fn add_leaf(&mut self, value: Value, size: usize) {
         let is_kept = self.room > 0;
         self.room = self.room.saturating_sub(size + VALUE_COST);

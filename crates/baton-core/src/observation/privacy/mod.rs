@@ -1,59 +1,59 @@
-//! What never reaches the disk: parts that somebody marked as private, and secrets.
+//! Removes private parts and secrets before text is stored.
 
-mod veil;
+mod filter;
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub use self::veil::PRIVATE_MARK;
-pub(super) use self::veil::Veil;
-use self::veil::next_tag;
+pub use self::filter::PRIVATE_MARK;
+pub(super) use self::filter::PrivateFilter;
+use self::filter::next_tag;
 use crate::secrets;
 
-/// Takes every `<private>…</private>` out of a text. What is opened and not closed is private to the end: a tool may have
-/// cut the rest off.
+/// Removes every `<private>…</private>` from a text. An unclosed part extends to the end, because a tool may have
+/// truncated the text.
 pub fn without_private(text: &str) -> Cow<'_, str> {
-    Veil::default().draw_over(text)
+    PrivateFilter::default().apply(text)
 }
 
-/// Takes private parts and secrets out of every text of a document.
+/// Removes private parts and secrets from all texts of a document.
 pub fn make_private(value: &mut Value) {
-    drop_private(value);
+    remove_private(value);
     secrets::redact_json(value);
 }
 
-fn drop_private(value: &mut Value) {
+fn remove_private(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let Cow::Owned(clean) = without_private(text) {
                 *text = clean;
             }
         }
-        Value::Array(_) => draw_through(&mut Veil::default(), value),
+        Value::Array(_) => filter_list(&mut PrivateFilter::default(), value),
         Value::Object(entries) => {
             clean_names(entries);
-            entries.values_mut().for_each(drop_private);
+            entries.values_mut().for_each(remove_private);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Takes what is private out of a list, whose items may be the lines or blocks of one text: what one of them opens, a later
-/// one closes.
-fn draw_through(veil: &mut Veil, value: &mut Value) {
+/// Removes private parts from a list. Its items may be the lines or blocks of one text, so a part may start in one item
+/// and end in a later one.
+fn filter_list(filter: &mut PrivateFilter, value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(clean) = veil.draw_over(text) {
+            if let Cow::Owned(clean) = filter.apply(text) {
                 *text = clean;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| draw_through(veil, item)),
+        Value::Array(items) => items.iter_mut().for_each(|item| filter_list(filter, item)),
         Value::Object(entries) => {
             clean_names(entries);
-            entries.values_mut().for_each(|item| draw_through(veil, item));
+            entries.values_mut().for_each(|item| filter_list(filter, item));
         }
-        Value::Number(_) if veil.is_drawn() => *value = PRIVATE_MARK.into(),
+        Value::Number(_) if filter.is_open() => *value = PRIVATE_MARK.into(),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -72,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn private_parts_go_and_the_rest_stays() {
+    fn removes_private_parts_and_keeps_the_rest() {
         for (text, expected) in [
             ("plain < text", "plain < text"),
             ("a <private>b</private> c", "a [private] c"),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_made_private_throughout() {
+    fn removes_private_parts_and_secrets_from_names_and_values() {
         let token = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z5A");
         let mut value = json!({ "a": ["<private>x</private>", { "b<private>n</private>": token }], "c": 1 });
         make_private(&mut value);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_item_of_a_list_opens_a_later_one_closes() {
+    fn private_parts_span_items_of_a_list() {
         let mut value = json!({
             "structuredPatch": [{ "oldStart": 1, "lines": [" a", "+<private>", "+LEAK", "", "+</private>", "+b"] }],
             "blocks": [{ "text": "a <private>" }, { "text": "LEAK", "pin": 1234 }, ["LEAK"], { "text": "x</private> b" }],
@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_between_marks_survives_in_lines(before in "[a-z<>/ ]{0,9}", inside in "[A-Z]{4,9}", count in 1..5_usize) {
+        fn removes_everything_between_tags_in_a_list(before in "[a-z<>/ ]{0,9}", inside in "[A-Z]{4,9}", count in 1..5_usize) {
             let mut lines = vec![format!("{before}<private>")];
             lines.extend(std::iter::repeat_n(inside.clone(), count));
             lines.push("</private>".to_owned());
@@ -141,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_between_marks_survives(before in "[a-z<>/ ]{0,20}", inside in "[A-Z]{1,20}", after in "[a-z ]{0,20}") {
+        fn removes_everything_between_tags(before in "[a-z<>/ ]{0,20}", inside in "[A-Z]{1,20}", after in "[a-z ]{0,20}") {
             let text = format!("{before}<private>{inside}</private>{after}");
             let clean = without_private(&text);
             prop_assert!(!clean.contains(inside.as_str()), "{clean}");

@@ -1,51 +1,52 @@
-//! The veil over private parts: the tags that open and close one, and what is left of a text without them.
+//! Filter for private parts: finds the tags that start and end them and removes the text between.
 
 use std::borrow::Cow;
 
-/// Stands where a private part was.
+/// Replacement of a private part.
 pub const PRIVATE_MARK: &str = "[private]";
 
 const NAME: &[u8] = b"private";
-/// How much may stand in a tag after its name.
+/// Maximum length of the attributes of a tag in bytes.
 const MAX_ATTRIBUTES: usize = 200;
-/// How many backslashes may stand before something.
+/// Maximum number of backslashes of an escape in nested JSON.
 const MAX_BACKSLASHES: usize = 8;
-/// No tag is longer: brackets and a slash that are spelled out, the name, attributes.
+/// Maximum length of a tag in bytes: two escaped brackets, an escaped slash, the name and attributes.
 const MAX_TAG: usize = 3 * (MAX_BACKSLASHES + b"u003c".len()) + NAME.len() + MAX_ATTRIBUTES;
 
-/// How many private parts are open. It takes as many to close as to open.
+/// Removes private parts from consecutive texts. Private parts can be nested.
 #[derive(Debug, Default)]
-pub(in crate::observation) struct Veil {
+pub(in crate::observation) struct PrivateFilter {
+    /// Number of open private parts.
     depth: usize,
-    /// What of a text that comes in pieces may be the beginning of a tag.
+    /// End of the previous piece that may be the start of a tag.
     held: String,
-    /// Whether some of that text was seen.
+    /// True after the first piece of the current text.
     is_begun: bool,
 }
 
-impl Veil {
-    /// Whether a private part is open.
-    pub(in crate::observation) const fn is_drawn(&self) -> bool {
+impl PrivateFilter {
+    /// Returns true if a private part is open.
+    pub(in crate::observation) const fn is_open(&self) -> bool {
         self.depth > 0
     }
 
-    /// Takes what is private out of the next text.
-    pub(super) fn draw_over<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+    /// Removes private parts from the next text.
+    pub(super) fn apply<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         if text.is_empty() || (self.depth == 0 && next_tag(text, 0).is_none()) {
             return Cow::Borrowed(text);
         }
         let mut clean = String::with_capacity(text.len());
-        self.draw(text, text.len(), &mut clean);
+        self.filter_until(text, text.len(), &mut clean);
         self.is_begun = false;
         Cow::Owned(clean)
     }
 
-    /// Takes what is private out of the next piece of a text. The end of a piece may be held back until the next.
-    pub(in crate::observation) fn draw_over_piece(&mut self, piece: &str, is_last: bool, clean: &mut String) {
+    /// Removes private parts from the next piece of a text. The end of a piece may be held back until the next one.
+    pub(in crate::observation) fn apply_to_piece(&mut self, piece: &str, is_last: bool, clean: &mut String) {
         let mut text = std::mem::take(&mut self.held);
         text.push_str(piece);
         let until = if is_last { text.len() } else { held_from(&text) };
-        let done = self.draw(&text, until, clean);
+        let done = self.filter_until(&text, until, clean);
         if is_last {
             self.is_begun = false;
             text.clear();
@@ -55,8 +56,8 @@ impl Veil {
         self.held = text;
     }
 
-    /// Takes what is private out of a text, going by the tags that begin before `until`; tells how far it came.
-    fn draw(&mut self, text: &str, until: usize, clean: &mut String) -> usize {
+    /// Removes private parts, considering only tags that start before `until`. Returns the end of the processed text.
+    fn filter_until(&mut self, text: &str, until: usize, clean: &mut String) -> usize {
         if text.is_empty() {
             return 0;
         }
@@ -90,7 +91,7 @@ impl Veil {
     }
 }
 
-/// From where on a text may end within a tag.
+/// Returns the position of a possible incomplete tag at the end of a text, or its length.
 fn held_from(text: &str) -> usize {
     let last = text.floor_char_boundary(text.len().saturating_sub(MAX_TAG));
     let begun = text.get(last..).and_then(|end| end.find(['<', '\\']));
@@ -103,8 +104,8 @@ pub(super) struct Tag {
     closes: bool,
 }
 
-/// Finds the next tag that opens or closes a private part, in whatever case it is written, with attributes, and with its
-/// brackets spelled as JSON may spell them.
+/// Finds the next tag that opens or closes a private part. The name is case-insensitive, attributes are allowed, and
+/// brackets may be escaped as in JSON.
 pub(super) fn next_tag(text: &str, from: usize) -> Option<Tag> {
     let bytes = text.as_bytes();
     let mut start = from;
@@ -118,7 +119,7 @@ pub(super) fn next_tag(text: &str, from: usize) -> Option<Tag> {
     None
 }
 
-/// Reads a tag; gives whether it closes, and what follows it.
+/// Parses a tag. Returns whether it is a closing tag, and the rest after it.
 fn read_tag(bytes: &[u8]) -> Option<(bool, &[u8])> {
     let rest = after_bracket(bytes, b'<', b"u003c")?;
     let slash = after_backslashes(rest).strip_prefix(b"/");
@@ -133,27 +134,27 @@ fn read_tag(bytes: &[u8]) -> Option<(bool, &[u8])> {
     let length = attributes.iter().position(|byte| matches!(byte, b'<' | b'>')).unwrap_or(attributes.len());
     let end = (1..=length)
         .find(|end| after_bracket(rest.get(*end..).unwrap_or_default(), b'>', b"u003e").is_some())?;
-    // `<private />` has nothing inside.
+    // `<private />` has no content.
     if slash.is_none() && rest.get(..end)?.ends_with(b"/") {
         return None;
     }
     Some((slash.is_some(), after_bracket(rest.get(end..)?, b'>', b"u003e")?))
 }
 
-/// Steps over a bracket, plain or as the escape that JSON has for it.
+/// Skips a bracket, plain or as JSON escape.
 fn after_bracket<'a>(bytes: &'a [u8], plain: u8, escape: &[u8]) -> Option<&'a [u8]> {
     match bytes {
         [first, rest @ ..] if *first == plain => Some(rest),
         [b'\\', ..] => {
-            let spelled = after_backslashes(bytes);
-            let is_escape = spelled.get(..escape.len())?.eq_ignore_ascii_case(escape);
-            if is_escape { spelled.get(escape.len()..) } else { None }
+            let rest = after_backslashes(bytes);
+            let is_escape = rest.get(..escape.len())?.eq_ignore_ascii_case(escape);
+            if is_escape { rest.get(escape.len()..) } else { None }
         }
         _ => None,
     }
 }
 
-/// Steps over backslashes: as many as there are when JSON stands inside JSON.
+/// Skips backslashes; JSON nested in JSON strings has several.
 fn after_backslashes(bytes: &[u8]) -> &[u8] {
     let count = bytes.iter().take(MAX_BACKSLASHES).take_while(|byte| **byte == b'\\').count();
     bytes.get(count..).unwrap_or_default()
