@@ -312,9 +312,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         for intake in [Intake::default(), Intake::new(Some(BlobFolder::at(home.path())))] {
             for bytes in [10, 1_000, MAX_WHOLE_BYTES, 2 * MAX_WHOLE_BYTES] {
-                let said: String = ('a'..='z').chain(['é', '"', '\n']).cycle().take(bytes).collect();
+                let text: String = ('a'..='z').chain(['é', '"', '\n']).cycle().take(bytes).collect();
                 let whole = json!({
-                    "tool_response": said, "tool_name": "T", "tool_input": { "file_path": "/r/sub/x" },
+                    "tool_response": text, "tool_name": "T", "tool_input": { "file_path": "/r/sub/x" },
                     "cwd": "/r/sub", "root": "/r",
                 });
                 let once = intake.read(whole.to_string().as_bytes(), |_| {}).unwrap();

@@ -236,7 +236,7 @@ fn rejects_invalid_reports_and_stores_nothing() {
 #[test]
 fn repeated_report_with_the_same_key_is_processed_once() {
     for stage in Stage::each() {
-        let used = |said: &str| report("post-tool-use", bash("ls", said));
+        let used = |stdout: &str| report("post-tool-use", bash("ls", stdout));
         let first = stage.keyed("k", "hook.report", used("a"));
         let again = stage.keyed("k", "hook.report", used("a"));
         assert_eq!((ok(&first), &again.body, again.replayed), (json!({}), &first.body, true));
@@ -258,8 +258,8 @@ fn repeated_report_with_the_same_key_is_processed_once() {
 fn accepts_large_integers_in_reports_with_a_key() {
     for stage in Stage::each() {
         let used = |id: i64| {
-            let said = json!({ "id": id, "at_ns": 1_768_644_000_123_456_789_u64, "ratio": 0.1 });
-            report("post-tool-use", json!({ "tool_name": "mcp__tickets__get", "tool_response": said }))
+            let response = json!({ "id": id, "at_ns": 1_768_644_000_123_456_789_u64, "ratio": 0.1 });
+            report("post-tool-use", json!({ "tool_name": "mcp__tickets__get", "tool_response": response }))
         };
         let id = 9_007_199_254_740_993;
         let first = stage.keyed("k", "hook.report", used(id));

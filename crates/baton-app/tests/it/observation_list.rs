@@ -91,26 +91,26 @@ fn unusual_responses() -> Vec<Value> {
 #[test]
 fn returns_any_tool_response_unchanged_as_raw_output() {
     for stage in Stage::each() {
-        for said in unusual_responses() {
-            let input = json!({ "command": said, "note": "\0 \u{1b}[31m" });
+        for response in unusual_responses() {
+            let input = json!({ "command": response, "note": "\0 \u{1b}[31m" });
             stage.hooked("post-tool-use", json!({
-                "tool_name": "Ba\0sh\u{1b}[0m", "tool_use_id": null, "tool_input": input, "tool_response": said,
+                "tool_name": "Ba\0sh\u{1b}[0m", "tool_use_id": null, "tool_input": input, "tool_response": response,
             }));
-            assert_eq!(stage.work(), 1, "{said}");
+            assert_eq!(stage.work(), 1, "{response}");
             let seen = stage.observations().remove(0);
             assert_eq!(seen["tool_name"], "Bash", "control characters are removed from the name");
-            let measured = match &said {
+            let measured = match &response {
                 Value::Null => 0,
                 Value::String(text) => text.len(),
                 other => other.to_string().len(),
             };
-            assert_eq!(seen["raw_bytes"], measured, "{said}");
+            assert_eq!(seen["raw_bytes"], measured, "{response}");
             let show = |raw: Value| {
                 ok(&stage.call("observation.show", json!({ "observation_id": seen["id"], "raw": raw })))
             };
             let raw = show(true.into());
             assert_eq!((&raw["observation"], &raw["tool_input"]), (&seen, &input));
-            assert_eq!(raw["tool_response"], said);
+            assert_eq!(raw["tool_response"], response);
             for without in [show(false.into()), show(Value::Null)] {
                 assert_eq!((&without["tool_input"], &without["tool_response"]), (&Value::Null, &Value::Null));
             }
@@ -144,24 +144,24 @@ fn retention_deletes_raw_output_and_keeps_the_observation() {
         let blob = files().next().unwrap();
         assert_eq!(files().count(), 1, "only the large output is a file");
         let seen = stage.observations();
-        let said = |index: usize| {
+        let stdout = |index: usize| {
             let show = json!({ "observation_id": seen[index]["id"], "raw": true });
             let shown = ok(&stage.call("observation.show", show));
             assert_eq!(shown["observation"], seen[index]);
             shown["tool_response"]["stdout"].as_str().map(str::to_owned)
         };
-        assert_eq!((said(1), said(0)), (Some(large), Some("small".into())));
+        assert_eq!((stdout(1), stdout(0)), (Some(large), Some("small".into())));
 
         let clean = || ok(&stage.call("maintenance.cleanup", json!({})));
         let processed_at = stage.app.now();
         stage.clock.set(processed_at.plus(7 * DAY));
         let done = clean();
         assert_eq!((&done["raw_outputs_dropped"], &done["blobs_removed"]), (&0.into(), &0.into()));
-        assert!(said(1).is_some() && said(0).is_some());
+        assert!(stdout(1).is_some() && stdout(0).is_some());
         stage.clock.set(processed_at.plus(7 * DAY + MILLISECOND));
         let done = clean();
         assert_eq!(done["raw_outputs_dropped"], 2);
-        assert_eq!((said(1), said(0)), (None, None));
+        assert_eq!((stdout(1), stdout(0)), (None, None));
         assert!(!blob.exists(), "the blob is deleted with its row");
         assert_eq!(stage.observations(), seen);
     }

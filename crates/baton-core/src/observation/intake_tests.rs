@@ -106,10 +106,10 @@ fn returns_the_output_size_and_truncated_input() {
     let kept = read.tool_input["content"].as_str().unwrap();
     assert!(long.starts_with(kept) && kept.len() == MAX_TEXT_BYTES, "{}", kept.len());
     assert!(output["tool_input"]["content"] == long.as_str());
-    let said = json!({ "a": ["é\n", 1, null], "b": {} });
+    let response = json!({ "a": ["é\n", 1, null], "b": {} });
     assert_eq!(
-        large(json!({ "tool_response": said }).to_string().as_bytes()).0.output_bytes,
-        said.to_string().len() as u64
+        large(json!({ "tool_response": response }).to_string().as_bytes()).0.output_bytes,
+        response.to_string().len() as u64
     );
     assert_eq!(large(br#"{"tool_response":null}"#).0.output_bytes, 0);
 }
