@@ -276,7 +276,7 @@ fn derived_files_that_do_not_match_the_context_are_reported_and_rewritten() {
     let folder = checkout.root().join(".agent-output/TASK-0824");
     let good = fs::read(folder.join("context.manifest")).unwrap();
     fs::write(folder.join("context-reviewer.json"), "{}").unwrap();
-    for garbage in [None, Some("garbage")] {
+    for (garbage, problem) in [(None, "is missing"), (Some("garbage"), "was modified")] {
         match garbage {
             None => fs::remove_file(folder.join("context.manifest")).unwrap(),
             Some(text) => fs::write(folder.join("context.manifest"), text).unwrap(),
@@ -284,7 +284,7 @@ fn derived_files_that_do_not_match_the_context_are_reported_and_rewritten() {
         let warnings = checkout.call("get_context", json!({ "task_id": TASK }))["warnings"].to_string();
         let listed = checkout.call("list", json!({}))["tasks"][0]["warnings"].to_string();
         for text in [&warnings, &listed] {
-            assert!(text.contains("TASK-0824/context.manifest is "), "{text}");
+            assert!(text.contains(&format!("TASK-0824/context.manifest {problem}")), "{text}");
         }
         let rebuilt = checkout.call("rebuild_context", json!({ "task_id": TASK }));
         assert_eq!((&rebuilt["changed"], &rebuilt["immutable_revision"]), (&json!(false), &json!(1)));
