@@ -5,9 +5,9 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
@@ -26,8 +26,7 @@ use crate::logging;
 use crate::output::{Failure, warn};
 use crate::verbs::worker::start_if_absent;
 
-/// Time limit of a hook; a report that is not stored by then is spooled. The limit restarts while the agent is still
-/// sending.
+/// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then is spooled.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for replaying spooled reports. If another process is replaying them, the hook does not wait and spools its
 /// own report behind them.
@@ -189,13 +188,8 @@ pub(crate) fn record_error(sources: &Sources, event: &str, message: &str) {
 /// Starts a thread that spools the report and exits when the time limit is reached.
 fn start_time_limit(run: Arc<HookRun>) {
     let watch = move || {
-        let mut received = 0;
-        loop {
-            std::thread::sleep(TIME_LIMIT);
-            let before = std::mem::replace(&mut received, run.received.load(Ordering::Relaxed));
-            if run.report.get().is_some() || received == before {
-                break;
-            }
+        while let Some(left) = run.time_left() {
+            std::thread::sleep(left);
         }
         let message = match run.report.get() {
             Some(report) => run.spool(report, "the time limit was reached").message,
@@ -215,8 +209,9 @@ struct HookRun {
     outbox: ReportOutbox,
     failures: CaptureFailures,
     report_id: ReportId,
-    /// Number of bytes received from the agent so far.
-    received: AtomicUsize,
+    started_at: Instant,
+    /// Time of the last read from the agent, in milliseconds since the start.
+    last_read_ms: AtomicU64,
     intake: Intake,
     /// The report, once it was read completely.
     report: OnceLock<Report>,
@@ -232,16 +227,23 @@ impl HookRun {
             outbox: ReportOutbox::of(data_dir, target),
             failures: CaptureFailures::of(data_dir),
             report_id: ReportId::new(),
-            received: AtomicUsize::new(0),
+            started_at: Instant::now(),
+            last_read_ms: AtomicU64::new(0),
             intake,
             report: OnceLock::new(),
             spooled: Mutex::new(None),
         }
     }
 
+    /// Returns the time until the limit is reached, which starts with the last read from the agent; `None` afterwards.
+    fn time_left(&self) -> Option<Duration> {
+        let last_read = Duration::from_millis(self.last_read_ms.load(Ordering::Relaxed));
+        (last_read + TIME_LIMIT).checked_sub(self.started_at.elapsed()).filter(|left| !left.is_zero())
+    }
+
     /// Reads and completes the report.
     fn read_report(&self) -> Result<&Report, Failure> {
-        let stdin = Counted { reader: std::io::stdin().lock(), count: &self.received };
+        let stdin = Timed { reader: std::io::stdin().lock(), run: self };
         let report = self.intake.read(stdin, |report| self.complete(report))?;
         let event = &self.args.event;
         if HookEvent::from_name(event).is_none() {
@@ -380,16 +382,17 @@ fn is_temporary(failure: &Failure) -> bool {
     !matches!(result_of(failure), ReplayResult::Rejected(_))
 }
 
-/// Reader that counts the bytes read.
-struct Counted<'a, R> {
+/// Reader that records the time of each read.
+struct Timed<'a, R> {
     reader: R,
-    count: &'a AtomicUsize,
+    run: &'a HookRun,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for Timed<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.reader.read(buffer)?;
-        self.count.fetch_add(read, Ordering::Relaxed);
+        let elapsed = self.run.started_at.elapsed().as_millis();
+        self.run.last_read_ms.store(u64::try_from(elapsed).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(read)
     }
 }
