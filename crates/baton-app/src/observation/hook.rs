@@ -73,7 +73,7 @@ pub struct HookParams {
     #[serde(default)]
     pub custom_instructions: Option<String>,
     /// `stop`: closing message of the agent.
-    #[serde(default, alias = "prompt_response", alias = "text")]
+    #[serde(default)]
     pub last_assistant_message: Option<String>,
     /// Event name in the agent's protocol. `StopFailure` and `Interrupt` are reported as `stop`.
     #[serde(default)]

@@ -7,7 +7,7 @@ use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
 /// Fields that become text whatever their type.
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 8] = [
     "tool_name",
     "error",
     "prompt",
@@ -15,8 +15,6 @@ const TEXTS: [&str; 10] = [
     "custom_instructions",
     "reason",
     "last_assistant_message",
-    "prompt_response",
-    "text",
     "hook_event_name",
 ];
 /// Fields that are removed if they are not text.
@@ -29,6 +27,12 @@ pub(super) fn repair(report: &mut Value) {
     fields.remove("schema_version");
     if fields.get("error") == Some(&Value::Bool(false)) {
         fields.remove("error");
+    }
+    // Names of the closing message in other agents. The first one that is given counts.
+    for name in ["prompt_response", "text"] {
+        if let Some(closing) = fields.remove(name) {
+            fields.entry("last_assistant_message").or_insert(closing);
+        }
     }
     for name in TEXTS {
         replace_with(fields, name, |value| (!is_empty_container(value)).then(|| text_of(value)));

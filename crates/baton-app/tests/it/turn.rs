@@ -94,6 +94,10 @@ fn stop_without_a_request_and_repeated_stops_are_one_turn() {
         stage.hooked("stop", json!({ "last_assistant_message": "One" }));
         stage.hooked("stop", json!({}));
         stage.hooked("stop", json!({ "last_assistant_message": "  " }));
+        stage.hooked(
+            "stop",
+            json!({ "last_assistant_message": "One", "text": "Two", "prompt_response": "3" }),
+        );
         let found = turns(&stage, stage.only_session().id);
         assert_eq!(found.len(), 1);
         assert_eq!((&found[0]["prompt"], &found[0]["closing_message"]), (&json!(""), &json!("One")));

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1_000_000;
 const MAX_DEPTH: usize = 16;
 /// How many entries of an array are looked at.
 const MAX_ENTRIES: usize = 200;
-/// A text of this many words was written by somebody.
+/// A text with at least this many words counts as written by a person.
 const WRITTEN_WORDS: usize = 4;
 /// JSON with this many bytes of such texts is kept like prose.
 const WRITTEN_BYTES: usize = 400;
