@@ -177,7 +177,7 @@ fn require_schema(document: &Value, place: &str) -> Result<(), Fault> {
     let fields: Vec<Value> =
         problems.iter().map(|(field, problem)| json!({ "field": field, "problem": problem })).collect();
     Err(Fault::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
-        .hint("details lists every invalid field; the schema is in the API documentation")
+        .hint(format!("correct {field}, then send the handoff again"))
         .details(json!({ "fields": fields, "schema_version": "1.0" })))
 }
 

@@ -7,6 +7,7 @@ mod actor;
 mod canonical;
 pub mod checkpoint;
 pub mod classify;
+mod client;
 mod cursor;
 mod error;
 mod handoff;
@@ -31,6 +32,7 @@ mod track_filter;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize};
+pub use client::{agent_of_client, client_name};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
 pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};

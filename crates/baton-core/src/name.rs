@@ -8,6 +8,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::canonical::Sha256Hash;
+
 /// Reason why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -122,6 +124,29 @@ name!(
     is_repo,
     "must be `owner/name`, each of letters, digits, `.`, `_` or `-`"
 );
+
+impl Repo {
+    /// Returns `local/<folder name>`, with invalid characters replaced by `-`. The root of the file system becomes
+    /// `local/filesystem-root`; a name without any valid character becomes `local/folder-<hash>`.
+    pub fn of_folder(folder: &str) -> Option<Self> {
+        if folder.is_empty() {
+            return None;
+        }
+        let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
+        let kept: String = name
+            .chars()
+            .map(|c| if c.is_ascii() && word_byte(c as u8) { c } else { '-' })
+            .take(128)
+            .collect();
+        let kept = kept.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
+        let repo = match (name, kept) {
+            ("", _) => "local/filesystem-root".to_owned(),
+            (_, "") => format!("local/folder-{}", Sha256Hash::of(name.as_bytes()).to_string().get(..12)?),
+            (_, kept) => format!("local/{kept}"),
+        };
+        repo.parse().ok()
+    }
+}
 
 name!(
     /// Chat id assigned by the agent's client.
@@ -288,5 +313,18 @@ mod tests {
         assert_eq!(Track::try_from(0).unwrap().number(), 0);
         assert!(Track::try_from(-1).is_err());
         assert!(Track::try_from(Track::MAX + 1).is_err());
+    }
+
+    #[test]
+    fn derives_a_valid_repository_name_from_any_folder() {
+        let name = |folder| Repo::of_folder(folder).unwrap().to_string();
+        assert_eq!(name("/home/dev/shop/"), "local/shop");
+        assert_eq!(name("C:\\work\\my shop"), "local/my-shop");
+        assert_eq!((name("/"), name("//")), ("local/filesystem-root".into(), "local/filesystem-root".into()));
+        assert_eq!(name("/home/dev/.config"), "local/config");
+        assert_eq!(name("/srv/日本1"), "local/1");
+        assert!(name("/srv/日本").starts_with("local/folder-"));
+        assert_ne!(name("/srv/日本"), name("/srv/中国"));
+        assert_eq!(Repo::of_folder(""), None);
     }
 }

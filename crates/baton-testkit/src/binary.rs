@@ -286,9 +286,26 @@ impl Home {
     /// Panics if it cannot be started.
     #[must_use]
     pub fn mcp_before_handshake(&self) -> McpClient {
+        self.start_mcp(&[])
+    }
+
+    /// Starts `baton mcp` with arguments and performs the handshake.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it does not answer.
+    #[must_use]
+    pub fn mcp_with(&self, arguments: &[&str]) -> McpClient {
+        let mut client = self.start_mcp(arguments);
+        client.initialize("2025-06-18");
+        client
+    }
+
+    fn start_mcp(&self, arguments: &[&str]) -> McpClient {
         let mut child = self
             .command()
             .arg("mcp")
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -97,7 +97,7 @@ enum Command {
     #[command(after_help = verbs::serve::EXAMPLES)]
     Serve(verbs::serve::ServeArgs),
     /// Run the MCP server on standard input and output
-    Mcp,
+    Mcp(verbs::mcp::McpArgs),
     /// Run a demonstration on a temporary store
     Demo,
     /// Show the store, the venture and its active sessions
@@ -205,7 +205,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Export(args) => verbs::archive::export(&args, &config),
         Command::Import(command) => verbs::archive::import(&command, &config),
         Command::Serve(args) => verbs::serve::run(&args, &config),
-        Command::Mcp => verbs::mcp::run(&config),
+        Command::Mcp(args) => verbs::mcp::run(args, &config),
         Command::Demo => verbs::demo::run(),
         Command::Status => verbs::status::run(&config),
         Command::Doctor(args) => verbs::doctor::run(args, &config),

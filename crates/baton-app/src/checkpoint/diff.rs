@@ -30,7 +30,7 @@ pub struct DiffCheckpointsParams {
     #[serde(default)]
     pub to: Option<CheckpointRef>,
     /// Workflow whose last two checkpoints to compare. Use it instead of `from` and `to`.
-    #[serde(default)]
+    #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// Venture of the workflow. Defaults to the configured venture.
     #[serde(default)]

@@ -26,7 +26,7 @@ pub struct ExplainContextParams {
     #[serde(default)]
     pub checkpoint_id: Option<CheckpointRef>,
     /// Workflow whose latest checkpoint to explain. Pass either this or `checkpointId`.
-    #[serde(default)]
+    #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// Explain only this key and the keys below it, for example `plan`.
     #[serde(default)]

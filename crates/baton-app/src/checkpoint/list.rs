@@ -22,6 +22,7 @@ pub struct ListCheckpoints;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListCheckpointsParams {
     /// Workflow id, for example `auth-migration`.
+    #[serde(alias = "workflowId")]
     pub session_id: WorkflowId,
     /// Maximum number of checkpoints, 1 to 100. Defaults to 20.
     #[serde(default)]

@@ -27,8 +27,8 @@ pub struct LoadCheckpointParams {
     /// Checkpoint id. Pass either this or `sessionId`.
     #[serde(default)]
     pub checkpoint_id: Option<CheckpointRef>,
-    /// Workflow whose latest checkpoint to load. Pass either this or `checkpointId`.
-    #[serde(default)]
+    /// Id of the workflow whose latest checkpoint to load. Pass either this or `checkpointId`.
+    #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// Maximum bytes of context as compact JSON, for example 20000. Critical values are returned in full, other
     /// values are shortened. Omit to load the full context.

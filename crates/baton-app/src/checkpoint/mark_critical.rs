@@ -27,7 +27,8 @@ pub struct MarkCritical;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MarkCriticalParams {
-    /// Workflow id.
+    /// Workflow id, for example `auth-migration`.
+    #[serde(alias = "workflowId")]
     pub session_id: WorkflowId,
     /// Key in the context: a top-level key, or a path such as `plan.steps`.
     #[schemars(length(min = 1, max = 1024))]

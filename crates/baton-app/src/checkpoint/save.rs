@@ -31,9 +31,10 @@ pub struct SaveCheckpoint;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = ["context"]))]
 pub struct SaveCheckpointParams {
-    /// Workflow to save to, as an id you choose, for example `auth-migration`. If omitted, a workflow saved within
-    /// the last day is found by the context's `workflowId` or the name in `metadata`; otherwise a new one is created.
-    #[serde(default)]
+    /// Workflow id that you choose, for example `auth-migration` (also accepted as `workflowId`); not a chat or agent
+    /// session. If omitted, a workflow saved within the last day is found by the context's `workflowId` or the name in
+    /// `metadata`; otherwise a new one is created.
+    #[serde(default, alias = "workflowId")]
     pub session_id: Option<WorkflowId>,
     /// The complete current context as a JSON object: goals, decisions, plan, progress, findings.
     #[serde(default, deserialize_with = "read_context")]

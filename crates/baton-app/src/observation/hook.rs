@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use baton_core::observation::{HookEvent, TurnStatus, closing_message, is_own_call, make_private};
 use baton_core::{
-    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Sha256Hash, Timestamp,
-    Track, Venture,
+    Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Timestamp, Track, Venture,
 };
 use baton_store::{TurnEnd, Tx};
 use schemars::JsonSchema;
@@ -304,7 +303,7 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
     };
     let repo = match &params.repo {
         Some(repo) => repo.clone(),
-        None => repo_of_folder(params.cwd.as_deref()).ok_or_else(|| {
+        None => params.cwd.as_deref().and_then(Repo::of_folder).ok_or_else(|| {
             Fault::new(ErrorCode::InvalidRequest, "neither `repo` nor a usable `cwd` is given")
                 .hint("send repo as owner/name")
         })?,
@@ -337,39 +336,5 @@ fn guess_client(params: &HookParams) -> &'static str {
         path if path.contains("/.gemini/") => "gemini",
         path if path.contains("/.cursor/") => "cursor",
         _ => "claude-code",
-    }
-}
-
-/// Returns `local/<folder name>`, with invalid characters replaced by `-`. The root of the file system becomes
-/// `local/filesystem-root`; a name without any valid character becomes `local/folder-<hash>`.
-fn repo_of_folder(folder: Option<&str>) -> Option<Repo> {
-    let folder = folder.filter(|folder| !folder.is_empty())?;
-    let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
-    let is_kept = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
-    let kept: String = name.chars().map(|c| if is_kept(c) { c } else { '-' }).take(128).collect();
-    let kept = kept.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
-    let repo = match (name, kept) {
-        ("", _) => "local/filesystem-root".to_owned(),
-        (_, "") => format!("local/folder-{}", Sha256Hash::of(name.as_bytes()).to_string().get(..12)?),
-        (_, kept) => format!("local/{kept}"),
-    };
-    repo.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn derives_a_valid_repository_name_from_any_folder() {
-        let name = |folder| repo_of_folder(Some(folder)).unwrap().to_string();
-        assert_eq!(name("/home/dev/shop/"), "local/shop");
-        assert_eq!(name("C:\\work\\my shop"), "local/my-shop");
-        assert_eq!((name("/"), name("//")), ("local/filesystem-root".into(), "local/filesystem-root".into()));
-        assert_eq!(name("/home/dev/.config"), "local/config");
-        assert_eq!(name("/srv/日本1"), "local/1");
-        assert!(name("/srv/日本").starts_with("local/folder-"));
-        assert_ne!(name("/srv/日本"), name("/srv/中国"));
-        assert_eq!((repo_of_folder(None), repo_of_folder(Some(""))), (None, None));
     }
 }

@@ -107,7 +107,7 @@ pub struct StartSessionOutput {
 impl Operation for StartSession {
     const NAME: &'static str = "session.start";
     const SUMMARY: &'static str = "Start or resume your session. Returns the latest handoff and the other \
-        active sessions in the repository. Call it before you start work.";
+        active sessions in the repository. Call it once per chat, unless your context already has a section from Baton.";
     const EFFECT: Effect = Effect::Write;
     type Params = StartSessionParams;
     type Input = StartSessionParams;

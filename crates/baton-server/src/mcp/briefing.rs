@@ -24,8 +24,8 @@ pub(super) async fn resume(input: &PromptInput) -> Result<String, Fault> {
             "Continue the work of the previous agent.\n\n\
              1. Call `session_start` with agent ({me}), repo (owner/name of the repository you are in), venture \
              (`{venture}`), branch and commit. It returns the latest handoff and the other active sessions.\n\
-             2. Read the full handoff with `handoff_show`. Check its statements against the repository.\n\
-             3. Call `handoff_ack`, then continue with its first next action.\n\n{KEEP_ALIVE}"
+             2. Read the full handoff with `handoff` (action `show`). Check its statements against the repository.\n\
+             3. Acknowledge it with `handoff` (action `ack`), then continue with its first next action.\n\n{AT_THE_END}"
         ));
     };
     let latest = json!({ "venture": venture.as_str(), "repo": repo, "track": track });
@@ -47,22 +47,21 @@ pub(super) async fn resume(input: &PromptInput) -> Result<String, Fault> {
     if let Some(handoff) = &last {
         let id = handoff.id;
         text += &format!(
-            "2. Read the full handoff: call `handoff_show` with handoff_id `{id}` (or the resource \
+            "2. Read the full handoff: call `handoff` with action `show` and handoff_id `{id}` (or the resource \
              `baton://handoff/{id}`).\n\
              3. Verify the handoff: check the working tree, the log and the tests, and which blockers still \
              exist.\n\
-             4. Call `handoff_ack` with handoff_id `{id}` and your agent name to take over the work.\n\
+             4. Call `handoff` with action `ack` and handoff_id `{id}` to take over the work.\n\
              5. Continue with the first next action that is still relevant.\n"
         );
     } else {
         text += "2. Inspect the repository to determine the state of the work, then start.\n";
     }
-    text += &format!("\n{KEEP_ALIVE}");
+    text += &format!("\n{AT_THE_END}");
     Ok(text)
 }
 
-const KEEP_ALIVE: &str = "Call `session_heartbeat` before the returned `next_heartbeat_at`. When you stop for any \
-    reason, call `session_end` with a handoff.\n";
+const AT_THE_END: &str = "When you stop for any reason, call `session_end` with a handoff.\n";
 
 /// Returns the prompt `handoff`: what to write and which session to end.
 pub(super) async fn handoff(input: &PromptInput) -> Result<String, Fault> {
@@ -70,16 +69,14 @@ pub(super) async fn handoff(input: &PromptInput) -> Result<String, Fault> {
         Some(id) => format!("session_id `{id}`"),
         None => match own_session(input).await? {
             Some(session) => format!("session_id `{}`", session.id),
-            None => "your session_id (from `session_start`; `active_sessions` finds it by agent and repo)"
-                .to_owned(),
+            None => "your session_id (from `session_start`)".to_owned(),
         },
     };
     Ok(format!(
         "Write a handoff. The next agent cannot read this chat.\n\n\
          1. Check the actual state: working tree, last commit, tests. Distinguish what you verified from what you \
          assume.\n\
-         2. Call `session_update` with your session_id, branch and commit if they changed.\n\
-         3. Call `session_end` with {session} and `handoff`:\n\
+         2. Call `session_end` with {session} and `handoff`:\n\
          \x20  - `summary`: the goal, the state of the work, unexpected findings and the reasons for your decisions, in a \
          few sentences. Give exact names of files, commands and ids.\n\
          \x20  - `status_label`: `in-progress`, `blocked`, `ready-for-review` or `done`.\n\
@@ -88,8 +85,8 @@ pub(super) async fn handoff(input: &PromptInput) -> Result<String, Fault> {
          \x20  - `next_actions`: next steps in order, each small enough to start immediately.\n\
          \x20  - `to_agent`: only if the handoff is for one specific agent.\n\
          \x20  Any other field is stored unchanged, for example open questions, commands to run or links.\n\
-         4. Do not include keys, tokens or passwords: they are rejected. State where to find them instead.\n\n\
-         To write a handoff and continue working, call `handoff_create` with the same fields instead.\n"
+         3. Do not include keys, tokens or passwords: they are rejected. State where to find them instead.\n\n\
+         To write a handoff and continue working, call `handoff` with action `create` and the same fields instead.\n"
     ))
 }
 
@@ -153,7 +150,7 @@ fn write_other_sessions(text: &mut String, active: &[SessionView], agent: Option
         *text += &format!(", last heartbeat {last_heartbeat_at}\n");
     }
     if others.len() > MAX_ITEMS {
-        *text += &format!("({} more: `active_sessions`)\n", others.len() - MAX_ITEMS);
+        *text += &format!("({} more)\n", others.len() - MAX_ITEMS);
     }
 }
 

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use baton_app::Reply;
-use baton_core::{CorrelationId, ErrorCode, Fault, Repo};
+use baton_core::{Agent, CorrelationId, ErrorCode, Fault, Repo};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
+use crate::mcp::defaults::integers_from_text;
 use crate::mcp::result::tool_result;
+use crate::mcp::schema::short_input;
 
 /// Function of a local tool. It may block and is called on a blocking thread.
 pub type LocalCall = Arc<dyn Fn(Map<String, Value>) -> Result<Value, Fault> + Send + Sync>;
@@ -21,8 +23,10 @@ pub type FindRepo = Arc<dyn Fn() -> Option<Repo> + Send + Sync>;
 pub struct LocalCheckout {
     /// Tools that work on the checkout.
     pub tools: Vec<LocalTool>,
-    /// Returns the default of `repo` for tools that store data under a repository.
+    /// Returns the default of `repo`.
     pub find_repo: Option<FindRepo>,
+    /// The configured agent.
+    pub agent: Option<Agent>,
 }
 
 /// A tool that runs in the process of the client's MCP server.
@@ -56,14 +60,15 @@ pub struct LocalHints {
 impl LocalTool {
     /// Describes the tool to a client.
     pub(super) fn describe(&self) -> Tool {
-        let object = |schema: &Value| schema.as_object().cloned().unwrap_or_default();
+        let output = self.output_schema.as_object().cloned().unwrap_or_default();
+        let input = short_input(self.input_schema.clone());
         let mut annotations = ToolAnnotations::default();
         annotations.read_only_hint = Some(self.hints.reads);
         annotations.destructive_hint = Some(self.hints.destructive);
         annotations.idempotent_hint = Some(self.hints.idempotent);
         annotations.open_world_hint = Some(false);
-        let mut tool = Tool::new(self.name.clone(), self.description, Arc::new(object(&self.input_schema)));
-        tool.output_schema = Some(Arc::new(object(&self.output_schema)));
+        let mut tool = Tool::new(self.name.clone(), self.description, Arc::new(input));
+        tool.output_schema = Some(Arc::new(output));
         tool.annotations = Some(annotations);
         tool
     }
@@ -71,9 +76,10 @@ impl LocalTool {
     /// Runs the tool on a blocking thread.
     pub(super) async fn run(
         &self,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
         correlation_id: CorrelationId,
     ) -> CallToolResult {
+        integers_from_text(&self.input_schema, &mut arguments);
         let call = Arc::clone(&self.call);
         let done = tokio::task::spawn_blocking(move || call(arguments)).await;
         let answer = done.unwrap_or_else(|error| {

@@ -1,19 +1,27 @@
 //! The MCP interface.
 
 mod briefing;
+mod defaults;
+mod group;
+mod instructions;
+mod listing;
 mod local;
 mod message;
 mod prompts;
 mod resources;
 mod result;
+mod schema;
+mod selection;
 mod server;
 mod stdio;
 mod tools;
 
+pub use defaults::Filled;
 pub use local::{FindRepo, LocalCall, LocalCheckout, LocalHints, LocalTool};
 pub(crate) use message::{MAX_MESSAGE_BYTES, Refusal, read_message};
 pub use prompts::{PromptBinding, prompts};
 pub use resources::{ResourceBinding, resources};
+pub use selection::{Area, ToolSelection, UnknownToolSet};
 pub(crate) use server::{Caller, McpServer};
 pub use stdio::{McpError, serve_stdio};
 pub use tools::{ToolBinding, tools};

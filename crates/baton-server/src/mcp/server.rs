@@ -17,15 +17,16 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
-use crate::mcp::local::{FindRepo, LocalCheckout, LocalTool};
+use crate::mcp::defaults::{Defaults, Locality, client_of, has_integer_text, integers_from_text};
+use crate::mcp::group::find_group;
+use crate::mcp::instructions::INSTRUCTIONS;
+use crate::mcp::listing::list_tools;
+use crate::mcp::local::{LocalCheckout, LocalTool};
 use crate::mcp::prompts::{PromptBinding, PromptInput, prompts};
 use crate::mcp::resources::{ResourceBinding, find_resource, resources};
 use crate::mcp::result::{error_of, resource_error, tool_result};
-use crate::mcp::tools::{IDEMPOTENCY_KEY, REPO, ToolBinding, tools};
-
-const INSTRUCTIONS: &str = "Baton keeps the context of coding agents alive across chats, agents, crashes and \
-    machines. Call session_start before you start work: it returns the latest handoff and the other active sessions. \
-    Call session_end with a handoff when you stop.";
+use crate::mcp::selection::{ToolSelection, UnknownToolSet};
+use crate::mcp::tools::{IDEMPOTENCY_KEY, ToolBinding, tools};
 
 /// Supported protocol versions, oldest first.
 const VERSIONS: &[ProtocolVersion] =
@@ -60,37 +61,66 @@ pub(crate) struct McpServer {
     bindings: Arc<[ToolBinding]>,
     /// Local tools; empty over HTTP.
     local: Arc<[LocalTool]>,
-    /// Finds the repository of the checkout in which the only client works.
-    find_repo: Option<FindRepo>,
-    descriptions: Arc<[Tool]>,
+    defaults: Defaults,
+    locality: Locality,
+    /// Definitions of the selected tools.
+    listed: Arc<[Tool]>,
 }
 
 impl McpServer {
     /// Serves one client on this machine. All its requests have the same actor.
-    pub(crate) fn for_one(app: App, actor: Actor, version: &str, checkout: LocalCheckout) -> Self {
-        let server = Self::for_callers(app, version);
-        let LocalCheckout { tools, find_repo } = checkout;
-        let describe = |binding: &ToolBinding| match &find_repo {
-            Some(_) if binding.stores_repo => binding.describe_in_checkout(),
-            _ => binding.describe(),
-        };
-        let described = server.bindings.iter().map(describe);
-        let descriptions = described.chain(tools.iter().map(LocalTool::describe)).collect();
-        Self { sole_actor: Some(actor), local: tools.into(), find_repo, descriptions, ..server }
+    pub(crate) fn for_one(
+        app: App,
+        actor: Actor,
+        version: &str,
+        checkout: LocalCheckout,
+        selection: &ToolSelection,
+    ) -> Self {
+        let LocalCheckout { tools: local, find_repo, agent } = checkout;
+        let (bindings, locality) = (tools(), Locality::Local);
+        let listed = list_tools(selection, &bindings, &local, locality).into();
+        Self {
+            app,
+            sole_actor: Some(actor),
+            version: version.into(),
+            bindings: bindings.into(),
+            local: local.into(),
+            defaults: Defaults { find_repo, agent },
+            locality,
+            listed,
+        }
     }
 
     /// Serves requests with an attached [`Caller`]. A request without one is rejected.
     pub(crate) fn for_callers(app: App, version: &str) -> Self {
-        let bindings = tools();
-        let descriptions = bindings.iter().map(ToolBinding::describe).collect();
+        let (bindings, locality) = (tools(), Locality::Remote);
+        let listed = list_tools(&ToolSelection::default(), &bindings, &[], locality).into();
         Self {
             app,
             sole_actor: None,
             version: version.into(),
             bindings: bindings.into(),
             local: Arc::new([]),
-            find_repo: None,
-            descriptions,
+            defaults: Defaults::default(),
+            locality,
+            listed,
+        }
+    }
+
+    /// Returns the definitions of the tools that the address of a request selects (`/mcp?tools=all`), or those of the
+    /// server.
+    fn listed(&self, context: &RequestContext<RoleServer>) -> Result<Vec<Tool>, ErrorData> {
+        let query = context.extensions.get::<Parts>().and_then(|parts| parts.uri.query()).unwrap_or_default();
+        match query.split('&').find_map(|pair| pair.strip_prefix("tools=")) {
+            None => Ok(self.listed.to_vec()),
+            Some(selection) => {
+                // A comma may be encoded.
+                let selection = selection.replace("%2C", ",").replace("%2c", ",");
+                let selection: ToolSelection = selection
+                    .parse()
+                    .map_err(|error: UnknownToolSet| ErrorData::invalid_params(error.to_string(), None))?;
+                Ok(list_tools(&selection, &self.bindings, &self.local, self.locality))
+            }
         }
     }
 
@@ -123,21 +153,21 @@ impl McpServer {
         }
     }
 
-    /// Adds the repository of the checkout to a tool that stores one, if the client did not give it.
-    async fn with_repo(
+    /// Completes the arguments of a tool: adds what the client may omit, and reads integers that were sent as text.
+    async fn complete(
         &self,
         binding: &ToolBinding,
-        mut arguments: Map<String, Value>,
-    ) -> Map<String, Value> {
-        let is_given = arguments.get(REPO).is_some_and(|repo| !repo.is_null());
-        if let Some(find_repo) = self.find_repo.clone()
-            && binding.stores_repo
-            && !is_given
-            && let Ok(Some(repo)) = tokio::task::spawn_blocking(move || find_repo()).await
-        {
-            arguments.insert(REPO.into(), repo.as_str().into());
+        arguments: &mut Map<String, Value>,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) {
+        if !binding.filled.is_empty() {
+            let venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
+            self.defaults.fill(binding.filled, arguments, client_of(context).as_ref(), venture).await;
         }
-        arguments
+        if has_integer_text(arguments) {
+            integers_from_text(&binding.operation.params_schema(), arguments);
+        }
     }
 
     /// Returns the client's key, or a new one if the operation requires a key.
@@ -173,14 +203,14 @@ impl ServerHandler for McpServer {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         first_page(request)?;
-        Ok(ListToolsResult::with_all_items(self.descriptions.to_vec()))
+        Ok(ListToolsResult::with_all_items(self.listed(&context)?))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.descriptions.iter().find(|tool| tool.name == name).cloned()
+        self.listed.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -188,16 +218,25 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
-        if let Some(tool) = self.local.iter().find(|tool| tool.name == request.name) {
-            let caller = self.caller(&context)?;
+        let caller = self.caller(&context)?;
+        let mut arguments = request.arguments.unwrap_or_default();
+        let mut name = request.name.into_owned();
+        if let Some(group) = find_group(&name) {
+            match group.tool_of(&mut arguments) {
+                Ok(tool) => name = tool,
+                Err(fault) => {
+                    let reply = Reply::fault(&fault, caller.correlation_id);
+                    return Ok(tool_result(&reply, None).into());
+                }
+            }
+        }
+        if let Some(tool) = self.local.iter().find(|tool| tool.name == name) {
             return Ok(tool.run(arguments, caller.correlation_id).await.into());
         }
-        let Some(binding) = self.bindings.iter().find(|binding| binding.tool == request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        let Some(binding) = self.bindings.iter().find(|binding| binding.tool == name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
         };
-        let caller = self.caller(&context)?;
-        let arguments = self.with_repo(binding, arguments).await;
+        self.complete(binding, &mut arguments, &caller, &context).await;
         let reply = self.call(caller, binding.operation, arguments).await;
         Ok(tool_result(&reply, binding.text).into())
     }

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::mcp::local::LocalCheckout;
 use crate::mcp::message::{MAX_MESSAGE_BYTES, read_message};
+use crate::mcp::selection::ToolSelection;
 use crate::mcp::server::McpServer;
 
 /// Capacity of a pipe.
@@ -30,10 +31,15 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub struct McpError(String);
 
 /// Serves one client on standard input and output until it closes them. `checkout` is the checkout in which the client
-/// works.
-pub async fn serve_stdio(app: App, version: &str, checkout: LocalCheckout) -> Result<(), McpError> {
+/// works, `selection` the tools that are listed.
+pub async fn serve_stdio(
+    app: App,
+    version: &str,
+    checkout: LocalCheckout,
+    selection: ToolSelection,
+) -> Result<(), McpError> {
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    let server = McpServer::for_one(app, Actor::local(), version, checkout);
+    let server = McpServer::for_one(app, Actor::local(), version, checkout, &selection);
     let running = match server.serve(Lines::new(input, output)).await {
         Ok(running) => running,
         // A client may close the connection before its first request.

@@ -15,6 +15,10 @@ use baton_app::{AnyOperation, Effect, operation};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
+use crate::mcp::defaults::{Filled, Locality};
+use crate::mcp::schema::short_input;
+use crate::mcp::selection::Area;
+
 /// A tool and its operation.
 #[derive(Clone, Copy)]
 pub struct ToolBinding {
@@ -22,88 +26,106 @@ pub struct ToolBinding {
     pub tool: &'static str,
     /// The operation.
     pub operation: &'static dyn AnyOperation,
+    /// Area of the tool, for `--tools`.
+    pub area: Area,
+    /// Whether the tool is part of the default set.
+    pub in_default_set: bool,
+    /// Parameters that the default set does not list, besides those that it omits for every tool.
+    pub(super) rare_params: &'static [&'static str],
     /// Field of the answer that is shown as text; `None` shows the whole answer.
     pub text: Option<&'static str>,
-    /// Whether the tool stores data under a repository, which defaults to that of the checkout.
-    pub stores_repo: bool,
+    /// Parameters that are filled in if the call omits them.
+    pub filled: &'static [Filled],
 }
 
 /// Returns all tools.
 pub fn tools() -> Vec<ToolBinding> {
-    let tool = |tool, operation| ToolBinding { tool, operation, text: None, stores_repo: false };
+    let session = |tool, operation| ToolBinding::new(Area::Sessions, tool, operation);
+    let checkpoint = |tool, operation| ToolBinding::new(Area::Checkpoints, tool, operation);
+    let memory = |tool, operation| ToolBinding::new(Area::Memory, tool, operation);
+    let task = |tool, operation| ToolBinding::new(Area::Tasks, tool, operation);
     vec![
-        tool("session_start", operation::<StartSession>()).storing_repo(),
-        tool("session_heartbeat", operation::<Heartbeat>()),
-        tool("session_update", operation::<UpdateSession>()),
-        tool("session_end", operation::<EndSession>()),
-        tool("session_show", operation::<ShowSession>()),
-        tool("active_sessions", operation::<ListSessions>()),
-        tool("handoff_latest", operation::<LatestHandoff>()),
-        tool("handoff_list", operation::<ListHandoffs>()),
-        tool("handoff_show", operation::<ShowHandoff>()),
-        tool("handoff_create", operation::<CreateHandoff>()),
-        tool("handoff_ack", operation::<AckHandoff>()),
-        tool("workflow_checkpoint_save", operation::<SaveCheckpoint>()).storing_repo(),
-        tool("workflow_checkpoint_load", operation::<LoadCheckpoint>()),
-        tool("workflow_checkpoint_list", operation::<ListCheckpoints>()).text_from("checkpoints"),
-        tool("workflow_mark_critical", operation::<MarkCritical>()),
-        tool("workflow_checkpoint_diff", operation::<DiffCheckpoints>()),
-        tool("workflow_explain", operation::<ExplainContext>()),
-        tool("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
-        tool("workflow_list", operation::<ListWorkflows>()),
-        tool("observation_list", operation::<ListObservations>()),
-        tool("observation_show", operation::<ShowObservation>()),
-        tool("turn_list", operation::<ListTurns>()),
-        tool("turn_show", operation::<ShowTurn>()),
-        tool("session_summarize", operation::<SummarizeSession>()),
-        tool("tasks_everywhere", operation::<ListTasks>()),
+        session("session_start", operation::<StartSession>()).in_default_set().filling(&[
+            Filled::Repo,
+            Filled::Agent,
+            Filled::Client,
+        ]),
+        session("session_heartbeat", operation::<Heartbeat>()),
+        session("session_update", operation::<UpdateSession>()),
+        session("session_end", operation::<EndSession>()).in_default_set().without_rare(&[
+            "summary",
+            "status_label",
+            "to_agent",
+            "payload",
+        ]),
+        session("session_show", operation::<ShowSession>()),
+        session("active_sessions", operation::<ListSessions>()).filling(&[Filled::Scope]),
+        session("handoff_latest", operation::<LatestHandoff>()).filling(&[Filled::Scope, Filled::Venture]),
+        session("handoff_list", operation::<ListHandoffs>()).filling(&[Filled::Scope, Filled::Venture]),
+        session("handoff_show", operation::<ShowHandoff>()),
+        session("handoff_create", operation::<CreateHandoff>()),
+        session("handoff_ack", operation::<AckHandoff>()).filling(&[Filled::Agent]),
+        checkpoint("workflow_checkpoint_save", operation::<SaveCheckpoint>())
+            .in_default_set()
+            .filling(&[Filled::Repo]),
+        checkpoint("workflow_checkpoint_load", operation::<LoadCheckpoint>()).in_default_set(),
+        checkpoint("workflow_checkpoint_list", operation::<ListCheckpoints>())
+            .in_default_set()
+            .text_from("checkpoints"),
+        checkpoint("workflow_mark_critical", operation::<MarkCritical>()).in_default_set(),
+        checkpoint("workflow_checkpoint_diff", operation::<DiffCheckpoints>()),
+        checkpoint("workflow_explain", operation::<ExplainContext>()),
+        checkpoint("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
+        checkpoint("workflow_list", operation::<ListWorkflows>()),
+        memory("observation_list", operation::<ListObservations>()),
+        memory("observation_show", operation::<ShowObservation>()),
+        memory("turn_list", operation::<ListTurns>()),
+        memory("turn_show", operation::<ShowTurn>()),
+        session("session_summarize", operation::<SummarizeSession>()),
+        task("tasks_everywhere", operation::<ListTasks>()),
     ]
 }
 
 /// Argument with the idempotency key. Every tool that writes has it in addition to the parameters of its operation.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
-/// Argument with the repository.
-pub(super) const REPO: &str = "repo";
-
 impl ToolBinding {
+    const fn new(area: Area, tool: &'static str, operation: &'static dyn AnyOperation) -> Self {
+        Self { tool, operation, area, in_default_set: false, rare_params: &[], text: None, filled: &[] }
+    }
+
+    /// Lists the tool in the default set.
+    const fn in_default_set(self) -> Self {
+        Self { in_default_set: true, ..self }
+    }
+
+    /// Omits parameters from the default set.
+    const fn without_rare(self, rare_params: &'static [&'static str]) -> Self {
+        Self { rare_params, ..self }
+    }
+
     /// Shows one field of the answer as text. The structured answer is complete.
-    #[must_use]
-    pub const fn text_from(self, field: &'static str) -> Self {
+    const fn text_from(self, field: &'static str) -> Self {
         Self { text: Some(field), ..self }
     }
 
-    /// Uses the repository of the checkout if `repo` is not given.
-    #[must_use]
-    pub const fn storing_repo(self) -> Self {
-        Self { stores_repo: true, ..self }
-    }
-
-    /// Describes the tool to a client in a checkout, where `repo` is optional.
-    pub(super) fn describe_in_checkout(&self) -> Tool {
-        let mut tool = self.describe();
-        let input = Arc::make_mut(&mut tool.input_schema);
-        if let Some(Value::Array(required)) = input.get_mut("required") {
-            required.retain(|name| name != REPO);
-        }
-        if let Some(repo) = input.get_mut("properties").and_then(|properties| properties.get_mut(REPO)) {
-            repo["description"] =
-                "Repository as owner/name, for example acme/webshop. Defaults to the repository of the current \
-                 checkout."
-                    .into();
-        }
-        tool
+    /// Fills in parameters that the call omits.
+    const fn filling(self, filled: &'static [Filled]) -> Self {
+        Self { filled, ..self }
     }
 
     /// Describes the tool to a client.
-    pub(super) fn describe(&self) -> Tool {
+    pub(super) fn describe(&self, locality: Locality) -> Tool {
         let reads = self.operation.effect() == Effect::Read;
-        let mut input = object(self.operation.params_schema());
+        let mut input = short_input(self.operation.params_schema());
+        for (name, default) in self.filled.iter().flat_map(|filled| filled.optional_params(locality)) {
+            make_optional(&mut input, name, default);
+        }
         if !reads && let Some(Value::Object(properties)) = input.get_mut("properties") {
             properties.insert(
                 IDEMPOTENCY_KEY.into(),
                 json!({
-                    "type": ["string", "null"], "minLength": 1, "maxLength": 255,
+                    "type": "string",
                     "description": "Key of your choice. Requests with the same key are executed at most once.",
                 }),
             );
@@ -117,6 +139,22 @@ impl ToolBinding {
         tool.output_schema = Some(Arc::new(object(self.operation.output_schema())));
         tool.annotations = Some(annotations);
         tool
+    }
+}
+
+/// Removes a parameter from the required ones and states its default.
+fn make_optional(input: &mut Map<String, Value>, name: &str, default: &str) {
+    if let Some(Value::Array(required)) = input.get_mut("required") {
+        required.retain(|required| required != name);
+        if required.is_empty() {
+            input.remove("required");
+        }
+    }
+    if let Some(Value::String(text)) =
+        input.get_mut("properties").and_then(|all| all[name].get_mut("description"))
+        && !text.contains("Defaults to")
+    {
+        *text = format!("{text} {default}");
     }
 }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_server::{FindRepo, LocalCheckout};
+use baton_core::Repo;
+use baton_server::{FindRepo, LocalCheckout, ToolSelection};
 use baton_store::Threads;
+use clap::Args;
 
 use crate::backend::open_app_or_degrade;
 use crate::checkout::{find_root, repository_at};
@@ -19,7 +21,14 @@ use crate::verbs::task::local_tools;
 /// Delay of the first cleanup, so that a starting client is served first.
 const FIRST_CLEANUP_AFTER: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Tools to list: default, all, or a list of sessions, checkpoints, tasks and memory
+    #[arg(long, value_name = "SETS", default_value = "default")]
+    tools: ToolSelection,
+}
+
+pub(crate) fn run(args: McpArgs, config: &Config) -> Result<Answer, Failure> {
     raise_open_file_limit();
     if let Some(url) = &config.server {
         warn(&format!("baton mcp works on the local store; the server {url} is not used"));
@@ -31,24 +40,25 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     runtime
         .block_on(async {
             tokio::spawn(clean_up_every_minute(app.clone(), FIRST_CLEANUP_AFTER));
-            baton_server::serve_stdio(app, VERSION, local_checkout(config)).await
+            baton_server::serve_stdio(app, VERSION, local_checkout(config), args.tools).await
         })
         .map_err(|error| Failure::new(Exit::Failure, "mcp_failed", error.to_string()))?;
     // Standard output carries the protocol, so nothing else may be printed there.
     Ok(Answer::silent())
 }
 
-/// Returns the current checkout: task files are stored in it, and checkpoints are recorded for its repository.
+/// Returns the current checkout: task files are stored in it, and sessions and checkpoints are recorded for its
+/// repository. A folder outside of a checkout counts as a repository named after the folder.
 fn local_checkout(config: &Config) -> LocalCheckout {
-    let root = std::env::current_dir().ok().as_deref().and_then(find_root);
-    let find_repo = root.map(|root| -> FindRepo {
+    let find_repo = std::env::current_dir().ok().map(|folder| -> FindRepo {
         // Git is asked on each call, because a remote can be added while the server runs.
         Arc::new(move || {
+            let Some(root) = find_root(&folder) else { return Repo::of_folder(&folder.to_string_lossy()) };
             repository_at(&root).unwrap_or_else(|fault| {
                 tracing::warn!(error = %fault.message, "cannot name the repository of the checkout");
                 None
             })
         })
     });
-    LocalCheckout { tools: local_tools(config), find_repo }
+    LocalCheckout { tools: local_tools(config), find_repo, agent: config.agent.clone() }
 }

@@ -25,7 +25,7 @@ fn error_bodies_begin_with_the_code_and_the_message() {
     let unauthorized = served.send("GET", "/active?venture=v", &[("x-relay-key", "wrong")], b"");
     assert!(unauthorized.text.starts_with(r#"{"error":"unauthorized","message":""#), "{}", unauthorized.text);
     let mut mcp = served.home.mcp();
-    let refused = text(&mcp.call("session_start", &json!({})));
+    let refused = text(&mcp.call("session_start", &json!({ "track": "none" })));
     assert!(refused.starts_with(r#"{"code":"INVALID_REQUEST","message":""#), "{refused}");
     for arguments in [
         ["handoff", "show", "nothing", "--format", "json"],

@@ -29,6 +29,7 @@ mod http;
 mod idempotency_http;
 mod mcp_checkout;
 mod mcp_context;
+mod mcp_footprint;
 mod mcp_http;
 mod mcp_strict;
 mod mcp_versions;

@@ -191,7 +191,11 @@ fn masked(value: &Value) -> Value {
     }
 }
 
-fn start(params: Value) -> Step {
+fn start(mut params: Value) -> Step {
+    // Over MCP the client is recorded even if the call does not name it.
+    for (name, value) in [("client", "c"), ("client_version", "1")] {
+        params.as_object_mut().unwrap().entry(name).or_insert_with(|| value.into());
+    }
     Step {
         http: ("POST", "/sod"),
         tool: "session_start",

@@ -14,7 +14,7 @@ fn tools(list: &Value) -> Vec<Value> {
 #[test]
 fn task_tools_match_the_snapshot() {
     let checkout = Checkout::new();
-    let tools = tools(&checkout.home.mcp().request("tools/list", &json!({})));
+    let tools = tools(&checkout.home.mcp_with(&["--tools", "tasks"]).request("tools/list", &json!({})));
     assert_eq!(tools.len(), 17);
     for tool in &tools {
         let name = &tool["name"];
@@ -33,7 +33,7 @@ fn task_tools_match_the_snapshot() {
 #[test]
 fn task_tools_require_a_checkout() {
     let home = Home::new(env!("CARGO_BIN_EXE_baton"));
-    let mut client = home.mcp();
+    let mut client = home.mcp_with(&["--tools", "all"]);
     assert!(tools(&client.request("tools/list", &json!({}))).is_empty());
     let answer = client.request("tools/call", &json!({ "name": "task_list", "arguments": {} }));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");

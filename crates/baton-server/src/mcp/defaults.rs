@@ -1,0 +1,159 @@
+//! Values that calls may omit because Baton knows them: the repository of the checkout, and the client with its agent.
+
+use baton_core::{Agent, Venture, agent_of_client, client_name};
+use rmcp::RoleServer;
+use rmcp::model::Implementation;
+use rmcp::service::RequestContext;
+use serde_json::{Map, Value};
+
+use super::local::FindRepo;
+
+/// Parameters of a tool that are filled in if the call omits them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filled {
+    /// `repo`: the repository of the checkout.
+    Repo,
+    /// `agent`: the configured agent, or the name of the client.
+    Agent,
+    /// `client` and `client_version`, as the client reports them.
+    Client,
+    /// `venture`: the configured venture.
+    Venture,
+    /// `repo`, or `venture` where no repository is known. Only if the call has no filter at all.
+    Scope,
+}
+
+/// Whether the client and the server share a checkout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Locality {
+    /// `baton mcp`, started by the client in its folder.
+    Local,
+    /// `/mcp` of a server.
+    Remote,
+}
+
+/// Sources of the values.
+#[derive(Clone, Default)]
+pub(super) struct Defaults {
+    /// Finds the repository of the checkout in which the only client works.
+    pub(super) find_repo: Option<FindRepo>,
+    /// The configured agent.
+    pub(super) agent: Option<Agent>,
+}
+
+impl Filled {
+    /// Returns the parameters that the caller may omit, and the default that their description states.
+    pub(super) const fn optional_params(self, locality: Locality) -> &'static [(&'static str, &'static str)] {
+        match (self, locality) {
+            (Self::Repo, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
+            (Self::Agent, Locality::Local) => &[("agent", "Defaults to the name of your client.")],
+            (Self::Scope, Locality::Local) => &[("repo", "Defaults to the current checkout.")],
+            (Self::Venture, _) => &[("venture", "Defaults to the configured venture.")],
+            (Self::Client, _) | (_, Locality::Remote) => &[],
+        }
+    }
+}
+
+impl Defaults {
+    /// Adds the values that the call omits.
+    pub(super) async fn fill(
+        &self,
+        filled: &[Filled],
+        arguments: &mut Map<String, Value>,
+        client: Option<&Implementation>,
+        venture: &Venture,
+    ) {
+        arguments.retain(|_, value| !value.is_null());
+        for filled in filled {
+            match filled {
+                Filled::Repo => self.fill_repo(arguments).await,
+                Filled::Agent => {
+                    let agent = self.agent.clone().or_else(|| agent_of_client(&client?.name));
+                    add(arguments, "agent", agent.as_ref().map(Agent::as_str));
+                }
+                Filled::Client => {
+                    add(arguments, "client", client.map(|client| client_name(&client.name)));
+                    add(arguments, "client_version", client.map(|client| client.version.as_str()));
+                }
+                Filled::Venture => add(arguments, "venture", Some(venture.as_str())),
+                Filled::Scope
+                    if ["venture", "repo", "agent"].iter().any(|name| arguments.contains_key(*name)) => {}
+                Filled::Scope => {
+                    self.fill_repo(arguments).await;
+                    if !arguments.contains_key("repo") {
+                        add(arguments, "venture", Some(venture.as_str()));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn fill_repo(&self, arguments: &mut Map<String, Value>) {
+        if let Some(find_repo) = self.find_repo.clone()
+            && !arguments.contains_key("repo")
+            && let Ok(Some(repo)) = tokio::task::spawn_blocking(move || find_repo()).await
+        {
+            add(arguments, "repo", Some(repo.as_str()));
+        }
+    }
+}
+
+fn add(arguments: &mut Map<String, Value>, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        arguments.entry(name).or_insert_with(|| value.into());
+    }
+}
+
+/// Returns the client as it named itself in the request, or in the handshake.
+pub(super) fn client_of(context: &RequestContext<RoleServer>) -> Option<Implementation> {
+    let from_handshake = || context.peer.peer_info().map(|info| info.client_info.clone());
+    context.meta.client_info().or_else(from_handshake)
+}
+
+/// Converts text to integers for parameters that are integers, because some models send numbers as text.
+pub(super) fn integers_from_text(schema: &Value, arguments: &mut Map<String, Value>) {
+    for (name, value) in arguments {
+        let is_integer = match &schema["properties"][name.as_str()]["type"] {
+            Value::String(kind) => kind == "integer",
+            Value::Array(kinds) => {
+                kinds.iter().any(|kind| kind == "integer") && !kinds.iter().any(|kind| kind == "string")
+            }
+            _ => false,
+        };
+        if is_integer && let Some(integer) = integer_of(value) {
+            *value = integer.into();
+        }
+    }
+}
+
+/// Returns true if a value is text that contains an integer, so that the schema must be consulted.
+pub(super) fn has_integer_text(arguments: &Map<String, Value>) -> bool {
+    arguments.values().any(|value| integer_of(value).is_some())
+}
+
+fn integer_of(value: &Value) -> Option<i64> {
+    value.as_str()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn converts_text_only_where_the_schema_has_an_integer() {
+        let schema = json!({ "properties": {
+            "limit": { "type": ["integer", "null"] }, "track": { "type": ["integer", "string"] },
+            "name": { "type": "string" }, "offset": { "type": "integer" },
+        } });
+        let mut arguments = json!({ "limit": "20", "track": "1", "name": "7", "offset": "x", "other": "3" })
+            .as_object()
+            .cloned()
+            .unwrap();
+        assert!(has_integer_text(&arguments));
+        integers_from_text(&schema, &mut arguments);
+        let expected = json!({ "limit": 20, "track": "1", "name": "7", "offset": "x", "other": "3" });
+        assert_eq!(Value::Object(arguments), expected);
+    }
+}

@@ -1,0 +1,74 @@
+//! The list of tools that a client is offered.
+
+use rmcp::model::Tool;
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::defaults::Locality;
+use super::group::GROUPS;
+use super::local::LocalTool;
+use super::selection::{Area, ToolSelection};
+use super::tools::ToolBinding;
+
+/// Parameters that the default set does not list: Baton knows their values, or few calls need them. They are accepted
+/// in every set and listed by `--tools all`.
+pub(super) const RARE_PARAMS: [&str; 18] = [
+    "actor",
+    "agentSessionId",
+    "client",
+    "client_session_id",
+    "client_version",
+    "cursor",
+    "end_reason",
+    "force_secrets",
+    "from_agent",
+    "host",
+    "idempotency_key",
+    "keep_session_open",
+    "level",
+    "meta",
+    "redactSecrets",
+    "redact_secrets",
+    "schema_version",
+    "venture",
+];
+
+/// Returns the definitions of the selected tools.
+pub(super) fn list_tools(
+    selection: &ToolSelection,
+    operations: &[ToolBinding],
+    local: &[LocalTool],
+    locality: Locality,
+) -> Vec<Tool> {
+    let described: Vec<(Area, bool, Vec<&str>, Tool)> = operations
+        .iter()
+        .map(|tool| (tool.area, tool.in_default_set, tool.rare_params.to_vec(), tool.describe(locality)))
+        .chain(local.iter().map(|tool| (Area::Tasks, false, Vec::new(), tool.describe())))
+        .collect();
+    let mut listed: Vec<Tool> = described
+        .iter()
+        .filter_map(|(area, in_default_set, rare_params, tool)| {
+            if selection.lists(*area) {
+                Some(tool.clone())
+            } else if selection.default_set && *in_default_set {
+                Some(without_rare_params(tool.clone(), rare_params))
+            } else {
+                None
+            }
+        })
+        .collect();
+    if selection.default_set || selection.all {
+        let all: Vec<Tool> = described.into_iter().map(|(.., tool)| tool).collect();
+        listed.extend(GROUPS.iter().filter_map(|group| group.describe(&all)));
+    }
+    listed
+}
+
+fn without_rare_params(mut tool: Tool, rare_params: &[&str]) -> Tool {
+    let input = Arc::make_mut(&mut tool.input_schema);
+    if let Some(Value::Object(properties)) = input.get_mut("properties") {
+        properties
+            .retain(|name, _| !RARE_PARAMS.contains(&name.as_str()) && !rare_params.contains(&name.as_str()));
+    }
+    tool
+}

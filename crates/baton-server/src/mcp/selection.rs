@@ -1,0 +1,86 @@
+//! Which tools a client is offered.
+
+use std::str::FromStr;
+
+/// Area of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Area {
+    /// Sessions and handoffs.
+    Sessions,
+    /// Checkpoints.
+    Checkpoints,
+    /// Tasks.
+    Tasks,
+    /// Search, notes, turns and observations.
+    Memory,
+}
+
+/// Tools that are listed to a client. Tools that are not listed can still be called by name: the selection limits the
+/// size of the list and is not an access check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSelection {
+    /// The small set for every chat.
+    pub(super) default_set: bool,
+    /// Areas that are listed completely, each tool under its own name.
+    pub(super) areas: Vec<Area>,
+    /// All areas, and the grouped tools.
+    pub(super) all: bool,
+}
+
+/// A name that is not a set of tools.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown set of tools `{0}`: use default, all, sessions, checkpoints, tasks or memory, separated by commas"
+)]
+pub struct UnknownToolSet(String);
+
+impl Default for ToolSelection {
+    fn default() -> Self {
+        Self { default_set: true, areas: Vec::new(), all: false }
+    }
+}
+
+impl FromStr for ToolSelection {
+    type Err = UnknownToolSet;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut selection = Self { default_set: false, areas: Vec::new(), all: false };
+        for name in text.split(',').map(str::trim) {
+            match name {
+                "default" => selection.default_set = true,
+                "all" => selection.all = true,
+                "sessions" => selection.areas.push(Area::Sessions),
+                "checkpoints" => selection.areas.push(Area::Checkpoints),
+                "tasks" => selection.areas.push(Area::Tasks),
+                "memory" => selection.areas.push(Area::Memory),
+                other => return Err(UnknownToolSet(other.chars().take(40).collect())),
+            }
+        }
+        Ok(selection)
+    }
+}
+
+impl ToolSelection {
+    /// Returns true if all tools of the area are listed.
+    pub(super) fn lists(&self, area: Area) -> bool {
+        self.all || self.areas.contains(&area)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_sets_and_rejects_unknown_names() {
+        let both: ToolSelection = "default, tasks".parse().unwrap();
+        assert!(both.default_set && both.lists(Area::Tasks) && !both.lists(Area::Memory));
+        let all: ToolSelection = "all".parse().unwrap();
+        assert!(all.lists(Area::Memory) && !all.default_set);
+        assert_eq!(
+            "sesions".parse::<ToolSelection>().unwrap_err().to_string(),
+            "unknown set of tools `sesions`: use default, all, sessions, checkpoints, tasks or memory, separated by commas"
+        );
+        assert!("".parse::<ToolSelection>().is_err());
+    }
+}
