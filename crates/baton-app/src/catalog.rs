@@ -5,7 +5,7 @@ use crate::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
 };
-use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
 use crate::maintenance::Cleanup;
 use crate::observation::{
     Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
@@ -31,6 +31,7 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<ShowHandoff>(),
         operation::<CreateHandoff>(),
         operation::<AckHandoff>(),
+        operation::<WithdrawHandoff>(),
         operation::<SaveCheckpoint>(),
         operation::<LoadCheckpoint>(),
         operation::<ListCheckpoints>(),

@@ -1,14 +1,21 @@
 //! Handoffs: messages from one session to the next, and their schema.
 
+mod fields;
+
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+pub use self::fields::{HandoffFields, HandoffReferences};
 
 use crate::actor::ActorKeyId;
 use crate::canonical::{Canonical, Sha256Hash};
+use crate::checkpoint::WorkflowId;
 use crate::error::{ErrorCode, Fault};
-use crate::id::{HandoffId, SessionId};
+use crate::id::{CheckpointId, HandoffId, SessionId};
 use crate::name::{Agent, CorrelationId, Repo, Track, Venture};
 use crate::text::require_plain_text;
 use crate::time::Timestamp;
@@ -18,6 +25,32 @@ pub const HANDOFF_SCHEMA_1_0: &str = include_str!("handoff/schema-1.0.json");
 
 /// Maximum size of a payload as canonical JSON.
 pub const MAX_PAYLOAD_BYTES: usize = 800 * 1024;
+
+/// Author of a handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum HandoffAuthor {
+    /// An agent wrote the handoff.
+    Agent,
+    /// Baton created the handoff from captured turns and observations when the chat ended.
+    Hook,
+}
+
+impl HandoffAuthor {
+    /// Returns the stored and wire name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Hook => "hook",
+        }
+    }
+
+    /// Parses a stored name.
+    pub fn from_wire(text: &str) -> Option<Self> {
+        [Self::Agent, Self::Hook].into_iter().find(|author| author.as_str() == text)
+    }
+}
 
 /// Message that a session leaves for the next session.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +89,18 @@ pub struct Handoff {
     pub ends_session: bool,
     /// True if the handoff was written after its session had ended or been abandoned.
     pub late: bool,
+    /// Author.
+    pub written_by: HandoffAuthor,
+    /// Workflow of the linked checkpoint.
+    pub workflow_id: Option<WorkflowId>,
+    /// Latest checkpoint of the workflow that the session saved to last.
+    pub checkpoint_id: Option<CheckpointId>,
+    /// What Baton captured in the session, as a JSON object that is added to a handoff written by an agent.
+    pub automatic_json: Option<String>,
+    /// True while captured tool uses of the session are not processed. The handoff is updated when they are.
+    pub incomplete: bool,
+    /// Time when the handoff was withdrawn.
+    pub withdrawn_at: Option<Timestamp>,
     /// Time when an agent acknowledged the handoff.
     pub acknowledged_at: Option<Timestamp>,
     /// Agent that acknowledged the handoff.
@@ -82,20 +127,20 @@ impl Handoff {
             && self.payload_hash == draft.payload.hash()
     }
 
-    /// Returns the blockers listed in the payload.
-    pub fn blockers(&self) -> Vec<String> {
-        self.texts("blockers")
-    }
-
-    /// Returns the next actions listed in the payload.
-    pub fn next_actions(&self) -> Vec<String> {
-        self.texts("next_actions")
-    }
-
-    fn texts(&self, list: &str) -> Vec<String> {
-        let payload = self.payload().unwrap_or_default();
-        let texts = payload.get(list).and_then(Value::as_array);
-        texts.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    /// Returns the named fields of the payload. References that the payload lacks are those of the session.
+    pub fn fields(&self) -> HandoffFields {
+        let mut fields = match self.payload() {
+            Ok(Value::Object(payload)) => HandoffFields::of(&payload),
+            _ => HandoffFields::default(),
+        };
+        let references = &mut fields.references;
+        if references.workflow.is_none() && references.checkpoint.is_none() {
+            references.workflow = self.workflow_id.as_ref().map(ToString::to_string);
+            references.checkpoint = self.checkpoint_id.map(|id| id.to_string());
+        }
+        references.branch = references.branch.take().or_else(|| self.branch.clone());
+        references.commit = references.commit.take().or_else(|| self.commit_sha.clone());
+        fields
     }
 }
 

@@ -35,7 +35,10 @@ pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicali
 pub use client::{agent_of_client, client_name};
 pub use cursor::{Cursor, CursorError};
 pub use error::{ErrorCode, Fault};
-pub use handoff::{HANDOFF_SCHEMA_1_0, Handoff, HandoffDraft, MAX_PAYLOAD_BYTES};
+pub use handoff::{
+    HANDOFF_SCHEMA_1_0, Handoff, HandoffAuthor, HandoffDraft, HandoffFields, HandoffReferences,
+    MAX_PAYLOAD_BYTES,
+};
 pub use id::{CheckpointId, HandoffId, IdError, ObservationId, SessionId, UlidSequence};
 pub use idempotency::{IdempotencyKey, KeyClaim, KeyRecord, KeyScope};
 pub use json::{
@@ -51,7 +54,7 @@ pub use schema::{output_schema, params_schema};
 pub use session::{
     EndReason, HeartbeatPolicy, Liveness, Session, SessionFacts, SessionStatus, SessionTuple, StartDecision,
 };
-pub use text::{require_no_nul, require_plain_text};
+pub use text::{cut_with_notice, require_no_nul, require_plain_text};
 pub use time::{TimeError, Timestamp};
 pub use token::{PresentedToken, Token, TokenId};
 pub use token_estimate::estimate_tokens;

@@ -1,4 +1,6 @@
-//! Finds control characters in the JSON that callers send.
+//! Text rules: control characters in the JSON that callers send, and cuts that say what is missing.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
@@ -22,6 +24,14 @@ pub fn require_plain_text(field: &str, object: &Map<String, Value>) -> Result<()
 pub fn require_no_nul(object: &Map<String, Value>, except: Option<&str>) -> Result<(), Fault> {
     let checked = object.iter().filter(|(key, _)| Some(key.as_str()) != except);
     find_among(checked, |character| character == '\0').map_or(Ok(()), |found| Err(found.fault()))
+}
+
+/// Shortens a text to a number of characters. A shortened text ends with the number of missing characters and `source`,
+/// which says how to get the whole text.
+pub fn cut_with_notice<'a>(text: &'a str, max_chars: usize, source: &str) -> Cow<'a, str> {
+    let Some((end, _)) = text.char_indices().nth(max_chars) else { return Cow::Borrowed(text) };
+    let (kept, missing) = text.split_at(end);
+    Cow::Owned(format!("{kept}… [{} more characters: {source}]", missing.chars().count()))
 }
 
 struct Found {
@@ -81,6 +91,13 @@ mod tests {
     fn field(value: &Value) -> Option<String> {
         let details = require_plain_text("meta", value.as_object().unwrap()).err()?.details?;
         details["fields"][0]["field"].as_str().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_cut_says_how_much_is_missing_and_where_it_is() {
+        assert_eq!(cut_with_notice("été", 3, "handoff_show"), "été");
+        assert_eq!(cut_with_notice("étés", 1, "handoff_show"), "é… [3 more characters: handoff_show]");
+        assert_eq!(cut_with_notice("", 0, "x"), "");
     }
 
     #[test]

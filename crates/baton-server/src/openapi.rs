@@ -286,6 +286,7 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             "session_id": session_id, "handoff": { "summary": "Please review the schema", "to_agent": "qa-1" },
         }),
         "handoff.ack" => json!({ "agent": "qa-1" }),
+        "handoff.withdraw" => json!({}),
         "checkpoint.save" => json!({
             "sessionId": "auth-migration", "venture": "dfg",
             "context": {

@@ -4,7 +4,9 @@ use baton_app::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
 };
-use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use baton_app::handoff::{
+    AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
+};
 use baton_app::observation::{
     Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
     SummarizeSession, WorkerHealth,
@@ -72,6 +74,7 @@ pub fn routes() -> Vec<Route> {
         post("/handoffs", operation::<CreateHandoff>()),
         get("/handoffs/{handoff_id}", operation::<ShowHandoff>()),
         post("/handoffs/{handoff_id}/ack", operation::<AckHandoff>()),
+        post("/handoffs/{handoff_id}/withdraw", operation::<WithdrawHandoff>()),
         post("/api/checkpoints", operation::<SaveCheckpoint>()),
         get("/api/checkpoints", operation::<ListCheckpoints>()),
         get("/api/checkpoints/load", operation::<LoadCheckpoint>()),

@@ -39,6 +39,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(14, "0014_requests"),
     migration!(15, "0015_request_sessions"),
     migration!(16, "0016_chat_turns"),
+    migration!(17, "0017_handoff_content"),
 ];
 
 /// The schema version that this binary reads and writes.

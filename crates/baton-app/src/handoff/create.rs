@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::handoff::handoff_schema;
+use crate::observation::add_automatic_content;
 use crate::operation::{Effect, Operation, RequestFormat};
 use crate::session::new_handoff;
 
@@ -44,7 +45,8 @@ pub struct CreateHandoffOutput {
 
 impl Operation for CreateHandoff {
     const NAME: &'static str = "handoff.create";
-    const SUMMARY: &'static str = "Store a handoff for another agent without ending your session.";
+    const SUMMARY: &'static str = "Store a handoff for another agent without ending your session: goal, state, \
+        decisions with reasons, rejected approaches, gotchas, constraints, blockers and next actions.";
     const EFFECT: Effect = Effect::Create;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
@@ -65,7 +67,9 @@ impl Operation for CreateHandoff {
         let mut session = context.lock_session(tx, params.session_id)?;
         session.beat(context.now)?;
         tx.beat_session(session.id, session.last_heartbeat_at)?;
-        let handoff = new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?;
+        let mut handoff =
+            new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?;
+        add_automatic_content(context.settings, tx, &mut handoff)?;
         tx.insert_handoff(&handoff)?;
         Ok(CreateHandoffOutput {
             session_id: session.id,

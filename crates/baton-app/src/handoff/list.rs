@@ -115,9 +115,12 @@ impl Operation for ListHandoffs {
             issue_number: params.issue_number.map(Into::into),
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
+            written_by: None,
         };
         let mut found = tx.handoffs(&filter, requested.rows())?;
-        let limit = fitting(&found, requested.limit, |handoff| handoff.payload_json.len());
+        let limit = fitting(&found, requested.limit, |handoff| {
+            handoff.payload_json.len() + handoff.automatic_json.as_ref().map_or(0, String::len)
+        });
         let pagination = paginate(&mut found, limit, LIST, |handoff| HandoffId::ulid(handoff.id));
         let handoffs = found.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
         Ok(ListHandoffsOutput { handoffs, pagination })
@@ -146,6 +149,7 @@ impl Operation for LatestHandoff {
             issue_number: params.issue_number.map(Into::into),
             from_agent: params.from_agent.clone(),
             to_agent: params.to_agent.clone(),
+            written_by: None,
         };
         let found = tx.handoffs(&filter, Page::first(1))?;
         Ok(LatestHandoffOutput { handoff: found.into_iter().next().map(TryInto::try_into).transpose()? })

@@ -6,6 +6,7 @@ mod list;
 mod schema;
 mod show;
 mod view;
+mod withdraw;
 
 pub use ack::{AckHandoff, AckHandoffOutput, AckHandoffParams};
 pub use create::{CreateHandoff, CreateHandoffOutput, CreateHandoffParams};
@@ -16,3 +17,4 @@ pub use list::{
 pub(crate) use schema::{handoff_schema, optional_handoff_schema};
 pub use show::{ShowHandoff, ShowHandoffOutput, ShowHandoffParams};
 pub use view::{HandoffSummary, HandoffView};
+pub use withdraw::{WithdrawHandoff, WithdrawHandoffOutput, WithdrawHandoffParams};

@@ -1,6 +1,9 @@
 //! Wire representation of handoffs.
 
-use baton_core::{ErrorCode, Fault, Handoff, HandoffId, SessionId, Timestamp};
+use baton_core::checkpoint::WorkflowId;
+use baton_core::{
+    CheckpointId, ErrorCode, Fault, Handoff, HandoffAuthor, HandoffFields, HandoffId, SessionId, Timestamp,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,8 +23,16 @@ pub struct HandoffSummary {
     pub summary: String,
     /// Status of the work.
     pub status_label: Option<String>,
-    /// Next actions, in order.
-    pub next_actions: Vec<String>,
+    /// Named fields of the handoff.
+    #[serde(flatten)]
+    pub fields: HandoffFields,
+    /// Whether an agent wrote the handoff or it was created automatically.
+    pub written_by: HandoffAuthor,
+    /// Summary of what Baton captured in the session, not written by the agent. Null without captures and for an automatic
+    /// handoff, whose `summary` it is.
+    pub automatic_summary: Option<String>,
+    /// True while captured tool uses of the session are not processed. The handoff is updated when they are.
+    pub incomplete: bool,
     /// Time when the handoff was created.
     pub created_at: Timestamp,
 }
@@ -29,7 +40,11 @@ pub struct HandoffSummary {
 impl From<Handoff> for HandoffSummary {
     fn from(handoff: Handoff) -> Self {
         Self {
-            next_actions: handoff.next_actions(),
+            fields: handoff.fields(),
+            automatic_summary: automatic_content(&handoff)
+                .and_then(|content| content.get("summary")?.as_str().map(str::to_owned)),
+            written_by: handoff.written_by,
+            incomplete: handoff.incomplete,
             id: handoff.id,
             session_id: handoff.session_id,
             from_agent: handoff.from_agent.into(),
@@ -39,6 +54,10 @@ impl From<Handoff> for HandoffSummary {
             created_at: handoff.created_at,
         }
     }
+}
+
+fn automatic_content(handoff: &Handoff) -> Option<Map<String, Value>> {
+    serde_json::from_str(handoff.automatic_json.as_deref()?).ok()
 }
 
 /// A handoff. Absent values are `null`.
@@ -76,6 +95,19 @@ pub struct HandoffView {
     pub payload_size_bytes: i64,
     /// Schema version of the payload.
     pub schema_version: String,
+    /// Whether an agent wrote the handoff or it was created automatically.
+    pub written_by: HandoffAuthor,
+    /// Workflow of the linked checkpoint.
+    pub workflow_id: Option<WorkflowId>,
+    /// Latest checkpoint of the workflow that the session saved to last.
+    pub checkpoint_id: Option<CheckpointId>,
+    /// What Baton captured in the session, not written by the agent. Null without captures and for an automatic handoff,
+    /// whose `payload` it is.
+    pub automatic: Option<Map<String, Value>>,
+    /// True while captured tool uses of the session are not processed. The handoff is updated when they are.
+    pub incomplete: bool,
+    /// Time when the handoff was withdrawn. A withdrawn handoff is not listed.
+    pub withdrawn_at: Option<Timestamp>,
     /// True if the handoff ended its session.
     pub ends_session: bool,
     /// True if the handoff was written after its session had ended or been abandoned.
@@ -104,6 +136,12 @@ impl TryFrom<Handoff> for HandoffView {
             }
         };
         Ok(Self {
+            automatic: automatic_content(&handoff),
+            written_by: handoff.written_by,
+            workflow_id: handoff.workflow_id,
+            checkpoint_id: handoff.checkpoint_id,
+            incomplete: handoff.incomplete,
+            withdrawn_at: handoff.withdrawn_at,
             id: handoff.id,
             session_id: handoff.session_id,
             venture: handoff.venture.into(),

@@ -21,7 +21,7 @@ use super::{capture, compact, end};
 use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
-use crate::session::{StartSessionParams, find_or_create, session_briefing};
+use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, session_briefing};
 
 /// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
@@ -247,7 +247,8 @@ fn ended_session_of(
         return Ok(None);
     }
     context.actor.require_venture(&tuple.venture)?;
-    if !tx.lock_active_sessions(&tuple)?.is_empty() {
+    let (tuple, active) = lock_active_sessions(tx, tuple)?;
+    if !active.is_empty() {
         return Ok(None);
     }
     let latest = tx.latest_session(&tuple)?;

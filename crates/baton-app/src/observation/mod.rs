@@ -1,6 +1,7 @@
 //! Observations: hook reports, the queue of captured tool uses, observations of them and session summaries.
 
 mod activity;
+mod automatic;
 mod capture;
 mod compact;
 mod context;
@@ -21,6 +22,7 @@ mod view;
 mod work;
 
 pub use activity::{RunningWorker, WorkerActivity};
+pub(crate) use automatic::add_automatic_content;
 pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
 pub use finishing::Finished;
 pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};

@@ -7,6 +7,7 @@ use baton_store::{DailyUsage, Durability, NewSummary, StoredSummary, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::automatic::refresh_handoff;
 use super::material::{SummaryInput, read_summary_input};
 use super::work::{provenance, usage_of};
 use crate::context::Context;
@@ -152,6 +153,7 @@ fn store_summary(
         // Pending tool uses are summarized after they are processed.
         tx.request_summary(session, context.now, context.now)?;
     }
+    refresh_handoff(context.settings, tx, session)?;
     Ok(kept.stored)
 }
 

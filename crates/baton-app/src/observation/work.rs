@@ -8,9 +8,11 @@ use baton_core::observation::{Observation, Price, Provenance, SessionMaterial, T
 use baton_core::{Fault, ObservationId, SessionId, Timestamp, Ulid, secrets};
 use baton_llm::{Compression, Summarization, TokenUsage};
 use baton_store::{
-    DailyUsage, Durability, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError, SummaryClaim, Tx,
+    DailyUsage, Durability, NewSummary, QueueClaim, QueueItem, QueueRelease, RawOutput, StoreError,
+    SummaryClaim, Tx,
 };
 
+use super::automatic::refresh_handoff;
 use super::finishing::{self, Finished};
 use super::material::{SummaryInput, read_summary_input};
 use super::raw::{Extent, tool_use};
@@ -281,27 +283,26 @@ impl WorkQueue {
         compressor: &dyn baton_llm::Compressor,
     ) -> Result<bool, Fault> {
         let now = self.app.now();
-        let (claim, more) = (job.claim.clone(), job.input.more);
-        let Some(Summarization { summary, usage, prompt_version }) = made else {
-            return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
+        let (claim, more, price) = (job.claim.clone(), job.input.more, self.price());
+        let new_summary = |Summarization { summary, usage, prompt_version }| {
+            job.input.new_summary(summary, provenance(compressor, prompt_version, usage), now)
         };
-        let made = job.input.new_summary(summary, provenance(compressor, prompt_version, usage), now);
-        if made.says_nothing_new() {
-            return self.write(move |tx| tx.postpone_summary(&claim, None, ""));
-        }
-        let price = self.price();
-        self.write(move |tx| {
-            usage_of(&made.stored.provenance, now, price).iter().try_for_each(|usage| tx.add_usage(usage))?;
-            if !tx.keep_summary(claim.session_id, &made, Some(claim.fence))? {
-                // Another summary was stored in the meantime; request one that continues it.
-                tx.request_summary(claim.session_id, now, now)?;
-                return Ok(false);
-            }
-            if more {
+        let made = made.map(new_summary).filter(|made| !made.says_nothing_new());
+        let app = self.app.clone();
+        let work = move |tx: &mut dyn Tx| {
+            let kept = match &made {
+                None => tx.postpone_summary(&claim, None, "")?,
+                Some(made) => store_summary(tx, &claim, made, usage_of(&made.stored.provenance, now, price))?,
+            };
+            if made.is_some() && (more || !kept) {
+                // Another step follows, or another summary was stored in the meantime and is continued.
                 tx.request_summary(claim.session_id, now, now)?;
             }
-            Ok(true)
-        })
+            refresh_handoff(app.settings(), tx, claim.session_id)?;
+            Ok::<_, Fault>(kept)
+        };
+        let stored = self.app.store().write_blocking(Durability::Full, work);
+        stored.inspect_err(|fault| self.app.shared.store_errors.count(fault))
     }
 
     /// Returns when there is work next: the earliest due time of an item or summary, or expiry of a lease.
@@ -321,6 +322,18 @@ impl WorkQueue {
         let day = self.app.now().day();
         self.read(move |tx| Ok(tx.spent_on(&day)?.tokens))
     }
+}
+
+/// Stores a summary and its token usage. Returns false if the claim has been superseded or another summary was stored in
+/// the meantime.
+fn store_summary(
+    tx: &mut dyn Tx,
+    claim: &SummaryClaim,
+    made: &NewSummary,
+    usage: Option<DailyUsage>,
+) -> Result<bool, StoreError> {
+    usage.iter().try_for_each(|usage| tx.add_usage(usage))?;
+    tx.keep_summary(claim.session_id, made, Some(claim.fence))
 }
 
 pub(super) fn provenance(

@@ -1,8 +1,8 @@
-//! `session.end`: ends a session and stores its handoff.
+//! `session.end`: ends a session and stores its handoff, if one is given.
 
 use baton_core::{
-    Agent, EndReason, ErrorCode, Fault, Handoff, HandoffDraft, HandoffId, Label, Session, SessionId,
-    SessionStatus, Timestamp,
+    Agent, EndReason, ErrorCode, Fault, Handoff, HandoffAuthor, HandoffDraft, HandoffId, Label, Session,
+    SessionId, SessionStatus, Timestamp,
 };
 use baton_store::{HandoffFilter, Page, Tx};
 use schemars::JsonSchema;
@@ -11,14 +11,15 @@ use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::handoff::optional_handoff_schema;
+use crate::observation::add_automatic_content;
 use crate::operation::{Effect, Operation, RequestFormat};
 
-/// Ends a session with a handoff.
+/// Ends a session, with or without a handoff.
 #[derive(Debug)]
 pub struct EndSession;
 
 /// The session to end and its handoff. Pass the handoff as `handoff`, or as `summary`, `status_label`, `to_agent` and
-/// `payload`.
+/// `payload`. Without any of them the session ends without a handoff.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EndSessionParams {
     /// Request schema version. Defaults to `1.0`.
@@ -59,8 +60,8 @@ pub struct EndSessionParams {
 pub struct EndSessionOutput {
     /// Session id.
     pub session_id: SessionId,
-    /// Id of the stored handoff.
-    pub handoff_id: HandoffId,
+    /// Id of the stored handoff; null if the session ended without one.
+    pub handoff_id: Option<HandoffId>,
     /// When the session ended; `null` while it is still open.
     pub ended_at: Option<Timestamp>,
     /// True if the session had already ended or been abandoned. The handoff is stored in any case.
@@ -69,17 +70,21 @@ pub struct EndSessionOutput {
 
 impl Operation for EndSession {
     const NAME: &'static str = "session.end";
-    const SUMMARY: &'static str = "End your session and store a handoff for the next agent: work completed, \
-        blockers and next actions. Call it when you stop working.";
+    const SUMMARY: &'static str = "End your session and store a handoff for the next agent: goal, state, decisions with \
+        reasons, rejected approaches, gotchas, constraints, blockers and next actions. Call it when you stop working. \
+        Without a handoff the session only ends.";
     const EFFECT: Effect = Effect::Write;
     const REQUEST: RequestFormat =
         RequestFormat { redact_param: Some("redact_secrets"), ..RequestFormat::STRICT };
     type Params = EndSessionParams;
-    type Input = (EndSessionParams, HandoffDraft);
+    type Input = (EndSessionParams, Option<HandoffDraft>);
     type Output = EndSessionOutput;
 
     fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
         let draft = draft_of(&params)?;
+        if draft.is_none() && params.keep_session_open == Some(true) {
+            return Err(Fault::invalid("handoff", "is needed to keep the session open"));
+        }
         Ok((params, draft))
     }
 
@@ -89,8 +94,21 @@ impl Operation for EndSession {
         (params, draft): &Self::Input,
     ) -> Result<Self::Output, Fault> {
         let mut session = context.lock_session(tx, params.session_id)?;
-        if let Some(stored) = tx.ending_handoff(session.id)? {
-            return repeat_response(&session, &stored, draft);
+        let stored = tx.ending_handoff(session.id)?;
+        let Some(draft) = draft else {
+            if session.status == SessionStatus::Active {
+                session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
+                tx.update_session(&session)?;
+            }
+            return Ok(output(&session, stored.as_ref()));
+        };
+        match stored {
+            // A handoff of the agent replaces the one that was created when its chat ended.
+            Some(stored) if stored.written_by == HandoffAuthor::Hook => {
+                tx.withdraw_handoff(stored.id, context.now)?;
+            }
+            Some(stored) => return repeat_response(&session, &stored, draft),
+            None => {}
         }
         let late = session.status != SessionStatus::Active;
         if !late && params.keep_session_open == Some(true) {
@@ -106,19 +124,28 @@ impl Operation for EndSession {
             session.end(context.now, params.end_reason.unwrap_or(EndReason::Manual))?;
             tx.update_session(&session)?;
         }
-        let handoff = Handoff {
+        let mut handoff = Handoff {
             ends_session: true,
             late,
             ..new_handoff(context, tx, &session, draft.clone(), params.schema_version.as_deref())?
         };
+        add_automatic_content(context.settings, tx, &mut handoff)?;
         tx.insert_handoff(&handoff)?;
-        Ok(output(&session, &handoff))
+        Ok(output(&session, Some(&handoff)))
     }
 }
 
-fn output(session: &Session, handoff: &Handoff) -> EndSessionOutput {
-    let ended_at = handoff.ends_session.then(|| session.ended_at.unwrap_or(handoff.created_at));
-    EndSessionOutput { session_id: session.id, handoff_id: handoff.id, ended_at, late: handoff.late }
+fn output(session: &Session, handoff: Option<&Handoff>) -> EndSessionOutput {
+    let ended_at = match handoff {
+        Some(handoff) => handoff.ends_session.then(|| session.ended_at.unwrap_or(handoff.created_at)),
+        None => session.ended_at,
+    };
+    EndSessionOutput {
+        session_id: session.id,
+        handoff_id: handoff.map(|handoff| handoff.id),
+        ended_at,
+        late: handoff.map_or(session.status == SessionStatus::Abandoned, |handoff| handoff.late),
+    }
 }
 
 /// Stores a handoff and keeps the session active. If the latest handoff of the session has the same content, returns
@@ -142,11 +169,12 @@ fn store_without_ending(
     let repeated =
         latest.filter(|latest| latest.session_id == session.id && latest.has_same_content_as(&draft));
     if let Some(stored) = repeated {
-        return Ok(output(&session, &stored));
+        return Ok(output(&session, Some(&stored)));
     }
-    let handoff = new_handoff(context, tx, &session, draft, schema_version)?;
+    let mut handoff = new_handoff(context, tx, &session, draft, schema_version)?;
+    add_automatic_content(context.settings, tx, &mut handoff)?;
     tx.insert_handoff(&handoff)?;
-    Ok(output(&session, &handoff))
+    Ok(output(&session, Some(&handoff)))
 }
 
 /// Handles a repeated end of a session: the same handoff returns the first response, another one is a conflict.
@@ -156,26 +184,29 @@ fn repeat_response(
     draft: &HandoffDraft,
 ) -> Result<EndSessionOutput, Fault> {
     if stored.has_same_content_as(draft) {
-        return Ok(output(session, stored));
+        return Ok(output(session, Some(stored)));
     }
     let (session_id, handoff_id) = (session.id, stored.id);
     Err(Fault::new(
         ErrorCode::HandoffConflict,
         format!("session {session_id} was ended before, with another handoff ({handoff_id})"),
     )
-    .hint("the stored handoff is unchanged; to add to it, start a new session and create another handoff")
+    .hint(
+        "withdraw the stored handoff first (handoff.withdraw, baton handoff withdraw), then send the new one",
+    )
     .details(json!({ "session_id": session_id, "handoff_id": handoff_id, "status": session.status })))
 }
 
-/// Reads the handoff from `handoff` or from the flat fields; sending both is an error.
-fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
+/// Reads the handoff from `handoff` or from the flat fields; sending both is an error. Returns `None` if none is given.
+fn draft_of(params: &EndSessionParams) -> Result<Option<HandoffDraft>, Fault> {
     let EndSessionParams { handoff, summary, status_label, to_agent, payload, .. } = params;
     let flat = summary.is_some() || status_label.is_some() || to_agent.is_some() || payload.is_some();
     match handoff {
         Some(_) if flat => {
             Err(Fault::invalid("handoff", "send the handoff either whole in `handoff` or flat, not both"))
         }
-        Some(handoff) => HandoffDraft::read(handoff.clone(), "handoff"),
+        Some(handoff) => HandoffDraft::read(handoff.clone(), "handoff").map(Some),
+        None if !flat => Ok(None),
         None => {
             let mut document = payload.clone().unwrap_or_default();
             for head in ["summary", "status_label", "to_agent"] {
@@ -193,12 +224,13 @@ fn draft_of(params: &EndSessionParams) -> Result<HandoffDraft, Fault> {
             if let Some(agent) = to_agent {
                 document.insert("to_agent".into(), agent.as_str().into());
             }
-            HandoffDraft::read(document, "")
+            HandoffDraft::read(document, "").map(Some)
         }
     }
 }
 
-/// Creates a handoff of a session, with `ends_session` and `late` set to false.
+/// Creates a handoff that the agent of a session wrote, with `ends_session` and `late` set to false. It is linked to the
+/// latest checkpoint of the workflow that the session saved to last.
 pub(crate) fn new_handoff(
     context: &Context<'_>,
     tx: &mut dyn Tx,
@@ -207,6 +239,11 @@ pub(crate) fn new_handoff(
     schema_version: Option<&str>,
 ) -> Result<Handoff, Fault> {
     let payload_hash = draft.payload.hash();
+    let saved = tx.latest_checkpoint_of(session.id)?;
+    let linked = match &saved {
+        Some(saved) => tx.latest_checkpoint(&saved.venture, &saved.workflow_id)?,
+        None => None,
+    };
     Ok(Handoff {
         id: context.handoff_id(tx)?,
         session_id: session.id,
@@ -225,6 +262,12 @@ pub(crate) fn new_handoff(
         schema_version: schema_version.unwrap_or("1.0").to_owned(),
         ends_session: false,
         late: false,
+        written_by: HandoffAuthor::Agent,
+        checkpoint_id: linked.as_ref().map(|checkpoint| checkpoint.id),
+        workflow_id: linked.map(|checkpoint| checkpoint.workflow_id),
+        automatic_json: None,
+        incomplete: false,
+        withdrawn_at: None,
         acknowledged_at: None,
         acknowledged_by: None,
         created_at: context.now,

@@ -14,6 +14,6 @@ pub use heartbeat::{Heartbeat, HeartbeatOutput, HeartbeatParams};
 pub use list::{ListSessions, ListSessionsOutput, ListSessionsParams};
 pub use show::{ShowSession, ShowSessionOutput, ShowSessionParams};
 pub use start::{StartSession, StartSessionOutput, StartSessionParams, StartStatus};
-pub(crate) use start::{find_or_create, session_briefing, tuple_of};
+pub(crate) use start::{find_or_create, lock_active_sessions, session_briefing, tuple_of};
 pub use update::{UpdateSession, UpdateSessionOutput, UpdateSessionParams};
 pub use view::{ActiveSession, SessionView};

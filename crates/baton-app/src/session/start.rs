@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use baton_core::{
-    Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, IssueNumber, Label, Repo, Session,
-    SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track, Venture,
-    require_valid_meta,
+    Agent, ClientSessionId, CorrelationId, EndReason, Fault, Handoff, HandoffAuthor, IssueNumber, Label,
+    Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, StartDecision, Timestamp, Track,
+    Venture, cut_with_notice, require_valid_meta,
 };
 use baton_store::{HandoffFilter, Page, SessionFilter, Tx};
 use schemars::JsonSchema;
@@ -92,6 +92,8 @@ pub struct StartSessionOutput {
     pub session: SessionView,
     /// Latest handoff in the same venture, repository and track, or null.
     pub last_handoff: Option<HandoffSummary>,
+    /// Latest handoff written by an agent if `last_handoff` was created automatically, otherwise null.
+    pub agent_handoff: Option<HandoffSummary>,
     /// Other active sessions in the repository.
     pub active_sessions: Vec<ActiveSession>,
     /// Blockers listed in the latest handoff.
@@ -123,14 +125,18 @@ impl Operation for StartSession {
         context.actor.require_venture(&tuple.venture)?;
         let (status, session) = find_or_create(context, tx, tuple, params)?;
         let last_handoff = last_handoff(tx, &session.tuple)?;
-        let open_blockers = last_handoff.as_ref().map(Handoff::blockers).unwrap_or_default();
+        let agent_handoff = hidden_agent_handoff(tx, &session.tuple, last_handoff.as_ref())?;
+        let last_handoff: Option<HandoffSummary> = last_handoff.map(Into::into);
+        let open_blockers =
+            last_handoff.as_ref().map(|handoff| handoff.fields.blockers.clone()).unwrap_or_default();
         let active_sessions = others(context, tx, &session)?;
         let interval = context.settings.heartbeat.interval(context.random()?);
         Ok(StartSessionOutput {
             session_id: session.id,
             status,
             session: session.into(),
-            last_handoff: last_handoff.map(Into::into),
+            last_handoff,
+            agent_handoff: agent_handoff.map(Into::into),
             active_sessions,
             open_blockers,
             next_heartbeat_at: context.now.plus(Duration::from_secs(u64::from(interval))),
@@ -172,7 +178,7 @@ pub(crate) fn find_or_create(
     tuple: SessionTuple,
     params: &StartSessionParams,
 ) -> Result<(StartStatus, Session), Fault> {
-    let active = tx.lock_active_sessions(&tuple)?;
+    let (tuple, active) = lock_active_sessions(tx, tuple)?;
     let decision = StartDecision::over(&active, context.now, &context.settings.liveness);
     let mut resumed = None;
     for mut session in active {
@@ -218,6 +224,23 @@ pub(crate) fn find_or_create(
     Ok((StartStatus::Created, session))
 }
 
+/// Finds and locks the active sessions of a tuple. A chat whose repository was corrected keeps the corrected one, whatever
+/// its hooks report.
+pub(crate) fn lock_active_sessions(
+    tx: &mut dyn Tx,
+    mut tuple: SessionTuple,
+) -> Result<(SessionTuple, Vec<Session>), Fault> {
+    let mut active = tx.lock_active_sessions(&tuple)?;
+    if active.is_empty()
+        && tuple.client_session_id.is_some()
+        && let Some(repo) = tx.corrected_repo(&tuple)?
+    {
+        tuple.repo = repo;
+        active = tx.lock_active_sessions(&tuple)?;
+    }
+    Ok((tuple, active))
+}
+
 /// Returns the text that is added to the context of an agent at session start: the latest handoff and the other active
 /// agents. Returns `None` if there are neither.
 pub(crate) fn session_briefing(
@@ -228,11 +251,15 @@ pub(crate) fn session_briefing(
     let mut lines = Vec::new();
     if let Some(handoff) = last_handoff(tx, &session.tuple)? {
         let (id, by, at) = (handoff.id, &handoff.from_agent, handoff.created_at);
-        lines.push(format!("Last handoff ({id}, by {by}, {at}): {}", line_of(&handoff.summary)));
-        for (what, texts) in [("Open blocker", handoff.blockers()), ("Next", handoff.next_actions())] {
-            lines.extend(
-                texts.iter().take(MAX_BRIEFING_ITEMS).map(|text| format!("{what}: {}", line_of(text))),
-            );
+        let source = format!("handoff_show {id}");
+        lines.push(format!("Last handoff ({id}, by {by}, {at}): {}", line_of(&handoff.summary, &source)));
+        let fields = handoff.fields();
+        for (what, texts) in [("Open blocker", fields.blockers), ("Next", fields.next_actions)] {
+            let shown = texts.iter().take(MAX_BRIEFING_ITEMS);
+            lines.extend(shown.map(|text| format!("{what}: {}", line_of(text, &source))));
+            if texts.len() > MAX_BRIEFING_ITEMS {
+                lines.push(format!("{what}: {} more: {source}", texts.len() - MAX_BRIEFING_ITEMS));
+            }
         }
     }
     let others = others(context, tx, session)?;
@@ -251,20 +278,35 @@ pub(crate) fn session_briefing(
     Ok(Some(lines.join("\n")))
 }
 
-/// Joins a text into one line and truncates it.
-fn line_of(text: &str) -> String {
+/// Joins a text into one line and truncates it. `source` says how to get the whole text.
+fn line_of(text: &str, source: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_BRIEFING_CHARS).collect()
+    cut_with_notice(&line, MAX_BRIEFING_CHARS, source).into_owned()
 }
 
 fn last_handoff(tx: &mut dyn Tx, tuple: &SessionTuple) -> Result<Option<Handoff>, Fault> {
-    let filter = HandoffFilter {
+    Ok(tx.handoffs(&handoffs_of(tuple), Page::first(1))?.into_iter().next())
+}
+
+fn handoffs_of(tuple: &SessionTuple) -> HandoffFilter {
+    HandoffFilter {
         repo: Some(tuple.repo.clone()),
         track: Some(tuple.track),
         ..HandoffFilter::of(tuple.venture.clone())
-    };
-    let found = tx.handoffs(&filter, Page::first(1))?;
-    Ok(found.into_iter().next())
+    }
+}
+
+/// Returns the latest handoff written by an agent if the latest handoff was created automatically.
+fn hidden_agent_handoff(
+    tx: &mut dyn Tx,
+    tuple: &SessionTuple,
+    latest: Option<&Handoff>,
+) -> Result<Option<Handoff>, Fault> {
+    if latest.is_none_or(|latest| latest.written_by == HandoffAuthor::Agent) {
+        return Ok(None);
+    }
+    let filter = HandoffFilter { written_by: Some(HandoffAuthor::Agent), ..handoffs_of(tuple) };
+    Ok(tx.handoffs(&filter, Page::first(1))?.into_iter().next())
 }
 
 fn others(context: &Context<'_>, tx: &mut dyn Tx, own: &Session) -> Result<Vec<ActiveSession>, Fault> {

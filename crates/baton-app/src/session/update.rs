@@ -1,7 +1,8 @@
-//! `session.update`: changes the branch, commit, issue or meta of an active session.
+//! `session.update`: changes the branch, commit, issue, repository or meta of an active session.
 
 use baton_core::{
-    Fault, IssueNumber, Label, SessionFacts, SessionId, Timestamp, merge_patch, require_valid_meta,
+    Fault, IssueNumber, Label, Repo, Session, SessionFacts, SessionId, SessionTuple, Timestamp, merge_patch,
+    require_valid_meta,
 };
 use baton_store::Tx;
 use schemars::JsonSchema;
@@ -32,6 +33,9 @@ pub struct UpdateSessionParams {
     /// Number of the issue you work on.
     #[serde(default)]
     pub issue_number: Option<IssueNumber>,
+    /// Corrected repository as owner/name. The handoffs and observations of the session move with it.
+    #[serde(default)]
+    pub repo: Option<Repo>,
     /// JSON merge patch for the session's `meta`. `null` removes a key.
     #[serde(default)]
     pub meta: Option<Map<String, Value>>,
@@ -48,8 +52,7 @@ pub struct UpdateSessionOutput {
 
 impl Operation for UpdateSession {
     const NAME: &'static str = "session.update";
-    const SUMMARY: &'static str =
-        "Update the branch, commit, issue or meta of your session. It also counts as a heartbeat.";
+    const SUMMARY: &'static str = "Update the branch, commit, issue, repository or meta of your session. It also counts as a heartbeat.";
     const EFFECT: Effect = Effect::Write;
     const KEY: KeyUse = KeyUse::Required;
     type Params = UpdateSessionParams;
@@ -78,6 +81,19 @@ impl Operation for UpdateSession {
             require_valid_meta(meta)?;
         }
         tx.update_session(&session)?;
+        if let Some(repo) = params.repo.as_ref().filter(|repo| **repo != session.tuple.repo) {
+            correct_repo(tx, &session, repo)?;
+        }
         Ok(UpdateSessionOutput { session_id: session.id, updated_at: context.now })
     }
+}
+
+/// Changes the repository of a session, unless the agent has another active session there.
+fn correct_repo(tx: &mut dyn Tx, session: &Session, repo: &Repo) -> Result<(), Fault> {
+    let tuple = SessionTuple { repo: repo.clone(), ..session.tuple.clone() };
+    if let Some(other) = tx.lock_active_sessions(&tuple)?.first() {
+        let problem = format!("{} is already active in {repo} for the same agent", other.id);
+        return Err(Fault::invalid("repo", problem).hint("end that session first, or continue it"));
+    }
+    tx.correct_session_repo(session.id, repo).map_err(Fault::from)
 }

@@ -9,6 +9,7 @@ mod checkpoint_room;
 mod checkpoint_view;
 mod cleanup;
 mod clock;
+mod handoff;
 mod idempotency;
 mod liveness;
 mod observation_end;

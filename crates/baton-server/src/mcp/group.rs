@@ -27,7 +27,7 @@ pub(super) const GROUPS: [ToolGroup; 2] = [
         name: "handoff",
         description: "Read and write handoffs between agents. `ack` a handoff before you continue its work. `create` \
             writes one while your session goes on; `handoff` has the fields of session_end.",
-        actions: &["latest", "list", "show", "create", "ack"],
+        actions: &["latest", "list", "show", "create", "ack", "withdraw"],
     },
     ToolGroup {
         name: "task",
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(Value::Object(arguments), json!({ "handoff_id": "ho_1" }));
         for wrong in [json!({}), json!({ "action": "delete" }), json!({ "action": 1 })] {
             let fault = group.tool_of(&mut wrong.as_object().cloned().unwrap()).unwrap_err();
-            assert_eq!(fault.message, "action: must be one of latest, list, show, create, ack");
+            assert_eq!(fault.message, "action: must be one of latest, list, show, create, ack, withdraw");
         }
     }
 }

@@ -6,7 +6,9 @@ use baton_app::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
 };
-use baton_app::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff};
+use baton_app::handoff::{
+    AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
+};
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::task::ListTasks;
@@ -65,6 +67,7 @@ pub fn tools() -> Vec<ToolBinding> {
         session("handoff_show", operation::<ShowHandoff>()),
         session("handoff_create", operation::<CreateHandoff>()),
         session("handoff_ack", operation::<AckHandoff>()).filling(&[Filled::Agent]),
+        session("handoff_withdraw", operation::<WithdrawHandoff>()),
         checkpoint("workflow_checkpoint_save", operation::<SaveCheckpoint>())
             .in_default_set()
             .filling(&[Filled::Repo]),

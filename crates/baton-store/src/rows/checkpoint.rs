@@ -1,7 +1,7 @@
 //! Rows of checkpoints: metadata of each checkpoint, and the frame with its context.
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
-use baton_core::{Agent, CheckpointId, Sha256Hash, Venture};
+use baton_core::{Agent, CheckpointId, SessionId, Sha256Hash, Venture};
 
 use crate::error::StoreError;
 use crate::frame::Encoding;
@@ -82,6 +82,9 @@ pub trait CheckpointRows {
         venture: &Venture,
         workflow: &WorkflowId,
     ) -> Result<Option<Checkpoint>, StoreError>;
+
+    /// Finds the latest active checkpoint that a session saved.
+    fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError>;
 
     /// Returns the last place assigned in a workflow, whatever the status of its checkpoint.
     fn last_place(&mut self, venture: &Venture, workflow: &WorkflowId) -> Result<Option<Place>, StoreError>;
@@ -287,6 +290,14 @@ impl<S: Sql> CheckpointRows for S {
                  ORDER BY series DESC, position DESC LIMIT 1",
             ),
             &[venture.as_str().into(), workflow.as_str().into()],
+            &mut read,
+        )
+    }
+
+    fn latest_checkpoint_of(&mut self, session: SessionId) -> Result<Option<Checkpoint>, StoreError> {
+        self.query_one(
+            &select("WHERE session_id = $1 AND status = 'active' ORDER BY id DESC LIMIT 1"),
+            &[(&session.to_string()).into()],
             &mut read,
         )
     }

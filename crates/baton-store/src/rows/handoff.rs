@@ -1,12 +1,12 @@
 //! Rows of handoffs.
 
-use baton_core::{Agent, Handoff, HandoffId, Repo, SessionId, Timestamp, Track, Venture};
+use baton_core::{Agent, Handoff, HandoffAuthor, HandoffId, Repo, SessionId, Timestamp, Track, Venture};
 
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
-/// Filter for handoffs. Absent conditions match every handoff.
+/// Filter for handoffs that were not withdrawn. Absent conditions match every handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffFilter {
     /// Venture of the handoff.
@@ -21,12 +21,22 @@ pub struct HandoffFilter {
     pub from_agent: Option<Agent>,
     /// Agent that the handoff is addressed to.
     pub to_agent: Option<Agent>,
+    /// Author of the handoff.
+    pub written_by: Option<HandoffAuthor>,
 }
 
 impl HandoffFilter {
     /// Matches every handoff of a venture.
     pub const fn of(venture: Venture) -> Self {
-        Self { venture, repo: None, track: None, issue_number: None, from_agent: None, to_agent: None }
+        Self {
+            venture,
+            repo: None,
+            track: None,
+            issue_number: None,
+            from_agent: None,
+            to_agent: None,
+            written_by: None,
+        }
     }
 }
 
@@ -38,11 +48,20 @@ pub trait HandoffRows {
     /// Finds a handoff.
     fn handoff(&mut self, id: HandoffId) -> Result<Option<Handoff>, StoreError>;
 
-    /// Finds the handoff that ended a session.
+    /// Finds the handoff that ended a session and was not withdrawn.
     fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
+
+    /// Finds the latest handoff of a session that was not withdrawn.
+    fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError>;
 
     /// Adds a handoff.
     fn insert_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
+
+    /// Updates the content of a handoff: summary, payload, automatic content and whether it is incomplete.
+    fn update_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError>;
+
+    /// Withdraws a handoff. A handoff that was withdrawn before keeps its first time.
+    fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError>;
 
     /// Records that an agent acknowledged a handoff. Returns false if it was acknowledged before.
     fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError>;
@@ -56,7 +75,8 @@ macro_rules! select {
         concat!(
             "SELECT id, session_id, venture, repo, track, issue_number, branch, commit_sha, from_agent, to_agent, \
              status_label, summary, payload_json, payload_hash, schema_version, ends_session, late, acknowledged_at, \
-             acknowledged_by, created_at, actor_key_id, creation_correlation_id FROM handoffs ",
+             acknowledged_by, created_at, actor_key_id, creation_correlation_id, written_by, workflow_id, \
+             checkpoint_id, automatic_json, incomplete, withdrawn_at FROM handoffs ",
             $rest
         )
     };
@@ -90,6 +110,13 @@ fn read(columns: &dyn Columns) -> Result<Handoff, StoreError> {
         created_at: row.time(19)?,
         actor_key_id: row.parsed(20)?,
         creation_correlation_id: row.parsed(21)?,
+        written_by: HandoffAuthor::from_wire(&row.text(22)?)
+            .ok_or_else(|| row.wrong(22, "unknown author"))?,
+        workflow_id: row.opt_parsed(23)?,
+        checkpoint_id: row.opt_parsed(24)?,
+        automatic_json: row.opt_text(25)?,
+        incomplete: row.bool(26)?,
+        withdrawn_at: row.opt_time(27)?,
     })
 }
 
@@ -106,9 +133,14 @@ impl<S: Sql> HandoffRows for S {
 
     fn ending_handoff(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
         let sql = self.pick(
-            select!("WHERE session_id = $1 AND ends_session = 1"),
-            select!("WHERE session_id = $1 AND ends_session"),
+            select!("WHERE session_id = $1 AND ends_session = 1 AND withdrawn_at IS NULL"),
+            select!("WHERE session_id = $1 AND ends_session AND withdrawn_at IS NULL"),
         );
+        self.query_one(sql, &[(&session.to_string()).into()], &mut read)
+    }
+
+    fn latest_handoff_of(&mut self, session: SessionId) -> Result<Option<Handoff>, StoreError> {
+        let sql = select!("WHERE session_id = $1 AND withdrawn_at IS NULL ORDER BY id DESC LIMIT 1");
         self.query_one(sql, &[(&session.to_string()).into()], &mut read)
     }
 
@@ -118,8 +150,9 @@ impl<S: Sql> HandoffRows for S {
             "INSERT INTO handoffs (id, session_id, venture, repo, track, issue_number, branch, commit_sha, \
              from_agent, to_agent, status_label, summary, payload_json, payload_hash, payload_size_bytes, \
              schema_version, ends_session, late, acknowledged_at, acknowledged_by, created_at, actor_key_id, \
-             creation_correlation_id) VALUES \
-             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
+             creation_correlation_id, written_by, workflow_id, checkpoint_id, automatic_json, incomplete, \
+             withdrawn_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
+             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
             &[
                 (&handoff.id.to_string()).into(),
                 (&handoff.session_id.to_string()).into(),
@@ -144,7 +177,39 @@ impl<S: Sql> HandoffRows for S {
                 handoff.created_at.into(),
                 handoff.actor_key_id.as_str().into(),
                 handoff.creation_correlation_id.as_str().into(),
+                handoff.written_by.as_str().into(),
+                handoff.workflow_id.as_ref().map(|id| id.as_str()).into(),
+                handoff.checkpoint_id.map(|id| id.to_string()).as_ref().into(),
+                handoff.automatic_json.as_ref().into(),
+                handoff.incomplete.into(),
+                handoff.withdrawn_at.into(),
             ],
+        )?;
+        Ok(())
+    }
+
+    fn update_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
+        let size = i64::try_from(handoff.payload_json.len()).unwrap_or(i64::MAX);
+        self.execute(
+            "UPDATE handoffs SET summary = $1, payload_json = $2, payload_hash = $3, payload_size_bytes = $4, \
+             automatic_json = $5, incomplete = $6 WHERE id = $7",
+            &[
+                (&handoff.summary).into(),
+                (&handoff.payload_json).into(),
+                (&handoff.payload_hash.to_string()).into(),
+                size.into(),
+                handoff.automatic_json.as_ref().into(),
+                handoff.incomplete.into(),
+                (&handoff.id.to_string()).into(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE handoffs SET withdrawn_at = $1 WHERE id = $2 AND withdrawn_at IS NULL",
+            &[at.into(), (&id.to_string()).into()],
         )?;
         Ok(())
     }
@@ -161,7 +226,10 @@ impl<S: Sql> HandoffRows for S {
     fn handoffs(&mut self, filter: &HandoffFilter, page: Page) -> Result<Vec<Handoff>, StoreError> {
         let below = page.below(HandoffId::PREFIX);
         let mut query = QueryBuilder::new(select!("WHERE"));
-        query.with(" venture = $?", filter.venture.as_str()).with(" AND id < $?", &below);
+        query
+            .text(" withdrawn_at IS NULL")
+            .with(" AND venture = $?", filter.venture.as_str())
+            .with(" AND id < $?", &below);
         if let Some(repo) = &filter.repo {
             query.with(" AND repo = $?", repo.as_str());
         }
@@ -178,6 +246,9 @@ impl<S: Sql> HandoffRows for S {
         }
         if let Some(agent) = &filter.to_agent {
             query.with(" AND to_agent = $?", agent.as_str());
+        }
+        if let Some(author) = filter.written_by {
+            query.with(" AND written_by = $?", author.as_str());
         }
         query.with(" ORDER BY id DESC LIMIT $?", page.limit);
         self.query(query.sql(), query.params(), &mut read)

@@ -46,6 +46,15 @@ pub trait SessionRows {
     /// Finds the latest session of a tuple, whatever its status.
     fn latest_session(&mut self, tuple: &SessionTuple) -> Result<Option<Session>, StoreError>;
 
+    /// Returns the corrected repository of the chat in `tuple`, if the repository of its latest session was corrected.
+    fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError>;
+
+    /// Changes the repository of a session and of its handoffs, observations and pending tool uses.
+    fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError>;
+
+    /// Returns true if a hook reported a turn or a tool use of the session.
+    fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError>;
+
     /// Returns the highest id of all sessions.
     fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError>;
 
@@ -186,6 +195,45 @@ impl<S: Sql> SessionRows for S {
             ],
             &mut read,
         )
+    }
+
+    fn corrected_repo(&mut self, tuple: &SessionTuple) -> Result<Option<Repo>, StoreError> {
+        let SessionTuple { agent, venture, repo, track, client_session_id } = tuple;
+        self.query_one(
+            "SELECT repo FROM sessions WHERE corrected_from = $1 AND agent = $2 AND venture = $3 \
+             AND coalesce(track, -1) = $4 AND coalesce(client_session_id, '') = $5 ORDER BY id DESC LIMIT 1",
+            &[
+                repo.as_str().into(),
+                agent.as_str().into(),
+                venture.as_str().into(),
+                track.map_or(-1, Track::number).into(),
+                client_session_id.as_ref().map_or("", |id| id.as_str()).into(),
+            ],
+            &mut |columns| RowReader { table: "sessions", columns }.parsed(0),
+        )
+    }
+
+    fn correct_session_repo(&mut self, id: SessionId, repo: &Repo) -> Result<(), StoreError> {
+        for sql in [
+            "UPDATE sessions SET corrected_from = coalesce(corrected_from, repo), repo = $1 WHERE id = $2",
+            "UPDATE handoffs SET repo = $1 WHERE session_id = $2",
+            "UPDATE observations SET repo = $1 WHERE session_id = $2",
+            "UPDATE pending_queue SET repo = $1 WHERE session_id = $2 AND status IN ('raw', 'processing')",
+        ] {
+            self.execute(sql, &[repo.as_str().into(), (&id.to_string()).into()])?;
+        }
+        Ok(())
+    }
+
+    fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError> {
+        let found = self.query_one(
+            "SELECT 1 WHERE EXISTS (SELECT 1 FROM chat_turns WHERE session_id = $1) \
+             OR EXISTS (SELECT 1 FROM observations WHERE session_id = $1) \
+             OR EXISTS (SELECT 1 FROM pending_queue WHERE session_id = $1 AND status IN ('raw', 'processing'))",
+            &[(&id.to_string()).into()],
+            &mut |_| Ok(()),
+        )?;
+        Ok(found.is_some())
     }
 
     fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {

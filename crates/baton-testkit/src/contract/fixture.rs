@@ -7,9 +7,9 @@ use std::time::Duration;
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, Workflow};
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
 use baton_core::{
-    ActorKeyId, CheckpointId, EndReason, Handoff, HandoffId, IdempotencyKey, KeyRecord, KeyScope,
-    ObservationId, RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Sha256Hash,
-    Timestamp, Track, UlidSequence,
+    ActorKeyId, CheckpointId, EndReason, Handoff, HandoffAuthor, HandoffId, IdempotencyKey, KeyRecord,
+    KeyScope, ObservationId, RequestRecord, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
+    Sha256Hash, Timestamp, Track, UlidSequence,
 };
 use baton_store::{Encoding, Frame, FrameBody, NewQueueItem, RawOutput, StoreError};
 use serde_json::json;
@@ -138,6 +138,12 @@ pub fn handoff(of: &Session) -> Handoff {
         schema_version: "1.0".into(),
         ends_session: true,
         late: false,
+        written_by: HandoffAuthor::Agent,
+        workflow_id: None,
+        checkpoint_id: None,
+        automatic_json: None,
+        incomplete: false,
+        withdrawn_at: None,
         acknowledged_at: None,
         acknowledged_by: None,
         created_at: NOW,

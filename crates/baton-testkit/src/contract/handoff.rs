@@ -1,9 +1,11 @@
 //! Handoffs: fields, one ending handoff per session, a single acknowledgement, filters and pages.
 
-use baton_core::{ActorKeyId, Cursor, Handoff, Sha256Hash};
+use baton_core::{ActorKeyId, Cursor, Handoff, HandoffAuthor, Sha256Hash};
 use baton_store::{HandoffFilter, Page, Store, StoreError};
 
-use super::fixture::{AWKWARD, Dice, NOW, full_session, handoff, later, session, track, tuple};
+use super::fixture::{
+    AWKWARD, Dice, NOW, checkpoint_id, full_session, handoff, later, session, track, tuple,
+};
 use super::store::{TestStore, read, try_write, write};
 
 const AGENTS: [&str; 3] = ["agent-a", "agent-b", "Agent-a"];
@@ -23,6 +25,11 @@ fn full_handoff() -> Handoff {
         payload_json: payload,
         schema_version: "2.0".into(),
         late: true,
+        written_by: HandoffAuthor::Hook,
+        workflow_id: Some("flow-1".parse().unwrap()),
+        checkpoint_id: Some(checkpoint_id()),
+        automatic_json: Some(format!("{{\"summary\":{}}}", serde_json::to_string(AWKWARD).unwrap())),
+        incomplete: true,
         acknowledged_at: Some(later(6)),
         acknowledged_by: Some("took.it".parse().unwrap()),
         created_at: later(5),
@@ -98,10 +105,50 @@ pub fn handoffs_are_acknowledged_once(store: &TestStore) {
     assert!(!write(store, move |tx| tx.acknowledge_handoff(unknown, &by, NOW)), "there is no such handoff");
 }
 
+/// A withdrawn handoff is found by its id, but not listed and not the handoff of its session. It keeps its first time.
+pub fn withdrawn_handoffs_are_not_listed(store: &TestStore) {
+    let author = session(tuple("agent"));
+    let (earlier, ending) = (Handoff { ends_session: false, ..handoff(&author) }, handoff(&author));
+    insert_all(store, &[earlier.clone(), ending.clone()]);
+    let (id, of) = (ending.id, author.id);
+    write(store, move |tx| tx.withdraw_handoff(id, later(1)));
+    write(store, move |tx| tx.withdraw_handoff(id, later(2)));
+    let withdrawn = Handoff { withdrawn_at: Some(later(1)), ..ending };
+    assert_eq!(read(store, move |tx| tx.handoff(id)), Some(withdrawn));
+    assert_eq!(read(store, move |tx| tx.ending_handoff(of)), None);
+    assert_eq!(read(store, move |tx| tx.latest_handoff_of(of)), Some(earlier.clone()));
+    let all = list(store, &HandoffFilter::of(author.tuple.venture.clone()), Page::first(10));
+    assert_eq!(all, [earlier]);
+
+    let replacement = handoff(&author);
+    insert_all(store, std::slice::from_ref(&replacement));
+    assert_eq!(read(store, move |tx| tx.ending_handoff(of)), Some(replacement));
+}
+
+/// An update changes the content of one handoff and nothing else of it.
+pub fn update_changes_only_the_content(store: &TestStore) {
+    let (written, neighbour) = (full_handoff(), full_handoff());
+    insert_all(store, &[written.clone(), neighbour.clone()]);
+    let payload = "{\"new\":true}";
+    let updated = Handoff {
+        summary: "new".into(),
+        payload_json: payload.into(),
+        payload_hash: Sha256Hash::of(payload.as_bytes()),
+        automatic_json: None,
+        incomplete: false,
+        ..written.clone()
+    };
+    let sent = Handoff { status_label: Some("ignored".into()), ..updated.clone() };
+    write(store, move |tx| tx.update_handoff(&sent));
+    assert_eq!(read(store, move |tx| tx.handoff(written.id)), Some(updated));
+    assert_eq!(read(store, move |tx| tx.handoff(neighbour.id)), Some(neighbour.clone()));
+}
+
 fn random_handoff(dice: &mut Dice) -> Handoff {
     let recipient = dice.pick(&AGENTS).parse().unwrap();
     let issue_number = dice.below(3) as i64;
     Handoff {
+        written_by: dice.pick(&[HandoffAuthor::Agent, HandoffAuthor::Hook]),
         venture: dice.pick(&VENTURES).parse().unwrap(),
         repo: dice.pick(&REPOS).parse().unwrap(),
         track: dice.pick(&[None, Some(track(0)), Some(track(1))]),
@@ -123,17 +170,19 @@ fn random_filter(dice: &mut Dice) -> HandoffFilter {
         issue_number: dice.maybe(issue_number),
         from_agent: dice.maybe(from.parse().unwrap()),
         to_agent: dice.maybe(to.parse().unwrap()),
+        written_by: dice.pick(&[None, Some(HandoffAuthor::Agent), Some(HandoffAuthor::Hook)]),
     }
 }
 
 fn matches(filter: &HandoffFilter, handoff: &Handoff) -> bool {
-    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent } = filter;
+    let HandoffFilter { venture, repo, track, issue_number, from_agent, to_agent, written_by } = filter;
     *venture == handoff.venture
         && repo.as_ref().is_none_or(|repo| *repo == handoff.repo)
         && track.is_none_or(|track| track == handoff.track)
         && issue_number.is_none_or(|number| handoff.issue_number == Some(number))
         && from_agent.as_ref().is_none_or(|agent| *agent == handoff.from_agent)
         && to_agent.as_ref().is_none_or(|agent| handoff.to_agent.as_ref() == Some(agent))
+        && written_by.is_none_or(|author| author == handoff.written_by)
 }
 
 fn list(store: &Store, filter: &HandoffFilter, page: Page) -> Vec<Handoff> {

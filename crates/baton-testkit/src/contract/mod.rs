@@ -49,6 +49,7 @@ macro_rules! store_contract {
                 heartbeats_only_move_forward,
                 tuples_are_matched_exactly,
                 tuple_has_one_active_session,
+                corrected_repository_is_found_by_the_reported_one,
                 ids_are_unique,
             }
             session_list {
@@ -62,6 +63,8 @@ macro_rules! store_contract {
                 finds_nothing_under_an_unknown_id,
                 session_has_one_ending_handoff,
                 handoffs_are_acknowledged_once,
+                withdrawn_handoffs_are_not_listed,
+                update_changes_only_the_content,
                 lists_filter_and_page,
                 pages_neither_skip_nor_repeat,
             }

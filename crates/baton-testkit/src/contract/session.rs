@@ -1,10 +1,10 @@
 //! Single sessions: fields, and one active session per tuple. Lists are in `session_list`.
 
-use baton_core::{EndReason, Session, SessionId, SessionStatus, SessionTuple};
+use baton_core::{EndReason, Repo, Session, SessionId, SessionStatus, SessionTuple};
 use baton_store::StoreError;
 use serde_json::{Map, json};
 
-use super::fixture::{NOW, earlier, full_session, later, session, track, tuple};
+use super::fixture::{NOW, earlier, full_session, handoff, later, session, track, tuple};
 use super::store::{TestStore, read, try_write, write};
 
 fn insert(store: &TestStore, session: &Session) {
@@ -190,4 +190,27 @@ pub fn ids_are_unique(store: &TestStore) {
     let answer = try_write(store, move |tx| tx.insert_session(&second));
     assert!(matches!(answer, Err(StoreError::Statement { .. })), "{answer:?}");
     assert_eq!(find(store, first.id), Some(first));
+}
+
+/// Correcting the repository changes it for the session and its handoffs. The chat finds it by the repository that its hooks
+/// report, also after a second correction.
+pub fn corrected_repository_is_found_by_the_reported_one(store: &TestStore) {
+    let chat = SessionTuple { client_session_id: Some("chat".parse().unwrap()), ..tuple("agent") };
+    let (written, other) = (session(chat.clone()), session(tuple("agent")));
+    insert(store, &written);
+    insert(store, &other);
+    let left = handoff(&written);
+    let stored = left.clone();
+    write(store, move |tx| tx.insert_handoff(&stored));
+    let corrected = |tuple: SessionTuple| read(store, move |tx| tx.corrected_repo(&tuple));
+    assert_eq!(corrected(chat.clone()), None);
+    for repo in ["right/one", "right/two"] {
+        let (id, new): (_, Repo) = (written.id, repo.parse().unwrap());
+        write(store, move |tx| tx.correct_session_repo(id, &new));
+        assert_eq!(corrected(chat.clone()), Some(repo.parse().unwrap()));
+        assert_eq!(find(store, id).unwrap().tuple.repo.as_str(), repo);
+        assert_eq!(read(store, move |tx| tx.handoff(left.id)).unwrap().repo.as_str(), repo);
+    }
+    assert_eq!(corrected(tuple("agent")), None, "another chat is not affected");
+    assert_eq!(find(store, other.id), Some(other));
 }

@@ -15,7 +15,7 @@ use crate::config::{Config, Flag, Sources};
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
 use crate::verbs::checkpoint::describe_save;
-use crate::verbs::session::describe_start;
+use crate::verbs::session::{describe_end, describe_start};
 use crate::verbs::{task, worker};
 
 /// Runs operations on the temporary store and collects the transcript.
@@ -86,14 +86,17 @@ fn relay(demo: &mut Demo) -> Result<(), Failure> {
     )?;
     save_context(demo, repo)?;
     demo.run_step::<EndSession>(
-        &format!("baton session end {} --summary … --next …", first.session_id),
+        &format!("baton session end {} --summary … --decision … --next …", first.session_id),
         &json!({
             "session_id": first.session_id,
             "summary": "Login form and session cookie work; logout is missing.",
             "status_label": "in-progress",
-            "payload": { "work_completed": ["login form"], "blockers": [], "next_actions": ["add logout"] },
+            "payload": {
+                "goal": "customers stay signed in", "work_completed": ["login form"],
+                "decisions": ["cookies instead of tokens: the proxy drops headers"], "next_actions": ["add logout"],
+            },
         }),
-        |output| format!("ended with handoff {}", output.handoff_id),
+        describe_end,
     )?;
     demo.add_line("\nThe first chat is over. Another agent starts in the same repository:");
     let second = demo.run_step::<StartSession>(

@@ -1,21 +1,25 @@
 //! `baton handoff …`
 
-use baton_app::handoff::{AckHandoff, CreateHandoff, HandoffView, LatestHandoff, ListHandoffs, ShowHandoff};
-use baton_core::TrackFilter;
+use baton_app::handoff::{
+    AckHandoff, CreateHandoff, HandoffView, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
+};
+use baton_core::{HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-use crate::verbs::session::{HandoffArgs, KeyArgs};
+use crate::verbs::handoff_args::HandoffArgs;
+use crate::verbs::session::KeyArgs;
 
 const CREATE_EXAMPLES: &str = "\
 Examples:
   $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Schema is migrated'
   $ baton handoff create --session sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login form works' \\
-      --to-agent codex-2 --done 'Login form' --next 'Add logout'";
+      --to-agent codex-2 --goal 'Users stay signed in' --decision 'Cookies: the proxy drops headers' \\
+      --rejected 'Local storage: readable by scripts' --next 'Add logout'";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HandoffCommand {
@@ -27,9 +31,11 @@ pub(crate) enum HandoffCommand {
     Show(ShowArgs),
     /// Create a handoff without ending the session
     #[command(after_help = CREATE_EXAMPLES)]
-    Create(CreateArgs),
+    Create(Box<CreateArgs>),
     /// Acknowledge a handoff
     Ack(AckArgs),
+    /// Withdraw a wrong or outdated handoff; it is no longer listed or given to new sessions
+    Withdraw(WithdrawArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +113,14 @@ pub(crate) struct AckArgs {
     key: KeyArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct WithdrawArgs {
+    /// Handoff id
+    handoff_id: String,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
 pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) -> Result<Answer, Failure> {
     match command {
         HandoffCommand::Latest(args) => {
@@ -127,6 +141,12 @@ pub(crate) fn run(command: &HandoffCommand, config: &Config, backend: &Backend) 
             })
         }
         HandoffCommand::Ack(args) => ack(args, config, backend),
+        HandoffCommand::Withdraw(args) => {
+            let params = json!({ "handoff_id": args.handoff_id });
+            backend.answer::<WithdrawHandoff>(&params, args.key.get(), |output| {
+                format!("withdrew {}", output.handoff_id)
+            })
+        }
     }
 }
 
@@ -168,13 +188,28 @@ fn line(handoff: &HandoffView) -> String {
 pub(crate) fn describe(handoff: &HandoffView) -> String {
     let mut lines = vec![line(handoff), format!("written at {}", handoff.created_at)];
     lines.extend(handoff.summary.lines().skip(1).map(|text| format!("  {text}")));
-    for (name, title) in [("work_completed", "done"), ("blockers", "blocked by"), ("next_actions", "next")] {
-        for item in handoff.payload.get(name).and_then(Value::as_array).into_iter().flatten() {
-            lines.push(format!("{title}: {}", item.as_str().unwrap_or_default()));
-        }
+    lines.extend(labelled(&handoff.payload));
+    if let Some(id) = &handoff.checkpoint_id {
+        lines.push(format!("latest checkpoint: {id}"));
+    }
+    if let Some(automatic) = &handoff.automatic {
+        lines.push("captured by baton, not written by the agent:".into());
+        let summary = automatic.get("summary").and_then(Value::as_str).unwrap_or_default();
+        lines.extend(summary.lines().map(|text| format!("  {text}")));
+        lines.extend(labelled(automatic).map(|text| format!("  {text}")));
+    }
+    if handoff.incomplete {
+        lines.push("incomplete: some captured tool uses are not processed yet".into());
     }
     if let Some(agent) = &handoff.acknowledged_by {
         lines.push(format!("acknowledged by {agent}"));
     }
+    if let Some(at) = handoff.withdrawn_at {
+        lines.push(format!("withdrawn at {at}"));
+    }
     lines.join("\n")
+}
+
+fn labelled(payload: &Map<String, Value>) -> impl Iterator<Item = String> {
+    HandoffFields::of(payload).labelled().into_iter().map(|(label, text)| format!("{label}: {text}"))
 }

@@ -8,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod handoff;
+pub(crate) mod handoff_args;
 pub(crate) mod hook;
 pub(crate) mod key;
 pub(crate) mod mcp;

@@ -1,10 +1,10 @@
 //! `baton session …`
 
 use baton_app::session::{
-    EndSession, Heartbeat, ListSessions, SessionView, ShowSession, StartSession, StartSessionOutput,
-    StartStatus, UpdateSession,
+    EndSession, EndSessionOutput, Heartbeat, ListSessions, SessionView, ShowSession, StartSession,
+    StartSessionOutput, StartStatus, UpdateSession,
 };
-use baton_core::{Fault, TrackFilter};
+use baton_core::{Fault, HandoffFields, TrackFilter};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,7 @@ use crate::checkout::repository_here;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
+use crate::verbs::handoff_args::HandoffArgs;
 
 const START_EXAMPLES: &str = "\
 Examples:
@@ -23,7 +24,8 @@ const END_EXAMPLES: &str = "\
 Examples:
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Login works' --next 'Add logout'
   $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT --summary 'Tests fail' --status blocked \\
-      --blocker 'The staging database is down'";
+      --decision 'Cookies instead of tokens: the proxy drops headers' --blocker 'The staging database is down'
+  $ baton session end sess_01M7H6D3AHF4DP3YJEERGQ2KGT   # without a handoff";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
@@ -32,11 +34,11 @@ pub(crate) enum SessionCommand {
     Start(StartArgs),
     /// Send a heartbeat to keep a session active
     Heartbeat(HeartbeatArgs),
-    /// Update the branch, commit, issue or metadata of a session
+    /// Update the branch, commit, issue, repository or metadata of a session
     Update(UpdateArgs),
-    /// End a session with a handoff
+    /// End a session, with a handoff if --summary is given
     #[command(after_help = END_EXAMPLES)]
-    End(EndArgs),
+    End(Box<EndArgs>),
     /// List active sessions
     List(ListArgs),
     /// Show a session, active or ended
@@ -120,6 +122,9 @@ pub(crate) struct UpdateArgs {
     /// New issue number
     #[arg(long = "issue", value_name = "NUMBER", allow_negative_numbers = true)]
     issue_number: Option<i64>,
+    /// Corrected repository; the handoffs and observations of the session move with it
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<String>,
     /// JSON merge patch for the metadata; null removes a key
     #[arg(long, value_name = "JSON")]
     meta: Option<String>,
@@ -133,70 +138,8 @@ pub(crate) struct ShowArgs {
     session_id: String,
 }
 
-/// Contents of a handoff.
-#[derive(Debug, Args)]
-pub(crate) struct HandoffArgs {
-    /// What was done and what the next agent must know
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    summary: String,
-    /// Short status of the work, for example in-progress, blocked or done
-    #[arg(long = "status", value_name = "LABEL")]
-    status_label: Option<String>,
-    /// Agent that should take over [default: any agent]
-    #[arg(long, value_name = "AGENT")]
-    to_agent: Option<String>,
-    /// Completed item (repeatable)
-    #[arg(long = "done", value_name = "TEXT", allow_hyphen_values = true)]
-    work_completed: Vec<String>,
-    /// Problem that blocks the work (repeatable)
-    #[arg(long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
-    blockers: Vec<String>,
-    /// Next action (repeatable)
-    #[arg(long = "next", value_name = "TEXT", allow_hyphen_values = true)]
-    next_actions: Vec<String>,
-    /// Additional fields as a JSON object; its lists override --done, --blocker and --next
-    #[arg(long, value_name = "JSON")]
-    payload: Option<String>,
-    /// Replace secrets by [redacted:…] instead of rejecting the handoff
-    #[arg(long)]
-    redact_secrets: bool,
-}
-
-impl HandoffArgs {
-    /// Returns the value of `redact_secrets`; null unless the flag is given.
-    pub(crate) fn redact_secrets(&self) -> Option<bool> {
-        self.redact_secrets.then_some(true)
-    }
-
-    /// Returns the payload: the fields of `--payload`, and the lists of the other flags unless `--payload` has them.
-    fn payload(&self) -> Result<Map<String, Value>, Failure> {
-        let mut payload = self.payload.as_deref().map_or(Ok(Map::new()), |text| object("--payload", text))?;
-        for (name, items) in [
-            ("work_completed", &self.work_completed),
-            ("blockers", &self.blockers),
-            ("next_actions", &self.next_actions),
-        ] {
-            payload.entry(name).or_insert_with(|| items.clone().into());
-        }
-        Ok(payload)
-    }
-
-    /// Returns the handoff as one JSON object.
-    pub(crate) fn document(&self) -> Result<Map<String, Value>, Failure> {
-        let mut document = self.payload()?;
-        document.insert("summary".into(), self.summary.as_str().into());
-        if let Some(label) = &self.status_label {
-            document.insert("status_label".into(), label.as_str().into());
-        }
-        if let Some(agent) = &self.to_agent {
-            document.insert("to_agent".into(), agent.as_str().into());
-        }
-        Ok(document)
-    }
-}
-
 /// Parses a JSON object from an argument with the same strict rules as a request body.
-fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
     let wrong = |problem: String| {
         Failure::new(Exit::Validation, "invalid_json", format!("{flag}: {problem}"))
             .hint(format!("pass a JSON object, for example {flag} '{{\"key\": \"value\"}}'"))
@@ -303,6 +246,10 @@ fn name_it(mut fault: Fault) -> Fault {
     fault.hint(format!("add --repo OWNER/NAME; or {hint}").trim_end_matches("; or ").to_owned())
 }
 
+fn labelled(fields: &HandoffFields) -> impl Iterator<Item = String> {
+    fields.labelled().into_iter().map(|(label, text)| format!("  {label}: {text}"))
+}
+
 pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
     let verb = match output.status {
         StartStatus::Created => "started",
@@ -317,10 +264,17 @@ pub(crate) fn describe_start(output: &StartSessionOutput) -> String {
             lines
                 .push(format!("{}, by {} at {}{label}:", handoff.id, handoff.from_agent, handoff.created_at));
             lines.extend(handoff.summary.lines().map(|line| format!("  {line}")));
-            lines.extend(handoff.next_actions.iter().map(|action| format!("  next: {action}")));
+            lines.extend(labelled(&handoff.fields));
+            if let Some(summary) = &handoff.automatic_summary {
+                lines.push(format!("  captured by baton: {summary}"));
+            }
         }
     }
-    lines.extend(output.open_blockers.iter().map(|blocker| format!("  blocked by: {blocker}")));
+    if let Some(handoff) = &output.agent_handoff {
+        lines.push(format!("{}, the latest written by an agent ({}):", handoff.id, handoff.from_agent));
+        lines.extend(handoff.summary.lines().map(|line| format!("  {line}")));
+        lines.extend(labelled(&handoff.fields));
+    }
     for other in &output.active_sessions {
         let place = other.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         lines.push(format!(
@@ -338,6 +292,7 @@ fn update(args: &UpdateArgs, backend: &Backend) -> Result<Answer, Failure> {
         "branch": args.branch,
         "commit_sha": args.commit_sha,
         "issue_number": args.issue_number,
+        "repo": args.repo,
         "meta": args.meta.as_deref().map(|text| object("--meta", text)).transpose()?,
     });
     backend.answer::<UpdateSession>(&params, args.key.get(), |output| {
@@ -365,20 +320,23 @@ fn show(args: &ShowArgs, backend: &Backend) -> Result<Answer, Failure> {
 fn end(args: &EndArgs, backend: &Backend) -> Result<Answer, Failure> {
     let params = json!({
         "session_id": args.session_id,
-        "summary": args.handoff.summary,
-        "status_label": args.handoff.status_label,
-        "to_agent": args.handoff.to_agent,
-        "payload": args.handoff.payload()?,
+        "handoff": args.handoff.optional_document()?,
         "keep_session_open": args.keep_open.then_some(true),
         "redact_secrets": args.handoff.redact_secrets(),
     });
-    backend.answer::<EndSession>(&params, args.key.get(), |output| {
-        if output.ended_at.is_none() {
-            return format!("stored handoff {}; {} stays active", output.handoff_id, output.session_id);
+    backend.answer::<EndSession>(&params, args.key.get(), describe_end)
+}
+
+pub(crate) fn describe_end(output: &EndSessionOutput) -> String {
+    let id = output.session_id;
+    match (output.handoff_id, output.ended_at) {
+        (Some(handoff), None) => format!("stored handoff {handoff}; {id} stays active"),
+        (Some(handoff), Some(_)) => {
+            let late = if output.late { " (late: the session had already ended)" } else { "" };
+            format!("ended {id} with handoff {handoff}{late}")
         }
-        let late = if output.late { " (late: the session was already abandoned)" } else { "" };
-        format!("ended {} with handoff {}{late}", output.session_id, output.handoff_id)
-    })
+        (None, _) => format!("ended {id} without a handoff"),
+    }
 }
 
 fn list(args: &ListArgs, config: &Config, backend: &Backend) -> Result<Answer, Failure> {

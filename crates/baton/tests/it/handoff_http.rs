@@ -28,6 +28,8 @@ fn a_handoff_contains_all_fields_and_absent_ones_are_null() {
             "status_label": null, "summary": "bare", "payload": {},
             "payload_hash": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
             "payload_size_bytes": 2, "schema_version": "1.0", "ends_session": true, "late": false,
+            "written_by": "agent", "workflow_id": null, "checkpoint_id": null, "automatic": null,
+            "incomplete": false, "withdrawn_at": null,
             "acknowledged_at": null, "acknowledged_by": null, "created_at": handoff["created_at"],
             "actor_key_id": ActorKeyId::of(RELAY_KEY).as_str(),
             "creation_correlation_id": handoff["creation_correlation_id"],
@@ -214,4 +216,59 @@ fn pages_of_large_handoffs_are_limited_by_size() {
     }
     assert!(pages > 1, "all handoffs were in one page");
     assert_eq!(seen, ["7", "6", "5", "4", "3", "2", "1", "0"]);
+}
+
+#[test]
+fn named_fields_are_returned_at_session_start_and_wrong_types_are_rejected() {
+    for served in Served::each() {
+        let handoff = json!({
+            "summary": "half done", "goal": "Users stay signed in", "state": "Login works; test_logout fails",
+            "decisions": ["Cookies: the proxy drops headers", { "decision": "WAL", "reason": "readers" }],
+            "rejected": ["Local storage: readable by scripts"], "gotchas": ["The clock is in UTC"],
+            "constraints": ["No new dependency"], "blockers": ["Staging is down"], "next_actions": ["Fix logout"],
+            "references": { "task": "TASK-1", "branch": "topic", "uncommitted_files": ["src/a.rs"] },
+        });
+        served.relay(&who("a"), &handoff);
+        let last = served.ok("/sod", &who("b"))["last_handoff"].clone();
+        for name in ["goal", "state", "rejected", "gotchas", "constraints", "blockers", "next_actions"] {
+            assert_eq!(last[name], handoff[name], "{name}");
+        }
+        assert_eq!(last["decisions"], json!(["Cookies: the proxy drops headers", "WAL (reason: readers)"]));
+        let references = json!({
+            "workflow": null, "checkpoint": null, "task": "TASK-1", "branch": "topic", "commit": null,
+            "uncommitted_files": ["src/a.rs"],
+        });
+        assert_eq!(last["references"], references);
+
+        let session_id = served.start("c");
+        for wrong in [json!({ "goal": ["x"] }), json!({ "rejected": "x" }), json!({ "references": ["x"] })] {
+            let body = json!({ "session_id": session_id, "handoff": with(json!({ "summary": "s" }), wrong) });
+            served.refused("/handoffs", &body, 400, "invalid_request");
+        }
+    }
+}
+
+#[test]
+fn a_withdrawn_handoff_is_not_listed_and_can_be_replaced() {
+    for served in Served::each() {
+        let (_, first) = served.relay(&who("a"), &json!({ "summary": "right" }));
+        let (session_id, wrong) = served.relay(&who("a"), &json!({ "summary": "wrong" }));
+        let path = format!("/handoffs/{wrong}/withdraw");
+        let withdrawn = served.ok(&path, &json!({}));
+        assert_eq!(served.ok(&path, &json!({})), withdrawn, "a repeated withdrawal returns the same");
+        assert_eq!(ids(&served.found("/handoffs?venture=v")), std::slice::from_ref(&first));
+        assert_eq!(served.ok("/sod", &who("b"))["last_handoff"]["id"], first.as_str());
+        let shown = served.found(&format!("/handoffs/{wrong}"));
+        assert_eq!(shown["handoff"]["withdrawn_at"], withdrawn["withdrawn_at"]);
+        let corrected = json!({ "session_id": session_id, "handoff": { "summary": "corrected" } });
+        let replaced = served.ok("/eod", &corrected);
+        assert_eq!((&replaced["late"], served.ok("/eod", &corrected)), (&true.into(), replaced.clone()));
+        assert_eq!(served.found("/handoffs/latest?venture=v")["handoff"]["summary"], "corrected");
+        served.refused(
+            "/handoffs/ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ/withdraw",
+            &json!({}),
+            404,
+            "handoff_not_found",
+        );
+    }
 }

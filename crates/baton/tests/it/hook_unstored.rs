@@ -106,7 +106,7 @@ fn a_spooled_chat_is_stored_in_order() {
     let handoff = hooked.data(&["handoff", "list", "--venture", "local"])["handoffs"][0].clone();
     let handoff = hooked.data(&["handoff", "show", handoff["id"].as_str().unwrap()])["handoff"].clone();
     assert_eq!(handoff["payload"]["last_prompt"], "Make it fast");
-    assert_eq!(handoff["payload"]["still_waiting"], 2);
+    assert_eq!((&handoff["payload"]["still_waiting"], &handoff["incomplete"]), (&0.into(), &false.into()));
 }
 
 #[test]

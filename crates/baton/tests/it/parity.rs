@@ -305,6 +305,16 @@ fn ack(handoff_id: &str, agent: &str) -> Step {
     }
 }
 
+fn withdraw(handoff_id: &str) -> Step {
+    Step {
+        http: ("POST", "/handoffs/{handoff_id}/withdraw"),
+        tool: "handoff_withdraw",
+        verb: &["handoff", "withdraw"],
+        params: json!({ "handoff_id": handoff_id }),
+        positional: &["handoff_id"],
+    }
+}
+
 const UNKNOWN_SESSION: &str = "sess_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 const UNKNOWN_HANDOFF: &str = "ho_01HQXV3NK8ZZZZZZZZZZZZZZZZ";
 
@@ -544,6 +554,15 @@ fn run_handoff_calls(script: &mut Script<'_>) {
     call(ack(&handoff_id, "q a")).unwrap_err();
     call(ack(UNKNOWN_HANDOFF, "qa")).unwrap_err();
     call(show_handoff(&handoff_id)).unwrap();
+    call(withdraw(&handoff_id)).unwrap();
+    call(withdraw(&handoff_id)).unwrap();
+    call(withdraw(UNKNOWN_HANDOFF)).unwrap_err();
+    call(show_handoff(&handoff_id)).unwrap();
+    call(handoffs(json!({ "venture": "relay" }))).unwrap();
+    call(update(json!({ "session_id": session_id, "repo": "o/corrected" }))).unwrap();
+    call(latest(json!({ "venture": "relay", "repo": "o/corrected" }))).unwrap();
+    call(update(json!({ "session_id": session_id, "repo": "no-owner" }))).unwrap_err();
+    call(end(json!({ "session_id": session_id }))).unwrap();
     call(show_handoff(UNKNOWN_HANDOFF)).unwrap_err();
     call(show_handoff("nonsense")).unwrap_err();
 }

@@ -3,7 +3,7 @@
 use baton_core::{MAX_PAYLOAD_BYTES, Sha256Hash, canonicalize};
 use serde_json::{Value, json};
 
-use crate::served::{Served, id, time, with};
+use crate::served::{Served, id, time, who, with};
 
 fn whole(session_id: &str, handoff: Value) -> Value {
     json!({ "session_id": session_id, "handoff": handoff })
@@ -147,8 +147,7 @@ fn invalid_fields_are_all_listed() {
     assert_eq!(fields, expected);
     assert_eq!(refused["details"]["schema_version"], "1.0");
     for body in [
-        json!({ "session_id": session_id }),
-        json!({ "session_id": session_id, "handoff": null }),
+        json!({ "session_id": session_id, "keep_session_open": true }),
         json!({ "session_id": session_id, "handoff": {} }),
         json!({ "session_id": session_id, "handoff": [] }),
         json!({ "session_id": session_id, "handoff": "done" }),
@@ -225,5 +224,30 @@ fn numbers_that_would_lose_precision_are_rejected_with_their_path() {
         assert_eq!(exact.status, 200, "{}", exact.text);
         let stored = served.found("/handoffs/latest?venture=v");
         assert_eq!(stored["handoff"]["payload"]["run"]["id"], json!([9_007_199_254_740_992_u64]));
+    }
+}
+
+#[test]
+fn a_session_without_a_handoff_ends_without_creating_one() {
+    for served in Served::each() {
+        let (_, previous) = served.relay(&who("a"), &json!({ "summary": "still the latest" }));
+        for body in [json!({}), json!({ "handoff": null })] {
+            let session_id = served.start("b");
+            let body = with(body, json!({ "session_id": session_id, "end_reason": "error" }));
+            let ended = served.ok("/eod", &body);
+            time(&ended["ended_at"]);
+            let expected = json!({
+                "session_id": session_id, "handoff_id": null, "ended_at": ended["ended_at"], "late": false,
+            });
+            assert_eq!(
+                (&ended, &served.ok("/eod", &body)),
+                (&expected, &expected),
+                "a repeated end is the same"
+            );
+            let shown = served.found(&format!("/sessions/{session_id}"));
+            assert_eq!((&shown["session"]["status"], &shown["handoff"]), (&"ended".into(), &json!(null)));
+            assert_eq!(shown["session"]["end_reason"], "error");
+        }
+        assert_eq!(served.ok("/sod", &who("c"))["last_handoff"]["id"], previous.as_str());
     }
 }

@@ -57,7 +57,7 @@ fn a_start_returns_all_fields_and_absent_ones_are_null() {
             assert!(id(&answer["session_id"]).starts_with("sess_"));
             let expected = json!({
                 "session_id": answer["session_id"], "status": "created", "session": session(&sent, &answer),
-                "last_handoff": null, "active_sessions": [], "open_blockers": [],
+                "last_handoff": null, "agent_handoff": null, "active_sessions": [], "open_blockers": [],
                 "next_heartbeat_at": answer["next_heartbeat_at"], "heartbeat_interval_seconds": interval,
                 "correlation_id": answer["correlation_id"],
             });
@@ -130,7 +130,13 @@ fn start_returns_the_last_handoff_of_the_same_track_only() {
         let last = &untracked["last_handoff"];
         let expected = json!({
             "id": first, "session_id": first_session, "from_agent": "a", "to_agent": null, "summary": "without",
-            "status_label": null, "next_actions": ["look for both"], "created_at": last["created_at"],
+            "status_label": null, "goal": null, "state": null, "work_completed": [], "decisions": [], "rejected": [],
+            "gotchas": [], "constraints": [], "blockers": ["no key", "no door"], "next_actions": ["look for both"],
+            "references": {
+                "workflow": null, "checkpoint": null, "task": null, "branch": null, "commit": null,
+                "uncommitted_files": [],
+            },
+            "written_by": "agent", "automatic_summary": null, "incomplete": false, "created_at": last["created_at"],
         });
         assert_eq!(*last, expected);
         assert_eq!(untracked["open_blockers"], plain["blockers"]);

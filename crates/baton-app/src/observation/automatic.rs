@@ -1,0 +1,158 @@
+//! Automatic content of a handoff: what Baton captured in the session.
+//!
+//! The handoff of a chat that ends without a handoff consists of it. A handoff that the agent wrote keeps its own fields, and
+//! the captured content is stored beside them. Both are updated when pending tool uses have been processed and when a summary
+//! was made.
+
+use baton_core::observation::SessionSummary;
+use baton_core::{Canonical, ErrorCode, Fault, Handoff, HandoffAuthor, SessionId, cut_with_notice};
+use baton_store::{ObservationFilter, Page, Tx};
+use serde_json::{Map, Value, json};
+
+use super::material::{SummaryInput, digest_of_pending, read_summary_input};
+use crate::settings::Settings;
+
+/// Maximum number of observation titles in a handoff, the newest.
+const MAX_DONE: u32 = 30;
+/// Maximum length of the goal in characters.
+const MAX_GOAL_CHARS: usize = 1_000;
+
+/// What was captured in a session.
+#[derive(Debug, Clone)]
+pub(crate) struct AutomaticContent {
+    /// Summary of the session.
+    pub(crate) summary: String,
+    /// Fields of a handoff payload.
+    pub(crate) payload: Map<String, Value>,
+    /// True if some tool uses are not processed yet.
+    pub(crate) incomplete: bool,
+}
+
+/// Returns what was captured in a session; `None` if nothing was.
+pub(crate) fn automatic_content(
+    settings: &Settings,
+    tx: &mut dyn Tx,
+    session: SessionId,
+) -> Result<Option<AutomaticContent>, Fault> {
+    let input = read_summary_input(tx, session)?;
+    if input.is_empty() && input.pending.is_empty() {
+        return Ok(None);
+    }
+    let summary = summary_now(settings, &input)?;
+    let done = titles(tx, session, input.observations())?;
+    let document = json!({
+        "goal": input.session.prompts().next().map(|prompt| cut_with_notice(prompt, MAX_GOAL_CHARS, "turn_list")),
+        "work_completed": done,
+        "key_files": summary.key_files,
+        "key_decisions": summary.key_decisions,
+        "last_prompt": input.session.prompts().next_back(),
+        "outcome": input.session.turns.iter().rev().find_map(|turn| turn.closing.as_deref()),
+        "observations": input.observations(),
+        "still_waiting": input.pending.len(),
+    });
+    let Value::Object(mut payload) = document else {
+        return Err(Fault::new(ErrorCode::Internal, "cannot build the automatic content"));
+    };
+    payload.retain(|_, value| !value.is_null());
+    payload.values_mut().for_each(remove_control_characters);
+    Ok(Some(AutomaticContent {
+        summary: plain(&summary.summary),
+        payload,
+        incomplete: !input.pending.is_empty(),
+    }))
+}
+
+/// Adds the captured content to a handoff that an agent wrote. Does nothing if nothing was captured.
+pub(crate) fn add_automatic_content(
+    settings: &Settings,
+    tx: &mut dyn Tx,
+    handoff: &mut Handoff,
+) -> Result<(), Fault> {
+    if !tx.has_captures(handoff.session_id)? {
+        return Ok(());
+    }
+    let Some(content) = automatic_content(settings, tx, handoff.session_id)? else { return Ok(()) };
+    handoff.incomplete = content.incomplete;
+    handoff.automatic_json = Some(content.beside_the_agents_own());
+    if content.incomplete {
+        tx.request_summary(handoff.session_id, handoff.created_at, handoff.created_at)?;
+    }
+    Ok(())
+}
+
+/// Updates the automatic content of the latest handoff of a session after its summary changed.
+pub(crate) fn refresh_handoff(settings: &Settings, tx: &mut dyn Tx, session: SessionId) -> Result<(), Fault> {
+    let Some(mut handoff) = tx.latest_handoff_of(session)? else { return Ok(()) };
+    let Some(content) = automatic_content(settings, tx, session)? else { return Ok(()) };
+    handoff.incomplete = content.incomplete;
+    match handoff.written_by {
+        HandoffAuthor::Agent => handoff.automatic_json = Some(content.beside_the_agents_own()),
+        HandoffAuthor::Hook => {
+            let mut payload = match handoff.payload() {
+                Ok(Value::Object(payload)) => payload,
+                _ => Map::new(),
+            };
+            payload.extend(content.payload);
+            let payload = Canonical::of(&Value::Object(payload))
+                .map_err(|rounded| Fault::invalid(&rounded.path, &rounded))?;
+            handoff.summary = content.summary;
+            handoff.payload_hash = payload.hash();
+            handoff.payload_json = payload.into_text();
+        }
+    }
+    tx.update_handoff(&handoff).map_err(Fault::from)
+}
+
+impl AutomaticContent {
+    /// Returns the content as the JSON object that is stored beside the fields of an agent.
+    fn beside_the_agents_own(&self) -> String {
+        let mut document = self.payload.clone();
+        document.insert("summary".into(), self.summary.as_str().into());
+        Value::Object(document).to_string()
+    }
+}
+
+/// Returns a summary without calling a model: the stored one if a model wrote it and it covers the whole session,
+/// otherwise one made offline that includes the pending tool uses.
+fn summary_now(settings: &Settings, input: &SummaryInput) -> Result<SessionSummary, Fault> {
+    if let Some(stored) = input
+        .stored
+        .as_ref()
+        .filter(|stored| stored.provenance.model.is_some() && input.is_covered() && input.pending.is_empty())
+    {
+        return Ok(stored.summary.clone());
+    }
+    let mut material = input.session.clone();
+    material.digests.extend(input.pending.iter().map(digest_of_pending));
+    let summarized =
+        settings.observations.offline.summarize(&material).map_err(|error| {
+            Fault::new(ErrorCode::Internal, "cannot summarize the session").caused_by(error)
+        })?;
+    Ok(summarized.summary)
+}
+
+/// Returns the titles of the newest observations, oldest first, whether a summary covers them or not. If there are more,
+/// the first item says how many and how to get them.
+fn titles(tx: &mut dyn Tx, session: SessionId, observations: u64) -> Result<Vec<String>, Fault> {
+    let filter = ObservationFilter { session_id: Some(session), ..ObservationFilter::default() };
+    let known = tx.observations(&filter, Page::first(MAX_DONE))?;
+    let earlier = observations.saturating_sub(known.len() as u64);
+    let notice =
+        (earlier > 0).then(|| format!("[{earlier} earlier observations: observation_list {session}]"));
+    let titles = known.into_iter().rev().map(|observation| observation.compressed.title);
+    Ok(notice.into_iter().chain(titles).collect())
+}
+
+/// Removes control characters from all texts, because a handoff with control characters is rejected. They come from
+/// terminal output and prompts.
+fn remove_control_characters(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = plain(text),
+        Value::Array(items) => items.iter_mut().for_each(remove_control_characters),
+        _ => {}
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
+}
