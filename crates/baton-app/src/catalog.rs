@@ -8,8 +8,8 @@ use crate::checkpoint::{
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
 use crate::maintenance::Cleanup;
 use crate::observation::{
-    Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
-    SummarizeSession, WorkerHealth,
+    Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadContext,
+    ReadQueueStats, RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
 };
 use crate::request::ListRequests;
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
@@ -41,6 +41,8 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<DeleteCheckpoint>(),
         operation::<ListWorkflows>(),
         operation::<Hook>(),
+        operation::<ImportTranscript>(),
+        operation::<ImportObservations>(),
         operation::<ListObservations>(),
         operation::<ShowObservation>(),
         operation::<ListTurns>(),

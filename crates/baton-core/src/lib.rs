@@ -29,6 +29,7 @@ mod time;
 mod token;
 mod token_estimate;
 mod track_filter;
+pub mod transcript;
 
 pub use actor::{Access, Actor, ActorKeyId, VentureScope};
 pub use canonical::{Canonical, HashError, RoundedInteger, Sha256Hash, canonicalize};

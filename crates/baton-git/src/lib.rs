@@ -73,6 +73,7 @@ pub use object::{FileMode, ObjectFormat, ObjectId, ObjectIdError};
 pub use patch::{Patch, normalized_patch_hash};
 pub use path::{RepoPath, RepoPathError};
 pub use program::{Git, Limits};
+pub use remote::name_in_url;
 pub use repository::Repository;
 pub use snapshot::{Snapshot, StagedChange, TreeFile};
 pub use stash::Stash;

@@ -32,7 +32,7 @@ fn folder_name(folder: &Path) -> String {
 }
 
 /// Returns the last two components of the path of a remote URL; `None` for a local path, which has no owner.
-fn name_in_url(url: &str) -> Option<Repo> {
+pub fn name_in_url(url: &str) -> Option<Repo> {
     let path = match url.split_once("://") {
         Some(("file", _)) => return None,
         Some((_, rest)) => rest.split_once('/')?.1,

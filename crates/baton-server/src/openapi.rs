@@ -304,6 +304,24 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             "tool_input": { "command": "npm test" }, "prompt": "make the tests pass",
             "tool_response": { "stdout": "Tests: 1 failed, 41 passed, 42 total" },
         }),
+        "transcript.import" => json!({
+            "client_session_id": "0a9ccd3c-f4d4-4bdf-9446-28d5a5e3aeb8", "client": "claude-code", "venture": "dfg",
+            "repo": "durganfieldguide/dfg-console", "branch": "main", "started_at": "2026-02-11T15:31:21.085Z",
+            "reports": [
+                { "event": "user-prompt-submit", "prompt": "make the tests pass",
+                  "reported_at": "2026-02-11T15:31:21.085Z" },
+                { "event": "stop", "last_assistant_message": "All 42 tests pass.",
+                  "reported_at": "2026-02-11T15:33:02.410Z" },
+            ],
+        }),
+        "observation.import" => json!({
+            "venture": "dfg", "repo": "durganfieldguide/dfg-console",
+            "observations": [{
+                "title": "Fix the race in the session store", "summary": "Two writers could claim one session.",
+                "files_touched": ["src/store.ts"], "external_id": "note-17", "session": "notes",
+                "created_at": "2026-02-11T15:31:21.085Z",
+            }],
+        }),
         "task.record" => json!({
             "task_id": "TASK-0824", "host": "crane1", "checkout": "/home/dev/dfg-console", "venture": "dfg",
             "repo": "durganfieldguide/dfg-console", "title": "Implement auth", "status": "in_progress",

@@ -8,8 +8,8 @@ use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
 use baton_app::observation::{
-    Hook, ListObservations, ListQueue, PurgeQueue, ReadContext, ReadQueueStats, RetryQueue, ShowObservation,
-    SummarizeSession, WorkerHealth,
+    Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadContext,
+    ReadQueueStats, RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
 };
 use baton_app::request::ListRequests;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
@@ -85,6 +85,8 @@ pub fn routes() -> Vec<Route> {
         delete("/api/checkpoints/{checkpointId}", operation::<DeleteCheckpoint>()),
         get("/api/workflows", operation::<ListWorkflows>()),
         post("/hooks/{event}", operation::<Hook>()),
+        post("/api/transcripts/import", operation::<ImportTranscript>()),
+        post("/api/observations/import", operation::<ImportObservations>()),
         get("/api/observations", operation::<ListObservations>()),
         get("/api/observations/{observation_id}", operation::<ShowObservation>()),
         get("/api/turns", operation::<ListTurns>()),

@@ -40,6 +40,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(15, "0015_request_sessions"),
     migration!(16, "0016_chat_turns"),
     migration!(17, "0017_handoff_content"),
+    migration!(18, "0018_session_lookups"),
 ];
 
 /// The schema version that this binary reads and writes.

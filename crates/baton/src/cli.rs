@@ -90,9 +90,9 @@ enum Command {
     Restore(verbs::archive::RestoreArgs),
     /// Write all records of the store as JSON lines
     Export(verbs::archive::ExportArgs),
-    /// Import records from a backup or export
-    #[command(subcommand)]
-    Import(verbs::archive::ImportCommand),
+    /// Import a backup, finished observations, or recorded chats of an agent
+    #[command(subcommand, after_help = verbs::import::EXAMPLES)]
+    Import(verbs::import::ImportCommand),
     /// Run the server: HTTP API, MCP over HTTP and background worker
     #[command(after_help = verbs::serve::EXAMPLES)]
     Serve(verbs::serve::ServeArgs),
@@ -203,7 +203,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Backup(args) => verbs::archive::backup(&args, &config),
         Command::Restore(args) => verbs::archive::restore(&args, &config),
         Command::Export(args) => verbs::archive::export(&args, &config),
-        Command::Import(command) => verbs::archive::import(&command, &config),
+        Command::Import(command) => verbs::import::run(&command, &config),
         Command::Serve(args) => verbs::serve::run(&args, &config),
         Command::Mcp(args) => verbs::mcp::run(args, &config),
         Command::Demo => verbs::demo::run(),

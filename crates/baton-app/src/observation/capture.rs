@@ -74,8 +74,8 @@ pub(super) fn enqueue(
         session_id: session.id,
         venture: session.tuple.venture.clone(),
         repo: session.tuple.repo.clone(),
-        tool_name: clean(params.tool_name.as_deref().unwrap_or_default()),
-        tool_use_id: params.tool_use_id.as_deref().map(clean).filter(|id| !id.is_empty()),
+        tool_name: clean_name(params.tool_name.as_deref().unwrap_or_default()),
+        tool_use_id: params.tool_use_id.as_deref().map(clean_name).filter(|id| !id.is_empty()),
         files_touched: packed.files.clone(),
         raw: packed.raw.clone(),
         raw_bytes: packed.raw_bytes,
@@ -89,6 +89,6 @@ pub(super) fn enqueue(
 }
 
 /// Removes control characters and escape sequences from a name and truncates it.
-fn clean(name: &str) -> String {
+pub(super) fn clean_name(name: &str) -> String {
     one_line(name, MAX_NAME_CHARS)
 }

@@ -207,13 +207,13 @@ impl Operation for Hook {
 
 impl HookParams {
     /// Returns true when the tool is one of Baton's own.
-    fn is_own_call(&self) -> bool {
+    pub(super) fn is_own_call(&self) -> bool {
         let input = self.tool_input.as_ref().unwrap_or(&Value::Null);
         self.tool_name.as_deref().is_some_and(|name| is_own_call(name, input))
     }
 
     /// Returns how the turn ended, for `stop`.
-    fn turn_end(&self, context: &Context<'_>, session: &Session) -> TurnEnd {
+    pub(super) fn turn_end(&self, context: &Context<'_>, session: &Session) -> TurnEnd {
         let failure = self.error.as_deref().and_then(closing_message);
         let status = match self.hook_event_name.as_deref() {
             Some("Interrupt") => TurnStatus::Interrupted,
@@ -225,10 +225,15 @@ impl HookParams {
         TurnEnd { status, closing, failure, at: self.at(context, session) }
     }
 
+    /// Returns the reported time of the event, but at most now.
+    pub(super) fn time(&self, context: &Context<'_>) -> Timestamp {
+        self.reported_at.map_or(context.now, |at| at.min(context.now))
+    }
+
     /// Returns the time of the event: as reported, but at most now. If the clock was set back and is behind the last
     /// heartbeat of the session, returns at least the time of that heartbeat, so that events sort after earlier ones.
     pub(super) fn at(&self, context: &Context<'_>, session: &Session) -> Timestamp {
-        let at = self.reported_at.map_or(context.now, |at| at.min(context.now));
+        let at = self.time(context);
         if context.now < session.last_heartbeat_at { at.max(session.last_heartbeat_at) } else { at }
     }
 }
@@ -286,12 +291,14 @@ fn store_prompt(
     session: &Session,
     params: &HookParams,
 ) -> Result<(), Fault> {
-    let prompt = params.prompt.as_deref().unwrap_or_default();
+    let Some(prompt) = prompt_text(params.prompt.as_deref().unwrap_or_default()) else { return Ok(()) };
+    tx.start_turn(session.id, &prompt, params.at(context, session)).map_err(Fault::from)
+}
+
+/// Returns the stored part of a prompt; `None` if it is empty.
+pub(super) fn prompt_text(prompt: &str) -> Option<String> {
     let kept: String = prompt.chars().filter(|character| *character != '\0').take(MAX_PROMPT_CHARS).collect();
-    if kept.trim().is_empty() {
-        return Ok(());
-    }
-    tx.start_turn(session.id, &kept, params.at(context, session)).map_err(Fault::from)
+    Some(kept).filter(|kept| !kept.trim().is_empty())
 }
 
 /// Derives the session parameters from a report.
@@ -326,7 +333,7 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
     })
 }
 
-fn agent_named(name: &str) -> Result<Agent, Fault> {
+pub(super) fn agent_named(name: &str) -> Result<Agent, Fault> {
     name.parse().map_err(|problem| Fault::invalid("agent", problem))
 }
 

@@ -9,6 +9,8 @@ mod end;
 mod finishing;
 mod health;
 mod hook;
+mod import;
+mod imported;
 mod intake;
 mod list;
 mod material;
@@ -17,6 +19,7 @@ mod raw;
 mod repair;
 mod show;
 mod summarize;
+mod transcript;
 mod trouble;
 mod view;
 mod work;
@@ -27,6 +30,10 @@ pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
 pub use finishing::Finished;
 pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};
+pub use import::{
+    ImportObservations, ImportObservationsOutput, ImportObservationsParams, ImportedObservation,
+    MAX_IMPORTED_OBSERVATIONS,
+};
 pub use intake::{Intake, LargeOutput, MAX_REPORT_BYTES, MAX_WHOLE_BYTES, Report};
 pub use list::{ListObservations, ListObservationsOutput, ListObservationsParams};
 pub use queue::{
@@ -35,6 +42,10 @@ pub use queue::{
 };
 pub use show::{ShowObservation, ShowObservationOutput, ShowObservationParams};
 pub use summarize::{SummarizeSession, SummarizeSessionOutput, SummarizeSessionParams};
+pub use transcript::{
+    ImportTranscript, ImportTranscriptOutput, ImportTranscriptParams, MAX_TRANSCRIPT_BYTES, PreparedReport,
+    TranscriptProgress,
+};
 pub use trouble::{ModelTrouble, ModelTroubles};
 pub use view::{ObservationView, SummaryView};
 pub use work::{Claimed, SummaryJob, WorkQueue};

@@ -71,7 +71,7 @@ fn failure(error: Value) -> Option<String> {
 }
 
 /// Marks an error message as one, because it could not be distinguished from a result otherwise.
-fn error_response(error: String, response: Value) -> Value {
+pub(super) fn error_response(error: String, response: Value) -> Value {
     let mut marked = json!({ "is_error": true, "content": error });
     if !response.is_null() {
         marked["tool_response"] = response;

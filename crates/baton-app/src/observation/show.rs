@@ -58,6 +58,7 @@ impl Operation for ShowObservation {
                 "list observations with observation.list (GET /api/observations, baton observation list)",
             )
         })?;
+        let queue_id = observation.queue_id;
         let mut output = ShowObservationOutput {
             observation: observation.into(),
             tool_input: None,
@@ -65,7 +66,6 @@ impl Operation for ShowObservation {
             raw_kept: None,
         };
         if params.raw == Some(true) {
-            let queue_id = output.observation.queue_id;
             let item = tx.queue_item(queue_id)?;
             let raw = tx.queue_raw(queue_id)?;
             output.raw_kept = Some(raw.is_some());

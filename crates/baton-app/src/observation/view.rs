@@ -38,8 +38,8 @@ pub struct ObservationView {
     /// Size of the raw output in bytes.
     #[schemars(with = "i64")]
     pub raw_bytes: u64,
-    /// Queue item that holds the raw output while it is stored.
-    pub queue_id: i64,
+    /// Queue item that holds the raw output while it is stored; null for an imported observation.
+    pub queue_id: Option<i64>,
     /// Time when the tool was used.
     pub captured_at: Timestamp,
     /// Time when the observation was created.
@@ -96,7 +96,7 @@ impl From<Observation> for ObservationView {
             functions_changed: compressed.functions_changed,
             provenance: observation.provenance,
             raw_bytes: observation.raw_bytes,
-            queue_id: observation.queue_id,
+            queue_id: Some(observation.queue_id).filter(|id| *id > 0),
             captured_at: observation.captured_at,
             compressed_at: observation.compressed_at,
         }

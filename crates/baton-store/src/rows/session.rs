@@ -1,8 +1,8 @@
 //! Rows of sessions.
 
 use baton_core::{
-    Agent, EndReason, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple, Timestamp, Track,
-    TrackFilter, Ulid, Venture,
+    Agent, ClientSessionId, EndReason, Repo, Session, SessionFacts, SessionId, SessionStatus, SessionTuple,
+    Timestamp, Track, TrackFilter, Ulid, Venture,
 };
 
 use crate::error::StoreError;
@@ -54,6 +54,14 @@ pub trait SessionRows {
 
     /// Returns true if a hook reported a turn or a tool use of the session.
     fn has_captures(&mut self, id: SessionId) -> Result<bool, StoreError>;
+
+    /// Finds the earliest session of a chat, other than `except`.
+    fn first_session_of_chat(
+        &mut self,
+        venture: &Venture,
+        chat: &ClientSessionId,
+        except: SessionId,
+    ) -> Result<Option<Session>, StoreError>;
 
     /// Returns the highest id of all sessions.
     fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError>;
@@ -234,6 +242,19 @@ impl<S: Sql> SessionRows for S {
             &mut |_| Ok(()),
         )?;
         Ok(found.is_some())
+    }
+
+    fn first_session_of_chat(
+        &mut self,
+        venture: &Venture,
+        chat: &ClientSessionId,
+        except: SessionId,
+    ) -> Result<Option<Session>, StoreError> {
+        self.query_one(
+            select!("WHERE client_session_id = $1 AND venture = $2 AND id <> $3 ORDER BY id LIMIT 1"),
+            &[chat.as_str().into(), venture.as_str().into(), (&except.to_string()).into()],
+            &mut read,
+        )
     }
 
     fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {

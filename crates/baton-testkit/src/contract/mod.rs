@@ -42,6 +42,7 @@ macro_rules! store_contract {
             session {
                 reads_back_every_field,
                 reads_back_every_status,
+                finds_the_first_session_of_a_chat,
                 finds_the_latest_session_of_a_tuple,
                 finds_nothing_under_an_unknown_id,
                 update_writes_only_what_may_change,

@@ -40,6 +40,25 @@ pub fn reads_back_every_field(store: &TestStore) {
     }
 }
 
+/// The earliest session of a chat is found, whatever its status, agent and repository, but not in another venture.
+pub fn finds_the_first_session_of_a_chat(store: &TestStore) {
+    let chat =
+        |agent: &str| SessionTuple { client_session_id: Some("chat-1".parse().unwrap()), ..tuple(agent) };
+    let other = SessionTuple { venture: "elsewhere".parse().unwrap(), ..chat("c") };
+    let (first, second, third) = (ended(session(chat("a"))), session(chat("b")), session(other));
+    for written in [&first, &second, &third, &session(tuple("d"))] {
+        insert(store, written);
+    }
+    let mut ids = [first.id, second.id];
+    ids.sort();
+    let find = |except: SessionId| {
+        let (venture, id) = (first.tuple.venture.clone(), "chat-1".parse().unwrap());
+        read(store, move |tx| tx.first_session_of_chat(&venture, &id, except)).map(|session| session.id)
+    };
+    assert_eq!(find(third.id), Some(ids[0]));
+    assert_eq!(find(ids[0]), Some(ids[1]));
+}
+
 /// Every status and every end reason is read back.
 pub fn reads_back_every_status(store: &TestStore) {
     let statuses = [SessionStatus::Ended, SessionStatus::Abandoned];

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod handoff;
 pub(crate) mod handoff_args;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod observation;

@@ -27,6 +27,7 @@ mod hook_unstored;
 mod hooked;
 mod http;
 mod idempotency_http;
+mod import;
 mod mcp_checkout;
 mod mcp_context;
 mod mcp_footprint;

@@ -630,8 +630,10 @@ fn every_interface_returns_the_same_results() {
 }
 
 /// Operations for hooks, workers and users that are not offered as tools.
-const NO_TOOL: [&str; 9] = [
+const NO_TOOL: [&str; 11] = [
     "hook.report",
+    "transcript.import",
+    "observation.import",
     "queue.stats",
     "queue.list",
     "queue.retry",
@@ -643,8 +645,10 @@ const NO_TOOL: [&str; 9] = [
 ];
 
 /// Verbs whose name differs from their operation.
-const OTHER_VERBS: [(&str, &[&str]); 4] = [
+const OTHER_VERBS: [(&str, &[&str]); 6] = [
     ("hook.report", &["hook"]),
+    ("transcript.import", &["import", "claude-code"]),
+    ("observation.import", &["import", "observations"]),
     ("session.summarize", &["summarize"]),
     ("worker.health", &["worker", "status"]),
     ("request.list", &["requests"]),

@@ -9,7 +9,7 @@ use baton_store::{
     ArchiveError, ArchiveReader, BlobFolder, ImportReport, Imported, LATEST_VERSION, Replace, StoreConfig,
     StreamReader, StreamWriter, Threads,
 };
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -19,12 +19,6 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
 use crate::output::{Answer, Failure};
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ImportCommand {
-    /// Import all records of a backup or export
-    All(AllArgs),
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct AllArgs {
@@ -40,8 +34,7 @@ const WHAT: &str = "import the archive";
 /// Maximum number of conflicts in the text output.
 const MAX_SHOWN_CONFLICTS: usize = 10;
 
-pub(crate) fn import(command: &ImportCommand, config: &Config) -> Result<Answer, Failure> {
-    let ImportCommand::All(args) = command;
+pub(crate) fn import_all(args: &AllArgs, config: &Config) -> Result<Answer, Failure> {
     require_local(config, "an import")?;
     let failed = |error| failure(WHAT, &error);
     let (store, blobs) = store_of(config);

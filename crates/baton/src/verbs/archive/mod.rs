@@ -1,4 +1,4 @@
-//! `baton backup`, `baton restore`, `baton export` and `baton import`: every record of the local store, in one file, a
+//! `baton backup`, `baton restore`, `baton export` and `baton import all`: every record of the local store, in one file, a
 //! folder or a stream.
 
 mod backup;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 pub(crate) use backup::{BackupArgs, backup};
 pub(crate) use export::{ExportArgs, export};
-pub(crate) use import::{ImportCommand, import};
+pub(crate) use import::{AllArgs, import_all};
 pub(crate) use restore::{RestoreArgs, restore};
 
 use crate::backend::{store_config, store_failure};
@@ -119,7 +119,7 @@ fn stamp(now: Timestamp) -> String {
 }
 
 /// Formats a size with a unit.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => format!("{bytes} bytes"),
         1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),

@@ -1,0 +1,59 @@
+//! Finds transcript files.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use baton_core::transcript::TranscriptFormat;
+
+/// Maximum depth of folders below the start.
+const MAX_DEPTH: usize = 16;
+
+/// Returns the folder in which a client stores its transcripts.
+pub(super) fn default_folder(format: TranscriptFormat) -> Option<PathBuf> {
+    let (variable, folder, below) = match format {
+        TranscriptFormat::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
+        TranscriptFormat::Codex => ("CODEX_HOME", ".codex", "sessions"),
+    };
+    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = given(variable).or_else(|| Some(given("HOME")?.join(folder)))?;
+    Some(home.join(below))
+}
+
+/// Returns the transcripts at a path: the file itself, or all files below a folder with the name of a transcript, in the
+/// order of their paths. Links to folders are not followed.
+pub(super) fn find(format: TranscriptFormat, path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    let mut open = vec![(path.to_owned(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() && depth < MAX_DEPTH {
+                open.push((entry.path(), depth + 1));
+            } else if !kind.is_dir() && is_transcript(format, &entry.file_name().to_string_lossy()) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_transcript(format: TranscriptFormat, name: &str) -> bool {
+    match format {
+        TranscriptFormat::ClaudeCode => name.ends_with(".jsonl"),
+        TranscriptFormat::Codex => name.starts_with("rollout-") && name.ends_with(".jsonl"),
+    }
+}
+
+/// Returns the transcript of the chat that a sub-agent worked for: beside the file of the sub-agent, or beside the folder
+/// of the chat that contains it.
+pub(super) fn parent_of(subagent: &Path, session_id: &str) -> Option<PathBuf> {
+    let name = format!("{session_id}.jsonl");
+    let candidates = subagent.ancestors().skip(1).take(4).map(|folder| folder.join(&name));
+    candidates.into_iter().find(|path| path != subagent && path.is_file())
+}

@@ -1,0 +1,55 @@
+//! Lines that could not be imported.
+
+use serde_json::{Value, json};
+
+/// Maximum number of lines that are listed.
+const MAX_LISTED: usize = 100;
+/// Maximum number of lines in the text output.
+const MAX_SHOWN: usize = 10;
+
+/// Invalid lines: their number, and the first of them with the reason.
+#[derive(Debug, Default)]
+pub(super) struct InvalidLines {
+    count: u64,
+    listed: Vec<(String, u64, String)>,
+}
+
+impl InvalidLines {
+    pub(super) fn add(&mut self, file: &str, line: u64, reason: String) {
+        self.count += 1;
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push((file.to_owned(), line, reason));
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.listed.extend(other.listed);
+        self.listed.truncate(MAX_LISTED);
+    }
+
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn list(&self) -> Vec<Value> {
+        let describe = |(file, line, reason): &(String, u64, String)| json!({ "file": file, "line": line, "reason": reason });
+        self.listed.iter().map(describe).collect()
+    }
+
+    /// Describes the lines; empty if there are none.
+    pub(super) fn describe(&self) -> String {
+        let mut text = String::new();
+        if self.count > 0 {
+            text += &format!("\n{} invalid lines were skipped:", self.count);
+        }
+        for (file, line, reason) in self.listed.iter().take(MAX_SHOWN) {
+            text += &format!("\n  {file}:{line}: {reason}");
+        }
+        let more = self.count.saturating_sub(MAX_SHOWN as u64);
+        if more > 0 {
+            text += &format!("\n  and {more} more");
+        }
+        text
+    }
+}

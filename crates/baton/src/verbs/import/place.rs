@@ -1,0 +1,50 @@
+//! Repository and checkout of imported chats.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use baton_core::Repo;
+use baton_core::transcript::ChatFacts;
+use baton_git::{Repository, name_in_url};
+
+use crate::checkout::{find_root, repository_at};
+
+/// Repository and root of a folder.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    pub(super) repo: Option<Repo>,
+    pub(super) root: Option<String>,
+}
+
+/// Places of the folders seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    known: Mutex<HashMap<String, Place>>,
+}
+
+impl Places {
+    /// Returns the place of a folder; empty if the folder does not exist any more or is not in a checkout.
+    pub(super) fn of(&self, folder: &str) -> Place {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(folder.to_owned()).or_insert_with(|| look_up(folder)).clone()
+    }
+
+    /// Returns the repository of a chat: that of its checkout, else that of the recorded remote. Without either the folder
+    /// name counts, which the store derives itself.
+    pub(super) fn repo(&self, facts: &ChatFacts) -> Option<Repo> {
+        let of_folder = facts.cwd.as_deref().and_then(|folder| self.of(folder).repo);
+        of_folder.or_else(|| facts.repository_url.as_deref().and_then(name_in_url))
+    }
+}
+
+fn look_up(folder: &str) -> Place {
+    let folder = Path::new(folder);
+    if !folder.is_dir() {
+        return Place::default();
+    }
+    let Some(root) = find_root(folder) else { return Place::default() };
+    let quick = Repository::glance(&root).and_then(|glance| glance.name);
+    let repo = quick.or_else(|| repository_at(&root).ok().flatten());
+    Place { repo, root: root.to_str().map(str::to_owned) }
+}

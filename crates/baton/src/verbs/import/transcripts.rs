@@ -1,0 +1,418 @@
+//! `baton import claude-code|codex [PATH]`: imports recorded chats.
+//!
+//! Files are read line by line and sent in batches, so memory stays bounded. The store records the progress of each file:
+//! an import that was interrupted continues, and a file that has grown is read from its last turn on.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use baton_app::observation::{ImportTranscript, TranscriptProgress};
+use baton_core::Timestamp;
+use baton_core::transcript::{ChatFacts, Line, TranscriptFormat, TranscriptParser};
+use serde_json::{Value, json};
+
+use super::TranscriptArgs;
+use super::discover;
+use super::invalid::InvalidLines;
+use super::lines::{Lines, MAX_LINE_BYTES};
+use super::place::Places;
+use super::progress::Progress;
+use crate::backend::Backend;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::output::{Answer, Failure, warn};
+use crate::verbs::worker::start_if_absent;
+
+/// Maximum number of reports in one request.
+const MAX_BATCH_REPORTS: usize = 500;
+/// Maximum size of the lines of one request in bytes, apart from the last line.
+const MAX_BATCH_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum number of lines that are searched for the facts of a chat.
+const MAX_HEAD_LINES: usize = 200;
+/// Maximum number of threads.
+const MAX_THREADS: usize = 4;
+
+pub(super) fn import(
+    format: TranscriptFormat,
+    args: &TranscriptArgs,
+    config: &Config,
+) -> Result<Answer, Failure> {
+    let path = args.path.clone().or_else(|| discover::default_folder(format)).ok_or_else(|| {
+        Failure::new(Exit::Usage, "usage", "cannot find the home folder").hint("name the folder to import")
+    })?;
+    let files = discover::find(format, &path).map_err(|error| {
+        let message = format!("cannot import {}: {error}", path.display());
+        Failure::new(Exit::NotFound, "not_found", message)
+            .hint("name a transcript file, or a folder that contains transcripts")
+    })?;
+    let total = files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
+    let import = Import {
+        format,
+        backend: Backend::open(config)?,
+        repo: args.repo.clone(),
+        agent: args.agent.clone().or_else(|| config.agent.as_ref().map(ToString::to_string)),
+        venture: args.venture.clone().unwrap_or_else(|| config.venture.to_string()),
+        places: Places::default(),
+        progress: Progress::new(total),
+    };
+    let outcome = import.run(&files);
+    import.progress.finish();
+    let totals = outcome?;
+    if totals.sessions > 0 {
+        start_if_absent(config);
+    }
+    totals.answer(args.path.as_deref())
+}
+
+/// An import of transcripts.
+struct Import {
+    format: TranscriptFormat,
+    backend: Backend,
+    repo: Option<String>,
+    agent: Option<String>,
+    venture: String,
+    places: Places,
+    progress: Progress,
+}
+
+/// Result of an import.
+#[derive(Default)]
+struct Totals {
+    files: u64,
+    unchanged: u64,
+    foreign: Vec<PathBuf>,
+    failed: Vec<(PathBuf, String)>,
+    sessions: u64,
+    turns: u64,
+    observations: u64,
+    invalid: InvalidLines,
+}
+
+impl Import {
+    /// Imports all files on a few threads. Stops at the first failure of the store.
+    fn run(&self, files: &[PathBuf]) -> Result<Totals, Failure> {
+        let (next, state) = (AtomicUsize::new(0), Mutex::new((Totals::default(), None::<Failure>)));
+        let work = || {
+            while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = self.file(path);
+                let Ok(mut state) = state.lock() else { return };
+                match outcome {
+                    Ok(outcome) => state.0.add(path, outcome),
+                    Err(failure) => {
+                        state.1.get_or_insert(failure);
+                        next.store(files.len(), Ordering::Relaxed);
+                    }
+                }
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(files.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let (totals, failure) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        failure.map_or(Ok(totals), Err)
+    }
+
+    /// Imports one file. Fails only if the store fails.
+    fn file(&self, path: &Path) -> Result<Outcome, Failure> {
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (size, file) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Outcome::Failed(error.to_string())),
+        };
+        let mut parser = match self.head(path) {
+            Ok(Some(parser)) => parser,
+            Ok(None) => {
+                return Ok(self.skip(size, if size == 0 { Outcome::Unchanged } else { Outcome::Foreign }));
+            }
+            Err(error) => return Ok(Outcome::Failed(error.to_string())),
+        };
+        let Some(chat) = self.chat(path, &parser) else {
+            return Ok(self.skip(size, Outcome::Failed("no line has a time".into())));
+        };
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let (known, _) = self.backend.call::<ImportTranscript>(&chat.params(Vec::new(), None), None)?;
+        let before = known.progress.into_iter().find(|known| known.file == name);
+        if before.as_ref().is_some_and(|before| before.size == Some(size)) {
+            return Ok(self.skip(size, Outcome::Unchanged));
+        }
+        // A file that shrank was written anew; records that are stored already are recognised.
+        let start = before.map(|before| before.position).filter(|position| *position <= size).unwrap_or(0);
+        parser.restart();
+        let mut reading = Reading {
+            import: self,
+            chat: &chat,
+            path,
+            parser,
+            progress: TranscriptProgress { file: name, position: start, size: None },
+            reports: Vec::new(),
+            bytes: 0,
+            stored: Stored::default(),
+        };
+        match reading.read(Lines::new(BufReader::with_capacity(256 * 1024, file)), start) {
+            Ok(()) => Ok(Outcome::Imported(reading.stored)),
+            Err(ReadFailure::File(error)) => Ok(Outcome::Failed(error.to_string())),
+            Err(ReadFailure::Store(failure)) if failure.exit == Exit::Validation => {
+                Ok(Outcome::Failed(failure.message))
+            }
+            Err(ReadFailure::Store(failure)) => Err(failure),
+        }
+    }
+
+    fn skip(&self, bytes: u64, outcome: Outcome) -> Outcome {
+        self.progress.add(bytes);
+        outcome
+    }
+
+    /// Reads the first lines of a file; `None` if it is not a transcript.
+    fn head(&self, path: &Path) -> std::io::Result<Option<TranscriptParser>> {
+        let mut lines = Lines::new(BufReader::new(File::open(path)?));
+        let mut parser = TranscriptParser::new(self.format);
+        let mut is_known = false;
+        for _ in 0..MAX_HEAD_LINES {
+            let Some(line) = lines.next()? else { break };
+            let Some(Ok(value)) = line.content.map(serde_json::from_slice::<Value>) else { continue };
+            is_known |= parser.line(&value) != Line::Foreign;
+            let facts = parser.facts();
+            if facts.session_id.is_some() && facts.started_at.is_some() && facts.cwd.is_some() {
+                break;
+            }
+        }
+        Ok(is_known.then_some(parser))
+    }
+
+    /// Identifies the chat of a transcript; `None` if it has no time.
+    fn chat(&self, path: &Path, parser: &TranscriptParser) -> Option<Chat> {
+        let mut facts = parser.facts().clone();
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let session_id = facts.session_id.clone().or(stem)?;
+        if parser.is_subagent()
+            && let Some(parent) = discover::parent_of(path, &session_id)
+            && let Ok(Some(parent)) = self.head(&parent)
+        {
+            let ChatFacts { cwd, branch, started_at, .. } = parent.facts().clone();
+            facts = ChatFacts { cwd, branch, started_at, ..facts };
+        }
+        let repo = self.repo.clone().or_else(|| self.places.repo(&facts).map(String::from));
+        Some(Chat {
+            client: self.format.client(),
+            agent: self.agent.clone(),
+            venture: self.venture.clone(),
+            session_id,
+            repo,
+            cwd: facts.cwd.unwrap_or_else(|| "/unknown".to_owned()),
+            branch: facts.branch,
+            started_at: facts.started_at?,
+        })
+    }
+}
+
+/// Identity of a chat.
+struct Chat {
+    client: &'static str,
+    agent: Option<String>,
+    venture: String,
+    session_id: String,
+    repo: Option<String>,
+    cwd: String,
+    branch: Option<String>,
+    started_at: Timestamp,
+}
+
+impl Chat {
+    fn params(&self, reports: Vec<Value>, progress: Option<&TranscriptProgress>) -> Value {
+        json!({
+            "client": self.client, "agent": self.agent, "venture": self.venture,
+            "client_session_id": self.session_id, "repo": self.repo, "cwd": self.cwd, "branch": self.branch,
+            "started_at": self.started_at, "reports": reports, "progress": progress,
+        })
+    }
+}
+
+/// Outcome of one file.
+enum Outcome {
+    Imported(Stored),
+    Unchanged,
+    Foreign,
+    Failed(String),
+}
+
+/// Records of one file.
+#[derive(Default)]
+struct Stored {
+    turns: u64,
+    observations: u64,
+    invalid: InvalidLines,
+}
+
+enum ReadFailure {
+    File(std::io::Error),
+    Store(Failure),
+}
+
+impl From<Failure> for ReadFailure {
+    fn from(failure: Failure) -> Self {
+        Self::Store(failure)
+    }
+}
+
+impl From<std::io::Error> for ReadFailure {
+    fn from(error: std::io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+/// A file that is being imported.
+struct Reading<'a> {
+    import: &'a Import,
+    chat: &'a Chat,
+    path: &'a Path,
+    parser: TranscriptParser,
+    progress: TranscriptProgress,
+    reports: Vec<Value>,
+    bytes: u64,
+    stored: Stored,
+}
+
+impl Reading<'_> {
+    /// Reads all lines from `start` on and sends their reports.
+    fn read(&mut self, mut lines: Lines<BufReader<File>>, start: u64) -> Result<(), ReadFailure> {
+        let file = self.path.display().to_string();
+        loop {
+            let before = lines.position();
+            let Some(line) = lines.next()? else { break };
+            let (number, line_start, is_complete) = (line.number, line.start, line.is_complete);
+            let parsed = match line.content {
+                _ if line_start < start => None,
+                Some([]) => None,
+                Some(content) => {
+                    Some(serde_json::from_slice::<Value>(content).map_err(|error| error.to_string()))
+                }
+                None => Some(Err(format!("the line is longer than {MAX_LINE_BYTES} bytes"))),
+            };
+            let read = lines.position() - before;
+            self.import.progress.add(read);
+            match parsed {
+                None => {}
+                Some(Ok(value)) => self.line(&value, number, line_start, read)?,
+                // The client may still be writing the last line.
+                Some(Err(_)) if !is_complete => {}
+                Some(Err(reason)) => self.stored.invalid.add(&file, number, reason),
+            }
+        }
+        self.parser.finish();
+        self.collect(0);
+        self.progress.size = Some(lines.position());
+        Ok(self.send()?)
+    }
+
+    fn line(&mut self, value: &Value, number: u64, start: u64, bytes: u64) -> Result<(), ReadFailure> {
+        match self.parser.line(value) {
+            Line::StartsTurn => self.progress.position = start,
+            Line::Known
+                if self.parser.is_subagent() && self.parser.is_settled() && self.reports.is_empty() =>
+            {
+                self.progress.position = start;
+            }
+            Line::Known => {}
+            Line::Foreign => {
+                let reason = format!("not a line of {}", self.import.format.client());
+                self.stored.invalid.add(&self.path.display().to_string(), number, reason);
+            }
+        }
+        self.collect(bytes);
+        if self.reports.len() >= MAX_BATCH_REPORTS || self.bytes >= MAX_BATCH_BYTES {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    /// Adds the reports of the parser to the batch, with the root of their checkout.
+    fn collect(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        for mut report in self.parser.take_reports() {
+            let folder = report["cwd"].as_str().unwrap_or(&self.chat.cwd);
+            let root = self.import.places.of(folder).root.or_else(|| {
+                // Without the folder, the first folder of the chat counts as the root of those below it.
+                Path::new(folder).starts_with(&self.chat.cwd).then(|| self.chat.cwd.clone())
+            });
+            if let (Some(fields), Some(root)) = (report.as_object_mut(), root) {
+                fields.insert("root".into(), root.into());
+            }
+            self.reports.push(report);
+        }
+    }
+
+    fn send(&mut self) -> Result<(), Failure> {
+        self.bytes = 0;
+        let reports = std::mem::take(&mut self.reports);
+        let params = self.chat.params(reports, Some(&self.progress));
+        let (output, _) = self.import.backend.call::<ImportTranscript>(&params, None)?;
+        self.stored.turns += output.turns;
+        self.stored.observations += output.observations;
+        Ok(())
+    }
+}
+
+impl Totals {
+    fn add(&mut self, path: &Path, outcome: Outcome) {
+        self.files += 1;
+        match outcome {
+            Outcome::Imported(stored) => {
+                self.sessions += u64::from(stored.turns + stored.observations > 0);
+                self.turns += stored.turns;
+                self.observations += stored.observations;
+                self.invalid.merge(stored.invalid);
+            }
+            Outcome::Unchanged => self.unchanged += 1,
+            Outcome::Foreign => self.foreign.push(path.to_owned()),
+            Outcome::Failed(reason) => self.failed.push((path.to_owned(), reason)),
+        }
+    }
+
+    /// Describes the result. A single file that was named and is not a transcript is an error.
+    fn answer(self, named: Option<&Path>) -> Result<Answer, Failure> {
+        let only = |path: &PathBuf| named == Some(path.as_path());
+        if let Some(path) = self.foreign.iter().find(|path| only(path)) {
+            let message = format!("cannot import {}: it is not a transcript of this client", path.display());
+            return Err(Failure::new(Exit::Validation, "not_a_transcript", message)
+                .hint("use the import verb of the client that wrote the file; see baton import --help"));
+        }
+        if let Some((path, reason)) = self.failed.iter().find(|(path, _)| only(path)) {
+            let message = format!("cannot import {}: {reason}", path.display());
+            return Err(
+                Failure::new(Exit::Failure, "read_failed", message).hint("check that the file is readable")
+            );
+        }
+        for path in &self.foreign {
+            warn(&format!("skipped {}: it is not a transcript of this client", path.display()));
+        }
+        for (path, reason) in &self.failed {
+            warn(&format!("skipped {}: {reason}", path.display()));
+        }
+        let text = format!(
+            "imported {} turns and {} observations of {} chats; {} of {} files were unchanged{}",
+            self.turns,
+            self.observations,
+            self.sessions,
+            self.unchanged,
+            self.files,
+            self.invalid.describe()
+        );
+        let failed: Vec<Value> =
+            self.failed.iter().map(|(path, reason)| json!({ "file": path, "reason": reason })).collect();
+        let data = json!({
+            "files": self.files, "unchanged": self.unchanged, "sessions": self.sessions, "turns": self.turns,
+            "observations": self.observations, "foreign": self.foreign, "failed": failed,
+            "invalid": self.invalid.count(), "invalid_lines": self.invalid.list(),
+        });
+        let exit = if self.failed.is_empty() { Exit::Ok } else { Exit::Failure };
+        Ok(Answer { exit, ..Answer::new(data, text) })
+    }
+}
