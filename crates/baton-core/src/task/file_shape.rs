@@ -86,7 +86,8 @@ impl Reader<'_> {
         if let Some(text) = self.text(name) {
             return Some(text);
         }
-        let texts = self.top_texts(name);
+        let mut texts = self.top_texts(name);
+        texts.retain(|text| !text.trim().is_empty());
         if texts.is_empty() {
             return None;
         }
@@ -411,6 +412,8 @@ mod tests {
         assert_eq!(task.status, "in_progress");
         let (task, _) = read_task_file(&json!({ "title": ["a", { "b": "c" }] }), &id()).unwrap();
         assert_eq!(task.title, "a; b: c");
+        let (task, _) = read_task_file(&json!({ "title": { "": null } }), &id()).unwrap();
+        assert_eq!(task.title, id().to_string());
         let (task, _) = read_task_file(&json!({ "title": "t", "status": "done" }), &id()).unwrap();
         assert_eq!(task.status, "done");
     }
