@@ -9,6 +9,8 @@ mod http;
 mod mcp;
 mod openapi;
 mod params;
+#[cfg(test)]
+mod reference_tests;
 mod routes;
 
 pub use http::{LocalServer, ServeError, Server, ServerConfig};

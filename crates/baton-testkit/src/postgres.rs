@@ -175,7 +175,7 @@ impl Drop for TestServer {
 }
 
 fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
+    PathBuf::from("../../scripts/postgres")
 }
 
 fn run_script(verb: &str, folder: &Path) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 use baton_store::LATEST_VERSION;
 
 fn names(engine: &str) -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(engine);
+    let folder = Path::new("migrations").join(engine);
     let entries = fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }

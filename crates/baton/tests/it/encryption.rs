@@ -241,7 +241,7 @@ fn in_desktop(options: &[&str], script: &str) -> Option<Finished> {
                    baton() { \"$BATON\" \"$@\"; }; save() { echo \"{\\\"step\\\":$1}\" | baton checkpoint save --session s; }\n\
                    lock() { dbus-send --session --print-reply --dest=org.freedesktop.secrets /org/freedesktop/secrets \
                    org.freedesktop.Secret.Service.Lock array:objpath:/org/freedesktop/secrets/collection/login >/dev/null; }\n";
-    let script_path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/with-keychain");
+    let script_path = Path::new("../../scripts/with-keychain");
     let done =
         finished(Command::new(script_path).env("BATON", env!("CARGO_BIN_EXE_baton")).args(options).args([
             "sh",
