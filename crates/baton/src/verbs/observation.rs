@@ -1,5 +1,6 @@
 //! `baton observation …` and `baton summarize`
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use baton_app::observation::{
@@ -7,6 +8,7 @@ use baton_app::observation::{
 };
 use baton_core::observation::visible;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -21,7 +23,7 @@ pub(crate) enum ObservationCommand {
     Show(ShowArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Filter by venture [default: all ventures]
     #[arg(long)]
@@ -36,7 +38,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     tool: Option<String>,
     /// Filter by file: its path, or the last parts of it, for example src/store.rs
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = |file: &str| Ok::<_, Infallible>(within_checkout(file)))]
     file: Option<String>,
     /// Maximum number of observations, 1 to 200 [default: 50]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -46,7 +48,7 @@ pub(crate) struct ListArgs {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ShowArgs {
     /// Observation id
     observation_id: String,
@@ -66,33 +68,23 @@ pub(crate) struct SummarizeArgs {
 
 pub(crate) fn run(command: &ObservationCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        ObservationCommand::List(args) => {
-            let file = args.file.as_deref().map(within_checkout);
-            let params = json!({
-                "venture": args.venture, "repo": args.repo, "session_id": args.session_id, "tool": args.tool,
-                "file": file, "limit": args.limit, "cursor": args.cursor,
-            });
-            backend.answer::<ListObservations>(&params, None, |found| {
-                let mut lines: Vec<String> = found.observations.iter().map(line).collect();
-                if lines.is_empty() {
-                    lines.push("no observations; baton queue stats shows pending items".into());
-                }
-                if let Some(cursor) = &found.pagination.next_cursor {
-                    lines.push(format!("more: --cursor {cursor}"));
-                }
-                lines.join("\n")
-            })
-        }
-        ObservationCommand::Show(args) => {
-            let params = json!({ "observation_id": args.observation_id, "raw": args.raw });
-            backend.answer::<ShowObservation>(&params, None, |shown| {
-                let mut text = describe(&shown.observation);
-                if args.raw {
-                    text += &raw(shown);
-                }
-                text
-            })
-        }
+        ObservationCommand::List(args) => backend.answer::<ListObservations>(args, None, |found| {
+            let mut lines: Vec<String> = found.observations.iter().map(line).collect();
+            if lines.is_empty() {
+                lines.push("no observations; baton queue stats shows pending items".into());
+            }
+            if let Some(cursor) = &found.pagination.next_cursor {
+                lines.push(format!("more: --cursor {cursor}"));
+            }
+            lines.join("\n")
+        }),
+        ObservationCommand::Show(args) => backend.answer::<ShowObservation>(args, None, |shown| {
+            let mut text = describe(&shown.observation);
+            if args.raw {
+                text += &raw(shown);
+            }
+            text
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 use baton_app::observation::{ListQueue, PurgeQueue, QueueItemView, ReadQueueStats, RetryQueue};
 use baton_core::observation::visible;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -55,7 +56,7 @@ pub(crate) struct ListArgs {
     before: Option<i64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct RetryArgs {
     /// Id of the item to retry [default: all failed items]
     id: Option<i64>,
@@ -93,9 +94,9 @@ pub(crate) fn run(command: &QueueCommand, backend: &Backend) -> Result<Answer, F
                 lines.join("\n")
             })
         }
-        QueueCommand::Retry(args) => backend.answer::<RetryQueue>(&json!({ "id": args.id }), None, |done| {
-            format!("{} items will be retried", done.retried)
-        }),
+        QueueCommand::Retry(args) => {
+            backend.answer::<RetryQueue>(args, None, |done| format!("{} items will be retried", done.retried))
+        }
         QueueCommand::Purge(args) => {
             let status = if args.errors { Status::Error } else { Status::Done };
             let params = json!({ "status": status.as_str(), "older_than_hours": args.older_than });

@@ -2,6 +2,7 @@
 
 use baton_app::token::{CreateToken, ListTokens, RevokeToken, TokenView};
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::backend::Backend;
@@ -18,13 +19,14 @@ pub(crate) enum TokenCommand {
     Revoke(RevokeArgs),
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum AccessArg {
     Read,
     Write,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
     /// Name that describes the purpose of the token
     #[arg(long)]
@@ -34,13 +36,14 @@ pub(crate) struct CreateArgs {
     access: AccessArg,
     /// Venture that the token can access (repeatable) [default: all ventures]
     #[arg(long = "venture", value_name = "VENTURE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     ventures: Vec<String>,
     /// Days until the token expires, 1 to 3650 [default: never expires]
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct RevokeArgs {
     /// Token id: the 16 hexadecimal digits after bt_
     token_id: String,
@@ -49,18 +52,10 @@ pub(crate) struct RevokeArgs {
 pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Failure> {
     let backend = Backend::local(config, "managing tokens")?;
     match command {
-        TokenCommand::Create(args) => {
-            let params = json!({
-                "name": args.name,
-                "access": match args.access { AccessArg::Read => "read", AccessArg::Write => "write" },
-                "ventures": (!args.ventures.is_empty()).then_some(&args.ventures),
-                "expires_in_days": args.expires_in_days,
-            });
-            backend.answer::<CreateToken>(&params, None, |output| {
-                note(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
-                output.token.clone()
-            })
-        }
+        TokenCommand::Create(args) => backend.answer::<CreateToken>(args, None, |output| {
+            note(&format!("store the token now, it is not shown again: {}", describe(&output.info)));
+            output.token.clone()
+        }),
         TokenCommand::List => backend.answer::<ListTokens>(&json!({}), None, |output| {
             if output.tokens.is_empty() {
                 return "no tokens; create one with baton token create --name NAME".into();
@@ -68,9 +63,7 @@ pub(crate) fn run(command: &TokenCommand, config: &Config) -> Result<Answer, Fai
             output.tokens.iter().map(describe).collect::<Vec<_>>().join("\n")
         }),
         TokenCommand::Revoke(args) => {
-            let params = json!({ "token_id": args.token_id });
-            backend
-                .answer::<RevokeToken>(&params, None, |output| format!("revoked {}", describe(&output.info)))
+            backend.answer::<RevokeToken>(args, None, |output| format!("revoked {}", describe(&output.info)))
         }
     }
 }

@@ -3,7 +3,7 @@
 use baton_app::turn::{ListTurns, ShowTurn, ShowTurnOutput, TurnView};
 use baton_core::observation::{TurnStatus, one_line, visible};
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::backend::Backend;
 use crate::output::{Answer, Failure};
@@ -19,7 +19,7 @@ pub(crate) enum TurnCommand {
     Show(ShowArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArgs {
     /// Session id
     session_id: String,
@@ -31,7 +31,7 @@ pub(crate) struct ListArgs {
     before: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ShowArgs {
     /// Turn id, for example turn_42
     turn_id: String,
@@ -39,22 +39,17 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(command: &TurnCommand, backend: &Backend) -> Result<Answer, Failure> {
     match command {
-        TurnCommand::List(args) => {
-            let params = json!({ "session_id": args.session_id, "limit": args.limit, "before": args.before });
-            backend.answer::<ListTurns>(&params, None, |found| {
-                let mut lines: Vec<String> = found.turns.iter().map(line).collect();
-                if lines.is_empty() {
-                    lines.push("no turns were reported for this session".into());
-                }
-                if let Some(before) = found.next_before {
-                    lines.push(format!("more: --before {before}"));
-                }
-                lines.join("\n")
-            })
-        }
-        TurnCommand::Show(args) => {
-            backend.answer::<ShowTurn>(&json!({ "turn_id": args.turn_id }), None, describe)
-        }
+        TurnCommand::List(args) => backend.answer::<ListTurns>(args, None, |found| {
+            let mut lines: Vec<String> = found.turns.iter().map(line).collect();
+            if lines.is_empty() {
+                lines.push("no turns were reported for this session".into());
+            }
+            if let Some(before) = found.next_before {
+                lines.push(format!("more: --before {before}"));
+            }
+            lines.join("\n")
+        }),
+        TurnCommand::Show(args) => backend.answer::<ShowTurn>(args, None, describe),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Command-line arguments of `baton task`.
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 /// Workflow overview, printed below the list of verbs.
 pub(crate) const WORKFLOW: &str = "\
@@ -84,7 +85,7 @@ pub(crate) enum TaskCommand {
 }
 
 /// Actor of a call.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ActorArgs {
     /// Actor to record [default: session.agent, else the user name]
     #[arg(long, value_name = "NAME")]
@@ -92,16 +93,17 @@ pub(crate) struct ActorArgs {
 }
 
 /// Override of the secret scan.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct SecretArgs {
     /// Store the text even if it looks like a secret (recorded in the audit log)
     #[arg(long)]
     pub(super) force_secrets: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct InitArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Commit that diffs start from [default: HEAD]
     #[arg(long, value_name = "SHA")]
@@ -110,23 +112,27 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(super) truncate: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct GetArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Show only the part that this role needs, for example reviewer
     #[arg(long, alias = "agent")]
     pub(super) role: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role, for example reviewer
     #[arg(long, value_name = "ROLE", alias = "role")]
@@ -147,14 +153,17 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(super) without_qa: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct BlockArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role that reports the finding
     #[arg(long, value_name = "ROLE", alias = "role")]
@@ -163,14 +172,17 @@ pub(crate) struct BlockArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) finding: String,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct SnapshotArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role that holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
@@ -179,14 +191,17 @@ pub(crate) struct SnapshotArgs {
     #[arg(long)]
     pub(super) allow_clean: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct VerifyArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role whose last snapshot must equal the working tree
     #[arg(long, value_name = "ROLE", aliases = ["agent", "role"])]
@@ -195,17 +210,20 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     pub(super) full: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct DiffArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role whose last snapshot is shown [default: role of the newest snapshot]
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: Option<String>,
     /// from_base (all changes), incremental (changes of the role) or drift (unexpected changes)
+    #[serde(rename = "type")]
     #[arg(long = "type", value_name = "TYPE", default_value = "from_base")]
     pub(super) kind: String,
     /// Print the diff instead of its path
@@ -213,22 +231,27 @@ pub(crate) struct DiffArgs {
     pub(super) content: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct EnvArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct QaArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role that ran the QA commands and holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
     pub(super) agent: String,
     /// Path of the log, or - for standard input
-    #[arg(long, value_name = "PATH")]
-    pub(super) from: String,
+    #[arg(long, value_name = "PATH", required = true)]
+    pub(super) from: Option<String>,
+    /// The log itself, read from standard input.
+    #[arg(skip)]
+    pub(super) content: Option<String>,
     /// Exit code of the command that wrote the log; it determines the result
     #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
     pub(super) exit_code: Option<i32>,
@@ -236,14 +259,17 @@ pub(crate) struct QaArgs {
     #[arg(long)]
     pub(super) baseline: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct RunQaArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role that runs the QA commands and holds the task
     #[arg(long, value_name = "ROLE", alias = "role")]
@@ -255,14 +281,17 @@ pub(crate) struct RunQaArgs {
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct NoteArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Role that writes the note
     #[arg(long, value_name = "ROLE", alias = "role")]
@@ -274,16 +303,20 @@ pub(crate) struct NoteArgs {
     #[arg(long, default_value = "handover")]
     pub(super) kind: String,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct EvidenceArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Kind of evidence, for example plan, design or excerpt
+    #[serde(rename = "type")]
     #[arg(long = "type", value_name = "TYPE")]
     pub(super) kind: String,
     /// File to attach
@@ -293,27 +326,33 @@ pub(crate) struct EvidenceArgs {
     #[arg(long, value_name = "A-B")]
     pub(super) lines: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct RebuildArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Truncate text above 2 KiB and refer to the task file
     #[arg(long)]
     pub(super) truncate: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ResolveArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Reason for accepting the resulting working tree
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -325,31 +364,37 @@ pub(crate) struct ResolveArgs {
     #[arg(long, visible_alias = "all")]
     pub(super) restore_all: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) secrets: SecretArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CompleteArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     /// Complete the task even if a role is not done, a drift is open, or the tree changed
     #[arg(long)]
     pub(super) force: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct PurgeArgs {
     /// Task id, for example TASK-0824
+    #[serde(rename = "task_id")]
     pub(super) task: String,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct SweepArgs {
     /// Minimum time since the last change: a number and s, m, h, d or w
     #[arg(long, default_value = "7d")]
@@ -361,6 +406,7 @@ pub(crate) struct SweepArgs {
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(super) actor: ActorArgs,
 }
 

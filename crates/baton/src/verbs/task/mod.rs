@@ -19,12 +19,14 @@ use baton_task::{
     OUTPUT_FOLDER, PurgeContext, RebuildContext, RecordQa, ResolveDrift, RunQa, SnapshotWorktree,
     SweepContexts, TaskOperation, UpdateAgent, VerifyWorktree, WriteNote, operation,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use args::{TaskCommand, WORKFLOW};
 pub(crate) use demo::demo;
 pub(crate) use tools::local_tools;
 
+use self::args::EnvArgs;
 use self::checkout::Checkout;
 use crate::config::Config;
 use crate::exit::Exit;
@@ -42,116 +44,80 @@ pub(crate) fn run(command: TaskCommand, config: &Config) -> Result<Answer, Failu
     let checkout = Checkout::open(config)?;
     let verb = Verb { checkout: &checkout, config };
     match command {
-        TaskCommand::InitContext(args) => verb.answer::<InitContext>(
-            json!({ "task_id": args.task, "base_commit": args.base_commit, "truncate": args.truncate,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::initialized,
-        ),
-        TaskCommand::GetContext(args) => {
-            verb.answer::<GetContext>(json!({ "task_id": args.task, "role": args.role }), describe::context)
+        TaskCommand::InitContext(args) => verb.answer::<InitContext>(&args, describe::initialized),
+        TaskCommand::GetContext(args) => verb.answer::<GetContext>(&args, describe::context),
+        TaskCommand::UpdateAgent(mut args) => {
+            args.status = args.status.replace('-', "_");
+            args.qa_log = args.qa_log.map(|path| checkout.path(&path));
+            verb.answer::<UpdateAgent>(&args, describe::updated)
         }
-        TaskCommand::UpdateAgent(args) => verb.answer::<UpdateAgent>(
-            json!({ "task_id": args.task, "agent": args.agent, "status": args.status.replace('-', "_"),
-                "qa_log": args.qa_log.map(|path| checkout.path(&path)), "session_id": args.session_id,
-                "without_snapshot": args.without_snapshot, "without_qa": args.without_qa,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::updated,
-        ),
-        TaskCommand::MarkBlocked(args) => verb.answer::<MarkBlocked>(
-            json!({ "task_id": args.task, "agent": args.agent, "finding": args.finding,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            |output| describe::then(format!("{} of {} is blocked", output.agent, output.task_id), &output.next),
-        ),
-        TaskCommand::SnapshotWorktree(args) => verb.answer::<SnapshotWorktree>(
-            json!({ "task_id": args.task, "agent": args.agent, "allow_clean": args.allow_clean,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::snapshot,
-        ),
-        TaskCommand::VerifyWorktree(args) => verb.answer::<VerifyWorktree>(
-            json!({ "task_id": args.task, "expected_agent": args.expected_agent, "full": args.full, "actor": args.actor.actor }),
-            |output| {
-                let notices: String = output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
-                let text = format!("the working tree matches snapshot {} of {}{notices}", output.snapshot, output.expected_agent);
-                describe::then(text, &output.next)
-            },
-        ),
-        TaskCommand::GetDiff(args) => verb.answer::<GetDiff>(
-            json!({ "task_id": args.task, "agent": args.agent, "type": args.kind.replace('-', "_"), "content": args.content }),
-            |output| output.content.clone().unwrap_or_else(|| output.artifact.path.clone()),
-        ).map(Answer::with_next_on_stderr),
-        TaskCommand::Env(args) => environment(&verb, &args.task),
-        TaskCommand::RecordQa(args) => {
-            let (from, content) = match args.from.as_str() {
-                "-" => (None, Some(standard_input()?)),
-                path => (Some(checkout.path(path)), None),
-            };
-            verb.answer::<RecordQa>(
-                json!({ "task_id": args.task, "agent": args.agent, "from": from, "content": content,
-                    "exit_code": args.exit_code, "baseline": args.baseline, "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-                describe::quality,
-            )
+        TaskCommand::MarkBlocked(args) => verb.answer::<MarkBlocked>(&args, |output| {
+            describe::then(format!("{} of {} is blocked", output.agent, output.task_id), &output.next)
+        }),
+        TaskCommand::SnapshotWorktree(args) => verb.answer::<SnapshotWorktree>(&args, describe::snapshot),
+        TaskCommand::VerifyWorktree(args) => verb.answer::<VerifyWorktree>(&args, |output| {
+            let notices: String =
+                output.notices.iter().map(|notice| format!("\n  {}", notice.message)).collect();
+            let (number, role) = (output.snapshot, &output.expected_agent);
+            let text = format!("the working tree matches snapshot {number} of {role}{notices}");
+            describe::then(text, &output.next)
+        }),
+        TaskCommand::GetDiff(mut args) => {
+            args.kind = args.kind.replace('-', "_");
+            let answer = verb.answer::<GetDiff>(&args, |output| {
+                output.content.clone().unwrap_or_else(|| output.artifact.path.clone())
+            });
+            answer.map(Answer::with_next_on_stderr)
+        }
+        TaskCommand::Env(args) => environment(&verb, &args),
+        TaskCommand::RecordQa(mut args) => {
+            match args.from.take().as_deref() {
+                Some("-") | None => args.content = Some(standard_input()?),
+                Some(path) => args.from = Some(checkout.path(path)),
+            }
+            verb.answer::<RecordQa>(&args, describe::quality)
         }
         TaskCommand::RunQa(args) => {
-            let mut answer = verb.answer::<RunQa>(
-                json!({ "task_id": args.task, "agent": args.agent, "command": args.command, "baseline": args.baseline,
-                    "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-                describe::quality,
-            )?;
+            let mut answer = verb.answer::<RunQa>(&args, describe::quality)?;
             // The result is recorded either way; the exit code stops scripts that chain commands.
             if answer.data["status"] != "passed" {
                 answer.exit = Exit::Failure;
             }
             Ok(answer)
         }
-        TaskCommand::Note(args) => verb.answer::<WriteNote>(
-            json!({ "task_id": args.task, "agent": args.agent, "text": args.text, "kind": args.kind,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            |output| {
-                let text = format!("{} note of {} recorded", output.note.kind, output.note.agent);
-                describe::then(text, &output.next)
-            },
-        ),
-        TaskCommand::AttachEvidence(args) => verb.answer::<AttachEvidence>(
-            json!({ "task_id": args.task, "type": args.kind, "path": checkout.path(&args.path), "lines": args.lines,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::evidence,
-        ),
-        TaskCommand::RebuildContext(args) => verb.answer::<RebuildContext>(
-            json!({ "task_id": args.task, "truncate": args.truncate,
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::rebuilt,
-        ),
-        TaskCommand::ResolveDrift(args) => verb.answer::<ResolveDrift>(
-            json!({ "task_id": args.task, "note": args.note, "restore_all": args.restore_all,
-                "restore": args.restore.iter().map(|path| checkout.path(path)).collect::<Vec<_>>(),
-                "actor": args.actor.actor, "force_secrets": args.secrets.force_secrets }),
-            describe::resolved,
-        ),
-        TaskCommand::Complete(args) => verb.answer::<CompleteTask>(
-            json!({ "task_id": args.task, "force": args.force, "actor": args.actor.actor }),
-            |output| {
-                let text =
-                    format!("{} is complete; {} is kept until {}", output.task_id, output.archive_path, output.kept_until);
-                describe::then(text, &output.next)
-            },
-        ),
-        TaskCommand::PurgeContext(args) => {
-            verb.answer::<PurgeContext>(json!({ "task_id": args.task, "actor": args.actor.actor }), |output| {
-                let what = if output.purged { "was purged" } else { "had nothing to purge" };
-                describe::then(format!("{} {what}", output.task_id), &output.next)
-            })
+        TaskCommand::Note(args) => verb.answer::<WriteNote>(&args, |output| {
+            let text = format!("{} note of {} recorded", output.note.kind, output.note.agent);
+            describe::then(text, &output.next)
+        }),
+        TaskCommand::AttachEvidence(mut args) => {
+            args.path = checkout.path(&args.path);
+            verb.answer::<AttachEvidence>(&args, describe::evidence)
         }
-        TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(
-            json!({ "ttl": args.ttl, "all": args.all, "dry_run": args.dry_run, "actor": args.actor.actor }),
-            describe::swept,
-        ),
-        TaskCommand::List(args) => verb.answer::<ListTasks>(json!({ "archived": args.archived }), describe::list),
+        TaskCommand::RebuildContext(args) => verb.answer::<RebuildContext>(&args, describe::rebuilt),
+        TaskCommand::ResolveDrift(mut args) => {
+            args.restore = args.restore.iter().map(|path| checkout.path(path)).collect();
+            verb.answer::<ResolveDrift>(&args, describe::resolved)
+        }
+        TaskCommand::Complete(args) => verb.answer::<CompleteTask>(&args, |output| {
+            let (id, path) = (&output.task_id, &output.archive_path);
+            let text = format!("{id} is complete; {path} is kept until {}", output.kept_until);
+            describe::then(text, &output.next)
+        }),
+        TaskCommand::PurgeContext(args) => verb.answer::<PurgeContext>(&args, |output| {
+            let what = if output.purged { "was purged" } else { "had nothing to purge" };
+            describe::then(format!("{} {what}", output.task_id), &output.next)
+        }),
+        TaskCommand::SweepContexts(args) => verb.answer::<SweepContexts>(&args, describe::swept),
+        TaskCommand::List(args) => {
+            verb.answer::<ListTasks>(&json!({ "archived": args.archived }), describe::list)
+        }
     }
 }
 
 /// Prints the environment variables for agents as shell commands.
-fn environment(verb: &Verb<'_>, task: &str) -> Result<Answer, Failure> {
-    let answer = verb.answer::<GetContext>(json!({ "task_id": task }), |_| String::new())?;
+fn environment(verb: &Verb<'_>, args: &EnvArgs) -> Result<Answer, Failure> {
+    let answer = verb.answer::<GetContext>(args, |_| String::new())?;
+    let task = &args.task;
     let root = verb.checkout.environment.root();
     let path = root.join(OUTPUT_FOLDER).join(task).join(CONTEXT_FILE).to_string_lossy().into_owned();
     let text = format!("export TASK_CONTEXT_PATH='{}'", path.replace('\'', r"'\''"));
@@ -168,9 +134,10 @@ struct Verb<'a> {
 impl Verb<'_> {
     fn answer<O: TaskOperation>(
         &self,
-        mut params: Value,
+        params: &impl Serialize,
         describe: impl FnOnce(&O::Output) -> String,
     ) -> Result<Answer, Failure> {
+        let mut params = serde_json::to_value(params).map_err(unreadable)?;
         if let Value::Object(members) = &mut params {
             members.retain(|_, value| !value.is_null());
         }
@@ -190,11 +157,13 @@ impl Verb<'_> {
         for warning in data["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             warn(warning);
         }
-        let output: O::Output = serde_json::from_value(data.clone()).map_err(|error| {
-            Failure::new(Exit::Failure, "internal", format!("cannot parse the result: {error}"))
-        })?;
+        let output: O::Output = serde_json::from_value(data.clone()).map_err(unreadable)?;
         Ok(Answer::new(data, describe(&output)))
     }
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(Exit::Failure, "internal", format!("cannot convert parameters or result: {error}"))
 }
 
 fn standard_input() -> Result<String, Failure> {
