@@ -54,6 +54,11 @@ impl Capture {
         &self.files
     }
 
+    /// Returns every file of the tree, sorted by path.
+    pub fn into_files(self) -> Vec<TreeFile> {
+        self.files
+    }
+
     /// Returns the hashes of files that may not be stored; `None` if everything may be stored.
     pub(crate) const fn withheld(&self) -> Option<&Withheld> {
         self.withheld.as_ref()
@@ -203,11 +208,19 @@ fn attempt(
         stash: status.stash.clone(),
         large: large_files(repository, &view),
     };
-    if stored {
-        let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
-        store(repository, vault, &view, trees.collect(), not_checked_out)?;
-    }
-    let files = view.files();
+    let (saved, files) = std::thread::scope(|scope| {
+        // Storing waits for the disk.
+        let files = scope.spawn(|| view.files());
+        let saved = if stored {
+            let trees = raw.objects.into_iter().chain(patch.into_iter().flat_map(|patch| patch.objects));
+            store(repository, vault, &view, trees.collect(), not_checked_out)
+        } else {
+            Ok(())
+        };
+        (saved, files.join())
+    });
+    saved?;
+    let files = files.map_err(|_| GitError::unexpected("status", "the thread panicked"))?;
     Ok(Capture { snapshot, status, files, withheld })
 }
 

@@ -47,6 +47,11 @@ pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
+/// Returns true if a path is written without quotes.
+fn is_plain(text: &str) -> bool {
+    !text.starts_with('"') && !text.chars().any(char::is_control)
+}
+
 /// Quotes bytes in C style, as git expects on its standard input.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() + 2);
@@ -93,7 +98,7 @@ fn unquoted(text: &str) -> Option<Vec<u8>> {
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match std::str::from_utf8(&self.0) {
-            Ok(text) if !text.starts_with('"') && !text.chars().any(char::is_control) => f.write_str(text),
+            Ok(text) if is_plain(text) => f.write_str(text),
             _ => f.write_str(&quoted(&self.0)),
         }
     }
@@ -127,7 +132,11 @@ impl TryFrom<String> for RepoPath {
 
 impl From<RepoPath> for String {
     fn from(path: RepoPath) -> Self {
-        path.to_string()
+        match Self::from_utf8(path.0) {
+            Ok(text) if is_plain(&text) => text,
+            Ok(text) => quoted(text.as_bytes()),
+            Err(error) => quoted(error.as_bytes()),
+        }
     }
 }
 

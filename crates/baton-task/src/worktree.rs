@@ -65,7 +65,19 @@ fn describe(
     let environment = draft.environment();
     let git = draft.context.git.clone();
     let mut scan = draft.content_scan();
-    let cumulative = environment.tree().changes_since(git.base_commit.as_deref(), state, &mut scan)?;
+    let context = &draft.context;
+    let (cumulative, scope) = std::thread::scope(|threads| {
+        // Computing the diff waits for git.
+        let scope = threads.spawn(|| {
+            let missing = missing_paths(environment, context, state);
+            (hash_without(&context.immutable.repo_paths, &missing), missing)
+        });
+        let base = git.base_commit.as_deref();
+        (environment.tree().changes_since(base, state, &mut scan), scope.join())
+    });
+    let cumulative = cumulative?;
+    let (scope_hash, scope_missing) =
+        scope.map_err(|_| Fault::new(ErrorCode::Internal, "cannot compare the scope with the tree"))?;
     draft.scan().merge(scan.finish());
     let previous = taken_over(&draft.context, role, kind)?;
     let from_base = keep_diff(draft, &format!("{role}-from-base"), &cumulative)?;
@@ -112,10 +124,6 @@ fn describe(
         let kind = if module.registered { "a submodule" } else { "an embedded repository" };
         draft.warnings.push(format!("{} is {kind}: its files are not part of the snapshot", module.path));
     }
-    let missing = missing_paths(environment, &draft.context, state);
-    let gone: HashSet<&String> = missing.iter().collect();
-    let repo_paths = draft.context.immutable.repo_paths.iter();
-    let present = repo_paths.filter(|path| !gone.contains(path)).map(String::as_str);
     let diff_from_previous = incremental.as_ref().map(|(path, _)| path.clone());
     let by_implementer = role.as_str() != "implementer"
         && previous.as_ref().is_some_and(|previous| previous.agent.as_str() == "implementer");
@@ -135,8 +143,8 @@ fn describe(
         file_metadata: file_metadata(&cumulative.changes),
         files_changed: files_changed(&cumulative.changes),
         diff_stat: cumulative.stat.to_string(),
-        scope_hash: scope_hash(present),
-        scope_missing: missing,
+        scope_hash,
+        scope_missing,
         out_of_scope,
         submodules: state.submodules.clone(),
         previous_agent: previous.map(|previous| previous.agent),
@@ -183,6 +191,12 @@ fn keep_diff(draft: &mut Draft<'_>, name: &str, diff: &TreeDiff) -> Result<Artif
 pub(crate) fn list(paths: &[String]) -> String {
     let named = paths.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
     if paths.len() > MAX_LISTED { format!("{named} and {} more", paths.len() - MAX_LISTED) } else { named }
+}
+
+/// Hashes the paths that are not missing.
+fn hash_without(paths: &[String], missing: &[String]) -> String {
+    let missing: HashSet<&String> = missing.iter().collect();
+    scope_hash(paths.iter().filter(|path| !missing.contains(path)).map(String::as_str))
 }
 
 fn missing_paths(environment: &TaskEnvironment, context: &TaskContext, state: &TreeState) -> Vec<String> {

@@ -188,8 +188,10 @@ impl ScopeMatcher {
 
 /// Hashes the existing paths of a scope. The 16 digits change when a file is added, renamed or removed.
 pub fn scope_hash<'a>(present: impl IntoIterator<Item = &'a str>) -> String {
-    let paths: BTreeSet<&str> = present.into_iter().collect();
-    let mut text = paths.into_iter().collect::<Vec<_>>().join("\n");
+    let mut paths: Vec<&str> = present.into_iter().collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut text = paths.join("\n");
     text.push('\n');
     short_sha(text.as_bytes())
 }

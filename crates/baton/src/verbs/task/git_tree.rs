@@ -147,7 +147,7 @@ impl WorkingTree for GitTree {
         let repository = self.repository()?;
         let vault = self.vault(repository)?;
         match repository.capture_inspected(&vault, &mut Bridge(inspector)) {
-            Ok(capture) => state(&capture),
+            Ok(capture) => state(capture),
             Err(error) => Err(inspector.verdict().err().unwrap_or_else(|| fault(error))),
         }
     }
@@ -183,10 +183,10 @@ impl WorkingTree for GitTree {
             Reading::All => self.vault(repository)?.rereading(),
         };
         match repository.verify_inspected(&vault, &snapshot_of(&expected.record)?, &mut Bridge(inspector)) {
-            Ok(verification) => Ok((state(&verification.present)?, tree_changes(verification.differences))),
+            Ok(verification) => Ok((state(verification.present)?, tree_changes(verification.differences))),
             // The objects of the earlier tree were removed; the difference is still known from the ids.
             Err(GitError::CommandFailed { .. } | GitError::UnexpectedOutput { .. }) => {
-                Ok((state(&repository.glimpse(&vault).map_err(fault)?)?, Vec::new()))
+                Ok((state(repository.glimpse(&vault).map_err(fault)?)?, Vec::new()))
             }
             Err(error) => Err(fault(error)),
         }
@@ -228,7 +228,7 @@ fn head(head: &baton_git::Head) -> Head {
     Head { commit: head.commit().map(|id| id.to_string()), branch: head.branch().map(str::to_owned) }
 }
 
-fn state(capture: &Capture) -> Result<TreeState, Fault> {
+fn state(capture: Capture) -> Result<TreeState, Fault> {
     let snapshot = capture.snapshot();
     let record = serde_json::to_value(snapshot).map_err(|error| {
         Fault::new(ErrorCode::Internal, "the snapshot cannot be written").caused_by(error)
@@ -245,8 +245,8 @@ fn state(capture: &Capture) -> Result<TreeState, Fault> {
         stash: snapshot.stash.as_ref().map(|stash| stash.tip.to_string()),
         status_report: report(&capture.status().report),
         submodules: submodules.collect(),
-        paths: capture.files().iter().map(|file| file.path.to_string()).collect(),
         record,
+        paths: capture.into_files().into_iter().map(|file| file.path.into()).collect(),
     })
 }
 
