@@ -193,7 +193,7 @@ impl Heuristic {
             Self::StackTrace => (Layer::Ephemeral, "the value is a stack trace or dump"),
             Self::Log => (Layer::Ephemeral, "most lines of the value begin with a time or a log level"),
             Self::Diff => (Layer::Ephemeral, "the value is a patch"),
-            Self::ToolOutput => (Layer::Ephemeral, "the value is what a tool printed"),
+            Self::ToolOutput => (Layer::Ephemeral, "the value is the output of a tool"),
             Self::Listing => (Layer::Ephemeral, "the value is a list of files"),
             Self::Base64 => (Layer::Ephemeral, "the value is encoded bytes"),
             Self::Timestamp => (Layer::Ephemeral, "the value is a time"),
@@ -201,12 +201,12 @@ impl Heuristic {
             Self::Identifier => (Layer::Ephemeral, "the value is an identifier"),
             Self::Address => (Layer::Ephemeral, "the value is a network address"),
             Self::Url => (Layer::Useful, "the value is a link"),
-            Self::Heading => (Layer::Useful, "the value opens with a heading"),
-            Self::Decision => (Layer::Critical, "the text settles something"),
-            Self::Constraint => (Layer::Critical, "the text forbids or demands something"),
+            Self::Heading => (Layer::Useful, "the value begins with a heading"),
+            Self::Decision => (Layer::Critical, "the text states a decision"),
+            Self::Constraint => (Layer::Critical, "the text states a constraint"),
             Self::Steps => (Layer::Important, "the value is a list of steps"),
             Self::Example => (Layer::Useful, "the text shows examples"),
-            Self::Reasoning => (Layer::Important, "the text argues"),
+            Self::Reasoning => (Layer::Important, "the text gives a reason"),
         };
         let why = phrase.map_or_else(|| what.to_owned(), |phrase| format!("{what} (`{phrase}`)"));
         Evidence { layer, why }
@@ -219,7 +219,7 @@ fn heading_evidence(text: &str) -> Option<Evidence> {
     let (_, what) = sign.topic.rule();
     Some(Evidence {
         layer: sign.topic.layer(),
-        why: format!("the value opens with a heading that speaks of {what} (`{}`)", sign.words),
+        why: format!("the value begins with a heading about {what} (`{}`)", sign.words),
     })
 }
 
