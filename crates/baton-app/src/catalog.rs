@@ -1,6 +1,7 @@
 //! List of all operations.
 
 use crate::any_operation::{AnyOperation, operation};
+use crate::bundle::ReadContext;
 use crate::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
@@ -8,8 +9,8 @@ use crate::checkpoint::{
 use crate::handoff::{AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff};
 use crate::maintenance::Cleanup;
 use crate::observation::{
-    Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadContext,
-    ReadQueueStats, RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
+    Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
+    RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
 };
 use crate::request::ListRequests;
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};

@@ -7,6 +7,7 @@
 
 mod any_operation;
 mod app;
+pub mod bundle;
 mod call;
 mod call_record;
 mod catalog;

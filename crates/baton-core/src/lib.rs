@@ -4,6 +4,7 @@
 //! Every function is deterministic.
 
 mod actor;
+pub mod bundle;
 mod canonical;
 pub mod checkpoint;
 pub mod classify;

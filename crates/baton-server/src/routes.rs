@@ -1,5 +1,6 @@
 //! The table of HTTP routes, one line each.
 
+use baton_app::bundle::ReadContext;
 use baton_app::checkpoint::{
     DeleteCheckpoint, DiffCheckpoints, ExplainContext, ListCheckpoints, ListWorkflows, LoadCheckpoint,
     MarkCritical, SaveCheckpoint,
@@ -8,8 +9,8 @@ use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
 use baton_app::observation::{
-    Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadContext,
-    ReadQueueStats, RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
+    Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
+    RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
 };
 use baton_app::request::ListRequests;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};

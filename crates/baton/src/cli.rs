@@ -61,6 +61,9 @@ enum Command {
     /// Record a hook event of an agent, read as JSON from standard input
     #[command(after_help = verbs::hook::EXAMPLES)]
     Hook(verbs::hook::HookArgs),
+    /// Stop hooks from recording, or let them record again
+    #[command(after_help = verbs::pause::EXAMPLES)]
+    Pause(verbs::pause::PauseArgs),
     /// Run the background worker that creates observations
     #[command(subcommand, after_help = verbs::worker::EXAMPLES)]
     Worker(verbs::worker::WorkerCommand),
@@ -75,6 +78,9 @@ enum Command {
     /// List and show the turns of a session: requests and closing messages
     #[command(subcommand)]
     Turn(verbs::turn::TurnCommand),
+    /// Show what a new chat should know about a repository, within a token budget
+    #[command(after_help = verbs::context::EXAMPLES)]
+    Context(verbs::context::ContextArgs),
     /// Summarize a session and end it
     Summarize(verbs::observation::SummarizeArgs),
     /// Create, list and revoke access tokens
@@ -192,11 +198,13 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Task(command) => verbs::task::run(command, &config),
         // Handled in `run`, before the configuration is loaded.
         Command::Hook(_) => Ok(Answer::silent()),
+        Command::Pause(args) => verbs::pause::run(&args, &config),
         Command::Worker(command) => verbs::worker::run(&command, &config),
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
         Command::Requests(args) => verbs::requests::run(&args, cli.global.format, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
         Command::Turn(command) => verbs::turn::run(&command, &Backend::open(&config)?),
+        Command::Context(args) => verbs::context::run(&args, &config, &Backend::open(&config)?),
         Command::Summarize(args) => verbs::observation::summarize(&args, &Backend::open(&config)?),
         Command::Token(command) => verbs::token::run(&command, &config),
         Command::Cleanup => verbs::cleanup::run(&config),

@@ -53,6 +53,11 @@ impl DataDir {
         self.path.join("logs")
     }
 
+    /// Returns the path of the file that exists while capture is paused.
+    pub(crate) fn capture_pause(&self) -> PathBuf {
+        self.path.join("capture-paused")
+    }
+
     pub(crate) fn worker_pid(&self) -> PathBuf {
         self.path.join("worker.pid")
     }

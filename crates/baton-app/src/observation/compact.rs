@@ -81,7 +81,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Returns the workflow id of a chat: the chat id if it is a valid workflow id, otherwise its hash.
-fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
+pub(crate) fn workflow_of(session: &Session) -> Result<WorkflowId, Fault> {
     let own = session
         .tuple
         .client_session_id

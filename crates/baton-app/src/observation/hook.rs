@@ -18,10 +18,11 @@ use super::capture::Packed;
 use super::intake::MAX_REPORT_BYTES;
 use super::repair::repair;
 use super::{capture, compact, end};
+use crate::bundle::BundleScope;
 use crate::call::Attachment;
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
-use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, session_briefing};
+use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, start_bundle};
 
 /// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
@@ -65,6 +66,10 @@ pub struct HookParams {
     /// `user-prompt-submit`: prompt of the user. Required.
     #[serde(default)]
     pub prompt: Option<String>,
+    /// `session-start`: `startup`, `resume`, `clear`, `compact` or `fork`. A resumed chat gets no context again; a
+    /// compacted one gets its own.
+    #[serde(default)]
+    pub source: Option<String>,
     /// `pre-compact`: trigger of the compaction.
     #[serde(default)]
     pub trigger: Option<String>,
@@ -171,7 +176,7 @@ impl Operation for Hook {
     ) -> Result<Self::Output, Fault> {
         let start = start_of(params)?;
         if params.event == HookEvent::SessionStart {
-            return start_session(context, tx, &start);
+            return start_session(context, tx, &start, params.source.as_deref());
         }
         if let Some(ended) = ended_session_of(context, tx, &start, params.event)? {
             // A late event does not start a new session, but its checkpoint or closing message is still stored.
@@ -274,14 +279,22 @@ fn start_session(
     context: &Context<'_>,
     tx: &mut dyn Tx,
     start: &StartSessionParams,
+    source: Option<&str>,
 ) -> Result<HookOutput, Fault> {
     let session = session_of(context, tx, start)?;
-    let briefing = session_briefing(context, tx, &session)?;
+    let scope = match source {
+        // A resumed or forked chat still has the context that it received before.
+        Some("resume" | "fork") => return Ok(HookOutput::default()),
+        Some("compact") => BundleScope::Chat,
+        _ => BundleScope::Repository,
+    };
+    let bundle = start_bundle(context, tx, &session, scope)?;
+    let output = HookSpecificOutput {
+        hook_event_name: HookEvent::SessionStart.wire_name().to_owned(),
+        additional_context: bundle.text,
+    };
     Ok(HookOutput {
-        hook_specific_output: briefing.map(|additional_context| HookSpecificOutput {
-            hook_event_name: HookEvent::SessionStart.wire_name().to_owned(),
-            additional_context,
-        }),
+        hook_specific_output: Some(output).filter(|output| !output.additional_context.is_empty()),
     })
 }
 
@@ -330,6 +343,7 @@ fn start_of(params: &HookParams) -> Result<StartSessionParams, Fault> {
         branch: params.branch.clone(),
         commit_sha: params.commit_sha.clone(),
         meta: None,
+        include_context: None,
     })
 }
 

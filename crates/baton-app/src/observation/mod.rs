@@ -4,7 +4,6 @@ mod activity;
 mod automatic;
 mod capture;
 mod compact;
-mod context;
 mod end;
 mod finishing;
 mod health;
@@ -26,7 +25,7 @@ mod work;
 
 pub use activity::{RunningWorker, WorkerActivity};
 pub(crate) use automatic::add_automatic_content;
-pub use context::{ReadContext, ReadContextOutput, ReadContextParams};
+pub(crate) use compact::workflow_of;
 pub use finishing::Finished;
 pub use health::{WorkerHealth, WorkerHealthOutput, WorkerHealthParams};
 pub use hook::{Hook, HookOutput, HookParams, HookSpecificOutput};

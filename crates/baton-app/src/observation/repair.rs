@@ -7,7 +7,8 @@ use baton_core::{ClientSessionId, Label, Sha256Hash, Timestamp};
 use serde_json::{Map, Value};
 
 /// Fields that become text whatever their type.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 9] = [
+    "source",
     "tool_name",
     "error",
     "prompt",

@@ -13,7 +13,10 @@ pub use end::{EndSession, EndSessionOutput, EndSessionParams};
 pub use heartbeat::{Heartbeat, HeartbeatOutput, HeartbeatParams};
 pub use list::{ListSessions, ListSessionsOutput, ListSessionsParams};
 pub use show::{ShowSession, ShowSessionOutput, ShowSessionParams};
+pub(crate) use start::{
+    LatestHandoffs, find_or_create, latest_handoffs, lock_active_sessions, other_sessions, start_bundle,
+    tuple_of,
+};
 pub use start::{StartSession, StartSessionOutput, StartSessionParams, StartStatus};
-pub(crate) use start::{find_or_create, lock_active_sessions, session_briefing, tuple_of};
 pub use update::{UpdateSession, UpdateSessionOutput, UpdateSessionParams};
 pub use view::{ActiveSession, SessionView};

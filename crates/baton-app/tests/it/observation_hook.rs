@@ -183,12 +183,13 @@ fn session_start_returns_the_latest_handoff_and_other_agents() {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         assert!(text.contains(&stage.only_session().id.to_string()), "{text}");
-        let again = ok(&stage.hook("session-start", json!({ "source": "resume" })));
-        assert_eq!(again, response, "equal inputs return equal responses");
+        let again = ok(&stage.hook("session-start", json!({ "source": "startup" })));
+        assert_eq!(again, response, "equal state must give equal bytes");
+        assert_eq!(ok(&stage.hook("session-start", json!({ "source": "resume" }))), json!({}));
         ok(&stage.call("session.start", who("other-agent")));
         let response = ok(&stage.hook("session-start", json!({})));
         let text = response["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-        assert!(text.contains("Also at work in o/r: other-agent"), "{text}");
+        assert!(text.contains("Other active agents:\n- other-agent ["), "{text}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of MCP resources, one line each.
 
+use baton_app::bundle::ReadContext;
 use baton_app::checkpoint::LoadCheckpoint;
 use baton_app::handoff::{LatestHandoff, ShowHandoff};
 use baton_app::session::{ListSessions, ShowSession};
@@ -28,6 +29,11 @@ pub struct ResourceBinding {
 pub fn resources() -> Vec<ResourceBinding> {
     let resource = |uri, name, operation| ResourceBinding { uri, name, operation };
     vec![
+        resource(
+            "baton://context{?venture,repo,track,prompt,branch,max_tokens}",
+            "context",
+            operation::<ReadContext>(),
+        ),
         resource(
             "baton://handoff/latest{?venture,repo,track}",
             "latest-handoff",

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use baton_app::{AnyOperation, App, Call, Face, KeyUse, Reply};
+use baton_app::bundle::ReadContext;
+use baton_app::{AnyOperation, App, Call, Face, KeyUse, Operation, Reply};
 use baton_core::{Actor, CorrelationId, Fault, IdempotencyKey};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
@@ -17,7 +18,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
-use crate::mcp::defaults::{Defaults, Locality, client_of, has_integer_text, integers_from_text};
+use crate::mcp::defaults::{Defaults, Filled, Locality, client_of, has_integer_text, integers_from_text};
 use crate::mcp::group::find_group;
 use crate::mcp::instructions::INSTRUCTIONS;
 use crate::mcp::listing::list_tools;
@@ -269,7 +270,12 @@ impl ServerHandler for McpServer {
         let caller = self.caller(&context)?;
         let default_venture = caller.actor.only_venture().unwrap_or(&self.app.settings().default_venture);
         let reply = match find_resource(&request.uri, default_venture) {
-            Ok((binding, params)) => self.call(caller, binding.operation, params).await,
+            Ok((binding, mut params)) => {
+                if binding.operation.name() == ReadContext::NAME {
+                    self.defaults.fill(&[Filled::Repo], &mut params, None, default_venture).await;
+                }
+                self.call(caller, binding.operation, params).await
+            }
             Err(fault) => Reply::fault(&fault, caller.correlation_id),
         };
         if let (Some(code), Some(error)) = (reply.error, error_of(&reply)) {

@@ -63,6 +63,14 @@ pub trait SessionRows {
         except: SessionId,
     ) -> Result<Option<Session>, StoreError>;
 
+    /// Lists the latest sessions of a repository, whatever their status, newest first.
+    fn recent_sessions(
+        &mut self,
+        venture: &Venture,
+        repo: &Repo,
+        limit: u32,
+    ) -> Result<Vec<Session>, StoreError>;
+
     /// Returns the highest id of all sessions.
     fn newest_session_id(&mut self) -> Result<Option<SessionId>, StoreError>;
 
@@ -253,6 +261,19 @@ impl<S: Sql> SessionRows for S {
         self.query_one(
             select!("WHERE client_session_id = $1 AND venture = $2 AND id <> $3 ORDER BY id LIMIT 1"),
             &[chat.as_str().into(), venture.as_str().into(), (&except.to_string()).into()],
+            &mut read,
+        )
+    }
+
+    fn recent_sessions(
+        &mut self,
+        venture: &Venture,
+        repo: &Repo,
+        limit: u32,
+    ) -> Result<Vec<Session>, StoreError> {
+        self.query(
+            select!("WHERE venture = $1 AND repo = $2 ORDER BY id DESC LIMIT $3"),
+            &[venture.as_str().into(), repo.as_str().into(), limit.into()],
             &mut read,
         )
     }

@@ -106,6 +106,8 @@ pub(crate) struct Config {
     pub(crate) worker_idle_minutes: u64,
     /// `worker.autostart`
     pub(crate) worker_autostart: bool,
+    /// `capture.enabled`
+    pub(crate) is_capture_enabled: bool,
     /// `worker.lease_seconds`
     pub(crate) worker_lease_seconds: u64,
     /// `worker.max_attempts`
@@ -230,6 +232,7 @@ impl Config {
                 .filter(|budget| *budget > 0),
             worker_idle_minutes: required(&layers, "worker.idle_minutes", integer)?,
             worker_autostart: required(&layers, "worker.autostart", on_or_off)?,
+            is_capture_enabled: required(&layers, "capture.enabled", on_or_off)?,
             worker_lease_seconds: required(&layers, "worker.lease_seconds", integer)?,
             worker_max_attempts: required(&layers, "worker.max_attempts", integer)?,
             raw_retention_days: required(&layers, "observation.raw_retention_days", integer)?,

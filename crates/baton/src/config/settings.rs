@@ -436,6 +436,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "`on`: a hook starts a worker if none is running",
     },
     Setting {
+        key: "capture.enabled",
+        env: &["BATON_CAPTURE"],
+        default: Preset::Text("on"),
+        kind: Kind::Choice(&["on", "off"]),
+        project_file: ProjectFile::May,
+        help: "`off`: hooks record nothing and add nothing to chats",
+    },
+    Setting {
         key: "worker.lease_seconds",
         env: &["BATON_WORKER_LEASE_SECONDS"],
         default: Preset::Text("300"),

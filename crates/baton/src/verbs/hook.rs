@@ -3,10 +3,10 @@
 //! A hook never blocks or fails the agent: the process exits with 0 within its time limit, and errors are written to the
 //! journal.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use baton_app::observation::{Intake, Report};
@@ -24,6 +24,7 @@ use crate::exit::Exit;
 use crate::hooks::{CaptureFailures, Journal, Outcome, ReportId, ReportOutbox, describe_place, result_of};
 use crate::logging;
 use crate::output::{Failure, warn};
+use crate::verbs::pause::CaptureState;
 use crate::verbs::worker::start_if_absent;
 
 /// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then is spooled.
@@ -125,6 +126,9 @@ impl QuickArgs {
 pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
     match Config::load_for_capture(sources) {
         Ok((config, unread)) => {
+            if CaptureState::of(&config) != CaptureState::On {
+                return discard_report();
+            }
             let mut wrong: Vec<String> = wrong.into_iter().collect();
             wrong.extend(unread.iter().map(ToString::to_string));
             wrong.extend(logging::start(&config).err().map(|failure| failure.message));
@@ -138,6 +142,18 @@ pub(crate) fn run(args: &HookArgs, sources: &Sources, wrong: Option<String>) {
             Some(folder) => spool_report(args, &folder, &error.to_string()),
             None => warn(&error.to_string()),
         },
+    }
+}
+
+/// Reads the report and drops it, so that the agent can write all of it.
+fn discard_report() {
+    let (sender, receiver) = mpsc::channel();
+    let read = move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = sender.send(());
+    };
+    if std::thread::Builder::new().spawn(read).is_ok() {
+        let _ = receiver.recv_timeout(TIME_LIMIT);
     }
 }
 
@@ -389,7 +405,7 @@ struct Timed<'a, R> {
 }
 
 impl<R: Read> Read for Timed<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         let elapsed = self.run.started_at.elapsed().as_millis();
         self.run.last_read_ms.store(u64::try_from(elapsed).unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -8,6 +8,7 @@ use crate::cli::VERSION;
 use crate::config::Config;
 use crate::hooks::CaptureFailures;
 use crate::output::{Answer, Failure, warn};
+use crate::verbs::pause::CaptureState;
 
 pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     let capture_failure = CaptureFailures::of(&config.data_dir).read();
@@ -38,10 +39,14 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
             .take(10)
             .map(|session| format!("  {}  {} in {}", session.id, session.agent, session.repo)),
     );
+    let capture = CaptureState::of(config);
+    if capture != CaptureState::On {
+        lines.push(format!("capture  {}", capture.describe()));
+    }
     lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
     let data = json!({
         "version": VERSION, "store": place, "venture": venture, "active_sessions": output.sessions,
-        "capture_failure": capture_failure,
+        "capture": capture, "capture_failure": capture_failure,
     });
     Ok(Answer::new(data, lines.join("\n")))
 }

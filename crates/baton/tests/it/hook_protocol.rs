@@ -106,7 +106,7 @@ fn a_codex_chat_creates_a_session_and_observations() {
         );
         let response: Value = serde_json::from_str(&other.stdout).unwrap();
         let context = response["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-        assert!(context.contains("Also at work in local/shop: codex"), "{context}");
+        assert!(context.contains("Other active agents:\n- codex, edits src/login.rs ["), "{context}");
         let reviewer = hooked.sessions().remove(0);
         assert_eq!((&reviewer["agent"], &reviewer["client"]), (&"reviewer".into(), &"claude-code".into()));
     }

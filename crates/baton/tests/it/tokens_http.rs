@@ -53,7 +53,7 @@ const REQUIRE_ALL_VENTURES: [&str; 4] =
     ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health"];
 
 /// Routes that omit records of other ventures.
-const OMIT_OTHER_VENTURES: [&str; 3] = ["/api/queue", "/api/context", "/api/requests"];
+const OMIT_OTHER_VENTURES: [&str; 2] = ["/api/queue", "/api/requests"];
 
 /// Records that were stored in venture `b`.
 struct VentureRecords {
@@ -168,6 +168,7 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
         "/handoffs" | "/handoffs/latest" | "/api/workflows" | "/api/observations" | "/api/tasks" => {
             vec!["venture=b".into()]
         }
+        "/api/context" => vec!["venture=b&repo=b/repo".into()],
         "/api/queue" => vec!["status=done".into()],
         "/api/turns" => vec![format!("session_id={session_id}")],
         "/api/checkpoints" => vec![latest],

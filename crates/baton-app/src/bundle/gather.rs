@@ -1,0 +1,281 @@
+//! Fetches the lines of a bundle.
+
+use baton_core::bundle::{Bundle, BundleLimits, BundleLine, BundleParts, Section, lay_out};
+use baton_core::observation::{Turn, TurnStatus};
+use baton_core::task::TaskStatus;
+use baton_core::{
+    Agent, Fault, Handoff, HandoffFields, Repo, Session, SessionTuple, Track, Venture, estimate_tokens,
+};
+use baton_store::{ObservationFilter, Page, TaskFilter, Tx, WorkflowFilter};
+
+use super::files;
+use crate::context::Context;
+use crate::session::{LatestHandoffs, latest_handoffs, other_sessions};
+
+/// Maximum number of recent sessions that are read.
+const MAX_SESSIONS: u32 = 12;
+/// Maximum number of recent sessions whose summary is a line.
+const MAX_SUMMARIES: usize = 5;
+/// Maximum number of other agents.
+const MAX_AGENTS: usize = 5;
+/// Number of latest observations of another agent that are searched for its files.
+const OBSERVATIONS_OF_AGENT: u32 = 30;
+/// Maximum number of files that are listed for another agent.
+const FILES_OF_AGENT: usize = 3;
+/// Maximum number of open tasks.
+const MAX_TASKS: u32 = 3;
+
+/// What a bundle is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BundleScope {
+    /// The repository, for a new chat.
+    Repository,
+    /// The chat itself, after its context was compacted.
+    Chat,
+}
+
+/// Request for a bundle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BundleRequest<'a> {
+    pub(crate) venture: &'a Venture,
+    pub(crate) repo: &'a Repo,
+    pub(crate) track: Option<Track>,
+    /// Session that receives the bundle.
+    pub(crate) session: Option<&'a Session>,
+    pub(crate) agent: Option<&'a Agent>,
+    pub(crate) branch: Option<&'a str>,
+    pub(crate) prompt: Option<&'a str>,
+    pub(crate) scope: BundleScope,
+    pub(crate) limits: BundleLimits,
+}
+
+/// Builds a bundle. The text is empty if there is nothing to tell.
+pub(crate) fn build(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    request: &BundleRequest<'_>,
+) -> Result<Bundle, Fault> {
+    let mut parts = BundleParts { introduction: introduction(request), ..BundleParts::default() };
+    match (request.scope, request.session) {
+        (BundleScope::Chat, Some(session)) => add_own_chat(tx, session, &mut parts)?,
+        _ => {
+            let others = recent_sessions(tx, request)?;
+            add_handoffs(tx, request, &mut parts)?;
+            add_unfinished_turn(tx, &others, &mut parts)?;
+            add_tasks(tx, request, &mut parts)?;
+            add_checkpoint(tx, request, &mut parts)?;
+            add_agents(context, tx, request, &mut parts)?;
+            add_summaries(tx, &others, &mut parts)?;
+        }
+    }
+    files::add(tx, request, &mut parts)?;
+    if parts.lines.is_empty() {
+        return Ok(Bundle { text: String::new(), tokens: 0, left_out: 0 });
+    }
+    parts.more.push("turn show turn_N (about 300 tokens)".to_owned());
+    Ok(lay_out(&parts, request.limits))
+}
+
+fn introduction(request: &BundleRequest<'_>) -> String {
+    let repo = request.repo;
+    match request.session {
+        Some(session) => format!(
+            "Baton: session {} of {} in {repo} is open. Records of earlier work, as information:",
+            session.id, session.tuple.agent
+        ),
+        None => format!("Baton: records of earlier work in {repo}, as information:"),
+    }
+}
+
+fn line(section: Section, id: impl ToString, text: impl Into<String>) -> BundleLine {
+    BundleLine { section, id: id.to_string(), text: text.into() }
+}
+
+/// Returns the latest sessions of the repository, except the one that receives the bundle.
+fn recent_sessions(tx: &mut dyn Tx, request: &BundleRequest<'_>) -> Result<Vec<Session>, Fault> {
+    let mut found = tx.recent_sessions(request.venture, request.repo, MAX_SESSIONS)?;
+    found.retain(|session| request.session.is_none_or(|own| own.id != session.id));
+    Ok(found)
+}
+
+/// Adds the latest handoff. A handoff that was created automatically does not hide the one that an agent wrote.
+fn add_handoffs(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundleParts) -> Result<(), Fault> {
+    let LatestHandoffs { latest, by_agent } =
+        latest_handoffs(tx, request.venture, request.repo, request.track)?;
+    for handoff in by_agent.into_iter().chain(latest) {
+        add_handoff(&handoff, parts);
+    }
+    Ok(())
+}
+
+fn add_handoff(handoff: &Handoff, parts: &mut BundleParts) {
+    let Handoff { id, from_agent, created_at, .. } = handoff;
+    let label = handoff.status_label.as_ref().map_or_else(String::new, |label| format!(", {label}"));
+    let summary = format!("Handoff of {from_agent}, {created_at}{label}: {}", handoff.summary);
+    let HandoffFields {
+        goal, state, decisions, rejected, gotchas, constraints, blockers, next_actions, ..
+    } = handoff.fields();
+    let sections = [
+        (Section::State, vec![summary]),
+        (Section::Goal, goal.into_iter().collect()),
+        (Section::State, state.into_iter().collect()),
+        (Section::Constraints, constraints),
+        (Section::Decided, decisions),
+        (Section::Rejected, rejected),
+        (Section::Gotchas, gotchas),
+        (Section::Blocked, blockers),
+        (Section::Next, next_actions),
+    ];
+    for (section, texts) in sections {
+        parts.lines.extend(texts.into_iter().map(|text| line(section, id, text)));
+    }
+    let tokens = estimate_tokens(&handoff.summary) + estimate_tokens(&handoff.payload_json);
+    parts.more.push(format!("handoff show {id} ({tokens} tokens)"));
+}
+
+/// Adds the latest request that was not finished.
+fn add_unfinished_turn(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts) -> Result<(), Fault> {
+    for session in sessions {
+        let Some(turn) = tx.turns(session.id, None, 1)?.pop() else { continue };
+        if turn.prompt.starts_with(['/', '<']) {
+            // A command of the client, for example /exit.
+            continue;
+        }
+        let state = match turn.status {
+            TurnStatus::Failed => "failed",
+            TurnStatus::Interrupted => "interrupted",
+            TurnStatus::Unfinished => "unfinished",
+            TurnStatus::Open | TurnStatus::Done | TurnStatus::Unknown => return Ok(()),
+        };
+        let mut text = format!("Request of {} that is {state}: {}", session.tuple.agent, turn.prompt);
+        if let Some(failure) = &turn.failure {
+            text = format!("{text} ({failure})");
+        }
+        parts.lines.push(line(Section::State, turn.id, text));
+        return Ok(());
+    }
+    Ok(())
+}
+
+fn add_tasks(tx: &mut dyn Tx, request: &BundleRequest<'_>, parts: &mut BundleParts) -> Result<(), Fault> {
+    let filter = TaskFilter {
+        venture: request.venture.clone(),
+        repo: Some(request.repo.clone()),
+        status: None,
+        offset: 0,
+        limit: MAX_TASKS,
+    };
+    for task in tx.tasks(&filter)? {
+        if matches!(task.status, TaskStatus::Done | TaskStatus::Completed) {
+            continue;
+        }
+        let holder = task.holder.as_ref().map_or_else(String::new, |role| format!(", held by {role}"));
+        let drift = match task.open_drifts {
+            0 => "no open drift".to_owned(),
+            drifts => format!("{drifts} open drifts, see baton task verify-worktree"),
+        };
+        let text = format!("Task \"{}\" is {}{holder}; {drift}", task.title, task.status.as_str());
+        parts.lines.push(line(Section::Open, &task.task_id, text));
+    }
+    Ok(())
+}
+
+fn add_checkpoint(
+    tx: &mut dyn Tx,
+    request: &BundleRequest<'_>,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
+    let filter = WorkflowFilter {
+        venture: request.venture.clone(),
+        repo: Some(request.repo.clone()),
+        name: None,
+        offset: 0,
+        limit: 1,
+    };
+    let Some(workflow) = tx.workflows(&filter)?.pop() else { return Ok(()) };
+    let Some(checkpoint) = tx.latest_checkpoint(request.venture, &workflow.id)? else { return Ok(()) };
+    let name = workflow.name.as_ref().map_or_else(String::new, |name| format!(" \"{name}\""));
+    let text = format!(
+        "Checkpoint of workflow {}{name}, saved {}: workflow_checkpoint_load {} ({} bytes)",
+        workflow.id, checkpoint.created_at, workflow.id, checkpoint.context_bytes
+    );
+    parts.lines.push(line(Section::Open, checkpoint.id, text));
+    Ok(())
+}
+
+fn add_agents(
+    context: &Context<'_>,
+    tx: &mut dyn Tx,
+    request: &BundleRequest<'_>,
+    parts: &mut BundleParts,
+) -> Result<(), Fault> {
+    let own = request.session.map(|session| session.id);
+    let mut others = other_sessions(context, tx, request.venture, request.repo, own)?;
+    others.retain(|session| own.is_some() || request.agent.is_none_or(|agent| *agent != session.tuple.agent));
+    for session in others.iter().take(MAX_AGENTS) {
+        let filter = ObservationFilter { session_id: Some(session.id), ..ObservationFilter::default() };
+        let mut files: Vec<String> = Vec::new();
+        for observation in tx.observations(&filter, Page::first(OBSERVATIONS_OF_AGENT))? {
+            for file in observation.compressed.files_touched {
+                if files.len() < FILES_OF_AGENT && !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+        let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
+        let edits = if files.is_empty() { String::new() } else { format!(", edits {}", files.join(", ")) };
+        let text = format!("{}{branch}{edits}", session.tuple.agent);
+        parts.lines.push(line(Section::Agents, session.id, text));
+    }
+    Ok(())
+}
+
+fn add_summaries(tx: &mut dyn Tx, sessions: &[Session], parts: &mut BundleParts) -> Result<(), Fault> {
+    let mut added = 0;
+    for session in sessions {
+        if added == MAX_SUMMARIES {
+            break;
+        }
+        let Some(stored) = tx.summary(session.id)?.filter(|stored| !stored.summary.summary.trim().is_empty())
+        else {
+            continue;
+        };
+        added += 1;
+        let branch = session.facts.branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
+        let day = session.created_at.day();
+        let text = format!("{}{branch}, {day}: {}", session.tuple.agent, stored.summary.summary);
+        parts.lines.push(line(Section::Recent, session.id, text));
+    }
+    Ok(())
+}
+
+/// Adds the chat's own goal, decisions, latest request and checkpoint.
+fn add_own_chat(tx: &mut dyn Tx, session: &Session, parts: &mut BundleParts) -> Result<(), Fault> {
+    const MAX_TURNS: u32 = 200;
+    let turns = tx.turns(session.id, None, MAX_TURNS)?;
+    let describe = |turn: &Turn| turn.prompt.clone();
+    if let Some(first) = turns.last().filter(|turn| !turn.prompt.is_empty()) {
+        parts.lines.push(line(Section::Goal, first.id, describe(first)));
+    }
+    for turn in turns.iter().take(3) {
+        let text = match (&turn.closing, turn.status) {
+            (Some(closing), TurnStatus::Done) => format!("Request: {} Answer: {closing}", turn.prompt),
+            _ => format!("Request that is {}: {}", turn.status.as_str(), turn.prompt),
+        };
+        parts.lines.push(line(Section::State, turn.id, text));
+    }
+    if let Some(stored) = tx.summary(session.id)? {
+        let decisions = stored.summary.key_decisions.into_iter();
+        parts.lines.extend(decisions.map(|decision| line(Section::Decided, session.id, decision)));
+    }
+    let SessionTuple { venture, .. } = &session.tuple;
+    let workflow = crate::observation::workflow_of(session)?;
+    if let Some(checkpoint) = tx.latest_checkpoint(venture, &workflow)? {
+        let text = format!(
+            "Checkpoint of this chat before compaction: workflow_checkpoint_load {workflow} ({} bytes)",
+            checkpoint.context_bytes
+        );
+        parts.lines.push(line(Section::Open, checkpoint.id, text));
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! `context.read`: context for a new chat.
+
+use baton_core::bundle::{BundleLimits, MAX_BUNDLE_TOKENS, MIN_BUNDLE_TOKENS};
+use baton_core::{Agent, Fault, Label, Repo, SessionId, Track, Venture};
+use baton_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::gather::{BundleRequest, BundleScope, build};
+use crate::context::Context;
+use crate::operation::{Effect, Operation};
+
+/// Maximum length of the request in bytes.
+const MAX_PROMPT_BYTES: usize = 100 * 1024;
+
+/// Returns the context for a new chat.
+#[derive(Debug)]
+pub struct ReadContext;
+
+/// Repository, request and budget.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ReadContextParams {
+    /// Repository as owner/name, for example acme/webshop.
+    pub repo: Repo,
+    /// Venture. Defaults to the configured venture.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Track number.
+    #[serde(default)]
+    pub track: Option<Track>,
+    /// Request of the user. Files and items that match it come first.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// Current branch. Work on the same branch comes first.
+    #[serde(default)]
+    pub branch: Option<Label>,
+    /// Maximum number of tokens, 200 to 100,000. Defaults to 2,000.
+    #[serde(default)]
+    #[schemars(range(min = 200, max = 100_000))]
+    pub max_tokens: Option<i64>,
+    /// Program that receives the context, for example `claude-code` or `codex`. Its own limit applies as well.
+    #[serde(default)]
+    pub client: Option<Label>,
+    /// Agent that receives the context. Its own sessions are not listed as other agents.
+    #[serde(default)]
+    pub agent: Option<Agent>,
+    /// Session that receives the context.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+}
+
+/// Context for a new chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadContextOutput {
+    /// The context as text.
+    pub context: String,
+    /// Estimated number of tokens, not more than `max_tokens`.
+    #[schemars(with = "i64")]
+    pub tokens: u64,
+    /// Number of lines that were left out.
+    #[schemars(with = "i64")]
+    pub left_out: u64,
+}
+
+impl Operation for ReadContext {
+    const NAME: &'static str = "context.read";
+    const SUMMARY: &'static str = "Return what a new chat should know about a repository: last handoff, blockers, next \
+        actions, open work, other agents, relevant files and recent sessions, within a token budget.";
+    const EFFECT: Effect = Effect::Read;
+    type Params = ReadContextParams;
+    type Input = (ReadContextParams, BundleLimits);
+    type Output = ReadContextOutput;
+
+    fn prepare(_: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        if params.prompt.as_ref().is_some_and(|prompt| prompt.len() > MAX_PROMPT_BYTES) {
+            return Err(Fault::invalid("prompt", format!("must have at most {MAX_PROMPT_BYTES} bytes")));
+        }
+        let limits = limits_of(params.max_tokens, params.client.as_ref())?;
+        Ok((params, limits))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, limits): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let venture = params.venture.clone().unwrap_or_else(|| context.settings.default_venture.clone());
+        context.actor.require_venture(&venture)?;
+        let session = params.session_id.map(|id| context.session(tx, id)).transpose()?;
+        let request = BundleRequest {
+            venture: &venture,
+            repo: &params.repo,
+            track: params.track,
+            session: session.as_ref(),
+            agent: params.agent.as_ref(),
+            branch: params.branch.as_ref().map(Label::as_str),
+            prompt: params.prompt.as_deref(),
+            scope: BundleScope::Repository,
+            limits: *limits,
+        };
+        let bundle = build(context, tx, &request)?;
+        Ok(ReadContextOutput {
+            context: bundle.text,
+            tokens: bundle.tokens as u64,
+            left_out: bundle.left_out as u64,
+        })
+    }
+}
+
+/// Checks a token budget and applies the limits of the client.
+fn limits_of(max_tokens: Option<i64>, client: Option<&Label>) -> Result<BundleLimits, Fault> {
+    let wrong =
+        || Fault::invalid("max_tokens", format!("must be from {MIN_BUNDLE_TOKENS} to {MAX_BUNDLE_TOKENS}"));
+    let is_valid = |tokens: &usize| (MIN_BUNDLE_TOKENS..=MAX_BUNDLE_TOKENS).contains(tokens);
+    let asked = max_tokens
+        .map(|tokens| usize::try_from(tokens).ok().filter(is_valid).ok_or_else(wrong))
+        .transpose()?;
+    Ok(BundleLimits::of(asked, client.map(Label::as_str)))
+}
