@@ -102,6 +102,9 @@ enum Command {
     /// Run the server: HTTP API, MCP over HTTP and background worker
     #[command(after_help = verbs::serve::EXAMPLES)]
     Serve(verbs::serve::ServeArgs),
+    /// Connect coding agents: write their hooks, MCP server and instructions
+    #[command(after_help = verbs::setup::EXAMPLES)]
+    Setup(verbs::setup::SetupArgs),
     /// Run the MCP server on standard input and output
     Mcp(verbs::mcp::McpArgs),
     /// Run a demonstration on a temporary store
@@ -213,6 +216,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Export(args) => verbs::archive::export(&args, &config),
         Command::Import(command) => verbs::import::run(&command, &config),
         Command::Serve(args) => verbs::serve::run(&args, &config),
+        Command::Setup(args) => verbs::setup::run(&args, cli.global.format, &config),
         Command::Mcp(args) => verbs::mcp::run(args, &config),
         Command::Demo => verbs::demo::run(),
         Command::Status => verbs::status::run(&config),

@@ -49,6 +49,16 @@ impl DataDir {
         self.path.join("spill")
     }
 
+    /// Times of the last captured events.
+    pub(crate) fn captured(&self) -> PathBuf {
+        self.path.join("captured")
+    }
+
+    /// Records of the files that `baton setup` changed.
+    pub(crate) fn setup(&self) -> PathBuf {
+        self.path.join("setup")
+    }
+
     pub(crate) fn logs(&self) -> PathBuf {
         self.path.join("logs")
     }

@@ -18,6 +18,7 @@ mod maintenance;
 mod observations;
 mod open_files;
 mod output;
+mod setup;
 mod stop_signal;
 mod verbs;
 

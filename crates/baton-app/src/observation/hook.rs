@@ -4,8 +4,9 @@
 //! implement the events.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use baton_core::observation::{HookEvent, TurnStatus, closing_message, is_own_call, make_private};
+use baton_core::observation::{HookEvent, Turn, TurnStatus, closing_message, is_own_call, make_private};
 use baton_core::{
     Agent, ClientSessionId, ErrorCode, Fault, Label, Repo, Session, SessionStatus, Timestamp, Track, Venture,
 };
@@ -26,6 +27,8 @@ use crate::session::{StartSessionParams, find_or_create, lock_active_sessions, s
 
 /// Maximum length of a stored prompt in characters.
 const MAX_PROMPT_CHARS: usize = 10_000;
+/// Time within which the same prompt is a repeated report of one event.
+const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 
 /// Processes one hook report.
 #[derive(Debug)]
@@ -305,13 +308,24 @@ fn store_prompt(
     params: &HookParams,
 ) -> Result<(), Fault> {
     let Some(prompt) = prompt_text(params.prompt.as_deref().unwrap_or_default()) else { return Ok(()) };
-    tx.start_turn(session.id, &prompt, params.at(context, session)).map_err(Fault::from)
+    let at = params.at(context, session);
+    if tx.turns(session.id, None, 1)?.first().is_some_and(|latest| is_repeated(latest, &prompt, at)) {
+        return Ok(());
+    }
+    tx.start_turn(session.id, &prompt, at).map_err(Fault::from)
 }
 
 /// Returns the stored part of a prompt; `None` if it is empty.
 pub(super) fn prompt_text(prompt: &str) -> Option<String> {
     let kept: String = prompt.chars().filter(|character| *character != '\0').take(MAX_PROMPT_CHARS).collect();
     Some(kept).filter(|kept| !kept.trim().is_empty())
+}
+
+/// Returns true if the prompt of an open turn is reported again, because two configurations of the host run the hook.
+fn is_repeated(latest: &Turn, prompt: &str, at: Timestamp) -> bool {
+    latest.status == TurnStatus::Open
+        && latest.prompt == prompt
+        && at <= latest.started_at.plus(REPEAT_WINDOW)
 }
 
 /// Derives the session parameters from a report.

@@ -9,6 +9,7 @@ mod cost;
 mod cut;
 mod excerpt;
 mod hook;
+mod host;
 mod intake;
 mod lenient;
 mod own_call;
@@ -30,6 +31,7 @@ pub use compressed::{
 pub use cost::Price;
 pub use cut::{MAX_RAW_CHARS, count_lines, cut_output, is_cut_mark};
 pub use hook::{HookEvent, files_of, relative};
+pub use host::{Host, event_of, is_event};
 pub use intake::{LargeReport, read_large};
 pub use lenient::{LenientError, ReadError, read_excerpt, read_lenient};
 pub use own_call::is_own_call;

@@ -2,12 +2,14 @@
 
 mod capture_failure;
 mod journal;
+mod last_captured;
 mod outbox;
 mod place;
 mod replay;
 
 pub(crate) use capture_failure::{CaptureFailures, Outcome};
 pub(crate) use journal::{Journal, Trouble};
+pub(crate) use last_captured::LastCaptured;
 pub(crate) use outbox::{ReportId, ReportOutbox, result_of};
 pub(crate) use place::describe_place;
 pub(crate) use replay::{replay_periodically, replay_reports};

@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::hooks::{CaptureFailures, Journal, ReportOutbox, Trouble};
 use crate::keys::Mode;
 use crate::output::{Answer, Failure};
+use crate::verbs::connections::{Connection, connections};
 use crate::verbs::key::keys_in_use;
 use crate::verbs::worker::{LockState, WorkerLock, health, socket_of};
 
@@ -67,6 +68,7 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     findings.push(worker(config));
     findings.push(observations(config));
     findings.push(hooks(config));
+    findings.extend(agents(config));
     findings.push(keys(config));
     findings.push(spooled_checkpoints(config));
     if args.deep {
@@ -156,6 +158,32 @@ fn access_for_others(path: &Path, metadata: &Metadata, wanted: u32) -> Option<Fi
         let message = format!("{} has mode {mode:04o}; other users can access it", path.display());
         Finding::bad(CHECK, Level::Warning, message, format!("chmod {wanted:o} {}", path.display()))
     })
+}
+
+/// Checks the connections of agents that were set up.
+fn agents(config: &Config) -> Vec<Finding> {
+    const CHECK: &str = "agents";
+    let connections = match connections(config) {
+        Ok(connections) => connections,
+        Err(failure) => {
+            return vec![Finding::bad(CHECK, Level::Warning, failure.message, "set HOME, then try again")];
+        }
+    };
+    if connections.is_empty() {
+        return vec![Finding::ok(CHECK, "none is set up; run `baton setup` to connect one")];
+    }
+    connections
+        .into_iter()
+        .map(|Connection { message, problem, fix }| match fix {
+            None => Finding::ok(CHECK, message),
+            Some(fix) => Finding::bad(
+                CHECK,
+                Level::Warning,
+                format!("{message}: {}", problem.unwrap_or_default()),
+                fix,
+            ),
+        })
+        .collect()
 }
 
 fn free_space(data_dir: &Path) -> Finding {

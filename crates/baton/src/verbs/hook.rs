@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use baton_app::observation::{Intake, Report};
 use baton_app::{Clock, SystemClock};
-use baton_core::observation::HookEvent;
+use baton_core::observation::{HookEvent, Host, event_of, is_event};
 use baton_core::{Agent, Label};
 use baton_store::{BlobFolder, LockTimeout, ReplayLimits, ReplayResult, SpooledTo, Target, Threads};
 use clap::Args;
@@ -21,7 +21,9 @@ use crate::backend::{Backend, store_config};
 use crate::config::{Config, Sources};
 use crate::data_dir::DataDir;
 use crate::exit::Exit;
-use crate::hooks::{CaptureFailures, Journal, Outcome, ReportId, ReportOutbox, describe_place, result_of};
+use crate::hooks::{
+    CaptureFailures, Journal, LastCaptured, Outcome, ReportId, ReportOutbox, describe_place, result_of,
+};
 use crate::logging;
 use crate::output::{Failure, warn};
 use crate::verbs::pause::CaptureState;
@@ -29,6 +31,8 @@ use crate::verbs::worker::start_if_absent;
 
 /// Time limit of a hook, counted from the last byte that the agent sent. A report that is not stored by then is spooled.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit at the end of a chat, where agents do not wait: Claude Code 1.5 seconds, Codex 1 second.
+const END_TIME_LIMIT: Duration = Duration::from_millis(800);
 /// Time limit for replaying spooled reports. If another process is replaying them, the hook does not wait and spools its
 /// own report behind them.
 const REPLAY_LIMITS: ReplayLimits =
@@ -43,7 +47,8 @@ Examples:
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HookArgs {
-    /// Event: session-start, user-prompt-submit, post-tool-use, pre-compact, stop or session-end
+    /// Event: session-start, user-prompt-submit, post-tool-use, pre-compact, post-compact, stop, subagent-stop or
+    /// session-end
     pub(crate) event: String,
     /// Client program that runs the agent, for example claude-code or codex
     #[arg(long)]
@@ -116,7 +121,7 @@ impl QuickArgs {
             }
         }
         let mut words = words.into_iter().skip_while(|word| word != "hook").skip(1);
-        read.hook.event = words.find(|word| HookEvent::from_name(word).is_some())?;
+        read.hook.event = words.find(|word| is_event(word))?;
         Some(read)
     }
 }
@@ -184,10 +189,15 @@ fn store_report(args: &HookArgs, config: &Config) {
     let run = Arc::new(HookRun::new(args, &config.data_dir, Some(target), intake));
     start_time_limit(run.clone());
     let answer = run.store(config);
-    if let Err(failure) = &answer {
-        run.journal.record(&run.args.event, &failure.message);
+    match &answer {
+        Err(failure) => run.journal.record(&run.args.event, &failure.message),
+        Ok(_) => {
+            let client =
+                run.origin.get().and_then(|origin| origin.host.client()).or(run.args.client.as_deref());
+            client.iter().for_each(|client| LastCaptured::of(&config.data_dir).record(client));
+        }
     }
-    if let Some(answer) = run.with_capture_warning(answer) {
+    if let Some(answer) = run.with_capture_warning(answer).and_then(|answer| run.in_host_format(&answer)) {
         crate::output::print(&answer.to_string());
     }
     start_if_absent(config);
@@ -218,6 +228,14 @@ fn start_time_limit(run: Arc<HookRun>) {
     let _ = std::thread::Builder::new().name("baton-clock".into()).spawn(watch);
 }
 
+/// Origin of a report.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    host: Host,
+    /// The event, as [`event_of`] returns it.
+    event: Option<Option<HookEvent>>,
+}
+
 /// State of one hook: its report, and where the report is stored.
 struct HookRun {
     args: HookArgs,
@@ -229,6 +247,8 @@ struct HookRun {
     /// Time of the last read from the agent, in milliseconds since the start.
     last_read_ms: AtomicU64,
     intake: Intake,
+    /// Host and event, once the report was parsed.
+    origin: OnceLock<Origin>,
     /// The report, once it was read completely.
     report: OnceLock<Report>,
     /// Message of the spool operation, if the report was spooled. The time limit may be reached while it is being spooled.
@@ -246,6 +266,7 @@ impl HookRun {
             started_at: Instant::now(),
             last_read_ms: AtomicU64::new(0),
             intake,
+            origin: OnceLock::new(),
             report: OnceLock::new(),
             spooled: Mutex::new(None),
         }
@@ -254,7 +275,11 @@ impl HookRun {
     /// Returns the time until the limit is reached, which starts with the last read from the agent; `None` afterwards.
     fn time_left(&self) -> Option<Duration> {
         let last_read = Duration::from_millis(self.last_read_ms.load(Ordering::Relaxed));
-        (last_read + TIME_LIMIT).checked_sub(self.started_at.elapsed()).filter(|left| !left.is_zero())
+        let limit = match HookEvent::from_name(&self.args.event) {
+            Some(HookEvent::SessionEnd) => END_TIME_LIMIT,
+            _ => TIME_LIMIT,
+        };
+        (last_read + limit).checked_sub(self.started_at.elapsed()).filter(|left| !left.is_zero())
     }
 
     /// Reads and completes the report.
@@ -262,7 +287,7 @@ impl HookRun {
         let stdin = Timed { reader: std::io::stdin().lock(), run: self };
         let report = self.intake.read(stdin, |report| self.complete(report))?;
         let event = &self.args.event;
-        if HookEvent::from_name(event).is_none() {
+        if self.origin.get().is_none_or(|origin| origin.event.is_none()) {
             let message = format!("unknown event `{event}`");
             return Err(Failure::new(Exit::Validation, "invalid_request", message));
         }
@@ -273,6 +298,9 @@ impl HookRun {
     fn store(&self, config: &Config) -> Result<Option<Value>, Failure> {
         let report = self.read_report()?;
         self.check_names();
+        if self.origin.get().is_some_and(|origin| origin.event == Some(None)) {
+            return Ok(None);
+        }
         let has_spooled = !self.outbox.files().is_empty();
         // An earlier hook has waited for the store already, so this one uses a minimal lock timeout.
         let lock_timeout = if has_spooled { LockTimeout::Minimal } else { LockTimeout::Short };
@@ -323,6 +351,13 @@ impl HookRun {
         Some(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": context } }))
     }
 
+    /// Converts the response to the format of the host; `None` if the host accepts no context.
+    fn in_host_format(&self, answer: &Value) -> Option<Value> {
+        let output = &answer["hookSpecificOutput"];
+        let context = output["additionalContext"].as_str()?;
+        self.origin.get()?.host.response(output["hookEventName"].as_str()?, context)
+    }
+
     /// Writes invalid names of the command line to the journal. They are not added to the report.
     fn check_names(&self) {
         let HookArgs { event, client, agent } = &self.args;
@@ -347,7 +382,11 @@ impl HookRun {
         let HookArgs { event, client, agent } = &self.args;
         // A null field counts as absent, so that `describe_place` can fill it in.
         report.retain(|_, value| !value.is_null());
-        if let Some(known) = HookEvent::from_name(event) {
+        let host = Host::of(report, client.as_deref(), |name| std::env::var_os(name).is_some());
+        host.normalize(report);
+        let event_kind = event_of(event, report);
+        let _ = self.origin.set(Origin { host, event: event_kind });
+        if let Some(Some(known)) = event_kind {
             report.insert("event".into(), known.as_str().into());
             let protocol_name = match event.as_str() {
                 "stop-failure" => "StopFailure",
@@ -356,7 +395,7 @@ impl HookRun {
             };
             report.entry("hook_event_name").or_insert_with(|| protocol_name.into());
         }
-        let client = client.as_deref().filter(|client| client.parse::<Label>().is_ok());
+        let client = host.client().or(client.as_deref()).filter(|client| client.parse::<Label>().is_ok());
         let agent = agent.as_deref().filter(|agent| agent.parse::<Agent>().is_ok());
         for (field, given) in [("client", client), ("agent", agent)] {
             if let Some(given) = given {

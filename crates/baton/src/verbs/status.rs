@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::backend::Backend;
 use crate::cli::VERSION;
 use crate::config::Config;
-use crate::hooks::CaptureFailures;
+use crate::hooks::{CaptureFailures, LastCaptured};
 use crate::output::{Answer, Failure, warn};
 use crate::verbs::pause::CaptureState;
 
@@ -43,10 +43,12 @@ pub(crate) fn run(config: &Config) -> Result<Answer, Failure> {
     if capture != CaptureState::On {
         lines.push(format!("capture  {}", capture.describe()));
     }
+    let captured = LastCaptured::of(&config.data_dir).read();
+    lines.extend(captured.iter().map(|(client, at)| format!("captured {client}, last {at}")));
     lines.extend(capture_failure.as_ref().map(|failure| format!("capture  {}", failure.describe())));
     let data = json!({
         "version": VERSION, "store": place, "venture": venture, "active_sessions": output.sessions,
-        "capture": capture, "capture_failure": capture_failure,
+        "capture": capture, "capture_failure": capture_failure, "last_captured": captured,
     });
     Ok(Answer::new(data, lines.join("\n")))
 }

@@ -108,7 +108,8 @@ fn a_codex_chat_creates_a_session_and_observations() {
         let context = response["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
         assert!(context.contains("Other active agents:\n- codex, edits src/login.rs ["), "{context}");
         let reviewer = hooked.sessions().remove(0);
-        assert_eq!((&reviewer["agent"], &reviewer["client"]), (&"reviewer".into(), &"claude-code".into()));
+        // Codex imports the hooks of Claude Code with their arguments; the report shows which program runs them.
+        assert_eq!((&reviewer["agent"], &reviewer["client"]), (&"reviewer".into(), &"codex".into()));
     }
 }
 
@@ -170,5 +171,25 @@ fn events_after_session_end_start_no_session() {
         assert_eq!(hooked.sessions().len(), 1, "a prompt must start the session again");
         hooked.hook("session-end", &hooked.claude("SessionEnd", json!({})));
         assert!(hooked.sessions().is_empty());
+    }
+}
+
+#[test]
+fn events_that_two_configurations_report_are_stored_once() {
+    for hooked in Hooked::each() {
+        let prompt = hooked.claude("UserPromptSubmit", json!({ "prompt": "Ship it." }));
+        let tool = json!({ "tool_name": "Bash", "tool_use_id": "t-1", "tool_input": { "command": "ls" } });
+        let tool = hooked.claude("PostToolUse", with(tool, json!({ "tool_response": "a" })));
+        for _ in 0..2 {
+            // The second response contains what the first round stored.
+            hooked.response("session-start", &hooked.claude("SessionStart", json!({})));
+            hooked.hook("user-prompt-submit", &prompt);
+            hooked.hook("post-tool-use", &tool);
+        }
+        let sessions = hooked.sessions();
+        assert_eq!(sessions.len(), 1, "{sessions:?}");
+        let turns = hooked.data(&["turn", "list", sessions[0]["id"].as_str().unwrap()])["turns"].clone();
+        assert_eq!(turns.as_array().unwrap().len(), 1, "{turns}");
+        assert_eq!(hooked.data(&["queue", "stats"])["raw"], 1);
     }
 }

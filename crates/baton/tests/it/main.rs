@@ -45,6 +45,7 @@ mod requests_http;
 mod served;
 mod session_end_http;
 mod session_http;
+mod setup;
 mod snapshots;
 mod task_cli;
 mod task_crash;

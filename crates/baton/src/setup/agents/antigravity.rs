@@ -1,0 +1,41 @@
+//! Antigravity CLI (`agy`): an entry in `hooks.json` and one in `mcp_config.json`. Both are strict JSON.
+
+use serde_json::json;
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::Target;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "antigravity",
+    name: "Antigravity CLI",
+    is_installed: |place| place.has_program("agy") || place.has(".gemini/antigravity-cli"),
+    targets,
+    notes: |_| {
+        vec![
+            "Antigravity CLI has no event for the end of a chat; its sessions end when they become stale."
+                .into(),
+        ]
+    },
+};
+
+fn targets(place: &Place) -> Vec<Target> {
+    let folder = match place.scope {
+        Scope::User => place.home.join(".gemini/antigravity-cli"),
+        Scope::Project => place.project.join(".agents"),
+    };
+    let handler = |event: &str| json!({ "type": "command", "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
+    let hooks = json!({
+        "SessionStart": [handler("session-start")],
+        "PostToolUse": [{ "matcher": "*", "hooks": [handler("post-tool-use")] }],
+        "Stop": [handler("stop")],
+    });
+    let server = json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() });
+    vec![
+        Target::json(folder.join("hooks.json"), vec![JsonEntry::Member(vec!["baton"], hooks)]),
+        Target::json(
+            folder.join("mcp_config.json"),
+            vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)],
+        ),
+    ]
+}

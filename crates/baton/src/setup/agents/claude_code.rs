@@ -1,0 +1,73 @@
+//! Claude Code: a plugin in the skills folder, which is loaded without a marketplace and removed by deleting it.
+
+use serde_json::{Map, Value, json};
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::target::Target;
+use crate::setup::texts::{SKILLS, pretty};
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "claude-code",
+    name: "Claude Code",
+    is_installed: |place| place.has_program("claude") || place.has(".claude"),
+    targets,
+    notes: |place| match place.scope {
+        Scope::User => Vec::new(),
+        Scope::Project => {
+            vec!["Claude Code loads the plugin of a project after you trust the folder.".into()]
+        }
+    },
+};
+
+/// Event of Claude Code, event of Baton, and time limit in seconds.
+const EVENTS: [(&str, &str, u32); 10] = [
+    ("SessionStart", "session-start", 10),
+    ("UserPromptSubmit", "user-prompt-submit", 10),
+    ("PostToolUse", "post-tool-use", 10),
+    ("PostToolUseFailure", "post-tool-use-failure", 10),
+    ("PreCompact", "pre-compact", 10),
+    ("PostCompact", "post-compact", 10),
+    ("Stop", "stop", 10),
+    ("StopFailure", "stop-failure", 10),
+    ("SubagentStop", "subagent-stop", 10),
+    ("SessionEnd", "session-end", 5),
+];
+
+fn targets(place: &Place) -> Vec<Target> {
+    let base = match place.scope {
+        Scope::User => place.folder("CLAUDE_CONFIG_DIR", ".claude"),
+        Scope::Project => place.project.join(".claude"),
+    };
+    let plugin = base.join("skills/baton");
+    let manifest = json!({
+        "name": "baton",
+        "description": "Keeps the context of coding agents alive across chats, agents, crashes and machines.",
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    let servers = json!({ "mcpServers": { "baton": {
+        "command": place.program.binary_text(), "args": place.program.mcp_args(),
+    } } });
+    let mut targets = vec![
+        Target::whole(plugin.join(".claude-plugin/plugin.json"), pretty(&manifest)),
+        Target::whole(plugin.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks(place) }))),
+        Target::whole(plugin.join(".mcp.json"), pretty(&servers)),
+    ];
+    for skill in SKILLS {
+        targets.push(Target::whole(
+            plugin.join("skills").join(skill.name).join("SKILL.md"),
+            skill.file(skill.name),
+        ));
+    }
+    targets
+}
+
+/// The exec form (`args`) starts the program without a shell.
+fn hooks(place: &Place) -> Map<String, Value> {
+    let group = |event: &str, timeout: u32| {
+        json!([{ "hooks": [{
+            "type": "command", "command": place.program.binary_text(),
+            "args": place.program.hook_args(event, AGENT.id), "timeout": timeout,
+        }] }])
+    };
+    EVENTS.iter().map(|(name, event, timeout)| ((*name).to_owned(), group(event, *timeout))).collect()
+}

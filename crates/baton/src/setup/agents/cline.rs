@@ -1,0 +1,56 @@
+//! Cline: one executable file per event, and an entry in the MCP settings of its VS Code extension.
+
+use serde_json::json;
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::{Content, Target};
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "cline",
+    name: "Cline",
+    is_installed: |place| {
+        place.has_program("cline") || place.has("Documents/Cline") || extension(place).is_dir()
+    },
+    targets,
+    notes: |_| {
+        vec!["Cline runs hooks on macOS and Linux only, and after you enable hooks in its settings.".into()]
+    },
+};
+
+/// Event of Cline and event of Baton.
+const EVENTS: [(&str, &str); 7] = [
+    ("TaskStart", "session-start"),
+    ("TaskResume", "session-start"),
+    ("UserPromptSubmit", "user-prompt-submit"),
+    ("PostToolUse", "post-tool-use"),
+    ("PreCompact", "pre-compact"),
+    ("TaskComplete", "stop"),
+    ("TaskCancel", "interrupt"),
+];
+
+fn extension(place: &Place) -> std::path::PathBuf {
+    place.vscode_folder().join("globalStorage/saoudrizwan.claude-dev")
+}
+
+fn targets(place: &Place) -> Vec<Target> {
+    let folder = match place.scope {
+        Scope::User => place.home.join("Documents/Cline/Hooks"),
+        Scope::Project => place.project.join(".clinerules/hooks"),
+    };
+    let mut targets: Vec<Target> = EVENTS
+        .iter()
+        .map(|(name, event)| {
+            let script = format!("#!/bin/sh\nexec {}\n", place.program.hook_line(event, AGENT.id));
+            Target { path: folder.join(name), content: Content::Script(script) }
+        })
+        .collect();
+    if place.scope == Scope::User {
+        let server = json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() });
+        targets.push(Target::json(
+            extension(place).join("settings/cline_mcp_settings.json"),
+            vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)],
+        ));
+    }
+    targets
+}

@@ -1,0 +1,73 @@
+//! Codex: hooks in `hooks.json`, where a mistake cannot prevent Codex from starting, the MCP server in `config.toml`, and
+//! skills.
+
+use serde_json::json;
+use toml_edit::Value;
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::{Content, Target};
+use crate::setup::texts::SKILLS;
+use crate::setup::toml_file::TomlTable;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "codex",
+    name: "Codex",
+    is_installed: |place| place.has_program("codex") || place.has(".codex"),
+    targets,
+    notes: |place| {
+        let mut notes = vec![
+            "Codex ignores hooks until you trust them: start codex, enter /hooks and trust the hooks of Baton.".into(),
+        ];
+        if place.scope == Scope::Project {
+            notes.push("Codex reads the configuration of a project only if the project is trusted.".into());
+        }
+        notes
+    },
+};
+
+/// Event of Codex, event of Baton, and time limit in seconds. Codex allows 3 seconds at an interrupt and at the end.
+const EVENTS: [(&str, &str, u32); 9] = [
+    ("SessionStart", "session-start", 10),
+    ("UserPromptSubmit", "user-prompt-submit", 10),
+    ("PostToolUse", "post-tool-use", 10),
+    ("PreCompact", "pre-compact", 10),
+    ("PostCompact", "post-compact", 10),
+    ("Stop", "stop", 10),
+    ("Interrupt", "interrupt", 3),
+    ("SubagentStop", "subagent-stop", 10),
+    ("SessionEnd", "session-end", 3),
+];
+
+fn targets(place: &Place) -> Vec<Target> {
+    let folder = match place.scope {
+        Scope::User => place.folder("CODEX_HOME", ".codex"),
+        Scope::Project => place.project.join(".codex"),
+    };
+    let entries = EVENTS.iter().map(|(name, event, timeout)| {
+        let command = place.program.hook_line(event, AGENT.id);
+        let handler = json!({ "type": "command", "command": command, "timeout": timeout });
+        JsonEntry::Element(vec!["hooks", name], json!({ "hooks": [handler] }))
+    });
+    let server = TomlTable {
+        path: vec!["mcp_servers", "baton"],
+        members: vec![
+            ("command", place.program.binary_text().into()),
+            ("args", Value::Array(place.program.mcp_args().into_iter().collect())),
+        ],
+    };
+    let mut targets = vec![
+        Target::json(folder.join("hooks.json"), entries.collect()),
+        Target { path: folder.join("config.toml"), content: Content::Toml(server) },
+    ];
+    // Skills of a project are read from `.agents/skills`.
+    let skills = match place.scope {
+        Scope::User => folder.join("skills"),
+        Scope::Project => place.project.join(".agents/skills"),
+    };
+    for skill in SKILLS {
+        let name = format!("baton-{}", skill.name);
+        targets.push(Target::whole(skills.join(&name).join("SKILL.md"), skill.file(&name)));
+    }
+    targets
+}

@@ -1,0 +1,59 @@
+//! Copilot CLI: a hooks file of its own, which VS Code reads as well, and an entry in the MCP configuration.
+
+use serde_json::{Map, Value, json};
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::Target;
+use crate::setup::texts::pretty;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "copilot-cli",
+    name: "Copilot CLI",
+    is_installed: |place| place.has_program("copilot") || place.has(".copilot"),
+    targets: |place| vec![hooks_file(place), servers_file(place)],
+    notes: |_| {
+        vec![
+            "Copilot CLI accepts no context from hooks: its agent reads the memory with the MCP tools."
+                .into(),
+        ]
+    },
+};
+
+/// Event of Copilot CLI and event of Baton. VS Code maps the names to its own.
+const EVENTS: [(&str, &str); 8] = [
+    ("sessionStart", "session-start"),
+    ("userPromptSubmitted", "user-prompt-submit"),
+    ("postToolUse", "post-tool-use"),
+    ("postToolUseFailure", "post-tool-use-failure"),
+    ("preCompact", "pre-compact"),
+    ("agentStop", "stop"),
+    ("subagentStop", "subagent-stop"),
+    ("sessionEnd", "session-end"),
+];
+
+/// Returns the hooks file, which is the same for VS Code and Copilot CLI.
+pub(super) fn hooks_file(place: &Place) -> Target {
+    let folder = match place.scope {
+        Scope::User => place.home.join(".copilot"),
+        Scope::Project => place.project.join(".github"),
+    };
+    let handler = |event: &str| {
+        let command = place.program.hook_line(event, AGENT.id);
+        json!([{ "type": "command", "bash": command, "powershell": command, "timeoutSec": 10 }])
+    };
+    let hooks: Map<String, Value> =
+        EVENTS.iter().map(|(name, event)| ((*name).to_owned(), handler(event))).collect();
+    Target::whole(folder.join("hooks/baton.json"), pretty(&json!({ "version": 1, "hooks": hooks })))
+}
+
+fn servers_file(place: &Place) -> Target {
+    let server = json!({
+        "type": "local", "command": place.program.binary_text(), "args": place.program.mcp_args(), "tools": ["*"],
+    });
+    let path = match place.scope {
+        Scope::User => place.home.join(".copilot/mcp-config.json"),
+        Scope::Project => place.project.join(".mcp.json"),
+    };
+    Target::json(path, vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)])
+}

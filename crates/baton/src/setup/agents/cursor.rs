@@ -1,0 +1,57 @@
+//! Cursor: entries in `hooks.json` and `mcp.json`. Cursor rejects the whole file if an entry has an unknown key.
+
+use serde_json::{Value, json};
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::Target;
+use crate::setup::texts::RULES;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "cursor",
+    name: "Cursor",
+    is_installed: |place| place.has_program("cursor") || place.has(".cursor"),
+    targets,
+    notes: |_| vec!["Cursor asks you to enable the MCP server in its settings.".into()],
+};
+
+/// Event of Cursor and event of Baton. The generic tool events are used, because the specific ones fire in addition.
+const EVENTS: [(&str, &str); 9] = [
+    ("sessionStart", "session-start"),
+    ("beforeSubmitPrompt", "user-prompt-submit"),
+    ("postToolUse", "post-tool-use"),
+    ("postToolUseFailure", "post-tool-use-failure"),
+    ("preCompact", "pre-compact"),
+    ("afterAgentResponse", "afterAgentResponse"),
+    ("stop", "stop"),
+    ("subagentStop", "subagent-stop"),
+    ("sessionEnd", "session-end"),
+];
+
+fn targets(place: &Place) -> Vec<Target> {
+    let folder = match place.scope {
+        Scope::User => place.home.join(".cursor"),
+        Scope::Project => place.project.join(".cursor"),
+    };
+    let hook = |(name, event): &(&'static str, &str)| {
+        let value = json!({ "command": place.program.hook_line(event, AGENT.id), "timeout": 10 });
+        JsonEntry::Element(vec!["hooks", name], value)
+    };
+    let hooks = std::iter::once(JsonEntry::Member(vec!["version"], json!(1))).chain(EVENTS.iter().map(hook));
+    let mut targets = vec![
+        Target::json(folder.join("hooks.json"), hooks.collect()),
+        Target::json(
+            folder.join("mcp.json"),
+            vec![JsonEntry::Member(vec!["mcpServers", "baton"], server(place))],
+        ),
+    ];
+    if place.scope == Scope::Project {
+        let rule = format!("---\ndescription: When to use Baton\nalwaysApply: true\n---\n\n{RULES}");
+        targets.push(Target::whole(folder.join("rules/baton.mdc"), rule));
+    }
+    targets
+}
+
+fn server(place: &Place) -> Value {
+    json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() })
+}

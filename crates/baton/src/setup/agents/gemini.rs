@@ -1,0 +1,76 @@
+//! Gemini CLI: an extension for the user; hooks and MCP server in `settings.json` for a project.
+
+use serde_json::{Map, Value, json};
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::Target;
+use crate::setup::texts::{RULES, SKILLS, pretty};
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "gemini",
+    name: "Gemini CLI",
+    is_installed: |place| place.has_program("gemini") || place.has(".gemini/settings.json"),
+    targets,
+    notes: |place| match place.scope {
+        Scope::User => Vec::new(),
+        Scope::Project => vec!["Gemini CLI warns once about new hooks of a project.".into()],
+    },
+};
+
+/// Event of Gemini CLI and event of Baton.
+const EVENTS: [(&str, &str); 6] = [
+    ("SessionStart", "session-start"),
+    ("BeforeAgent", "user-prompt-submit"),
+    ("AfterTool", "post-tool-use"),
+    ("AfterAgent", "stop"),
+    ("PreCompress", "pre-compact"),
+    ("SessionEnd", "session-end"),
+];
+
+/// Gemini CLI counts in milliseconds.
+const TIMEOUT_MS: u32 = 10_000;
+
+fn targets(place: &Place) -> Vec<Target> {
+    match place.scope {
+        Scope::User => extension(place),
+        Scope::Project => {
+            let hooks =
+                EVENTS.map(|(name, event)| JsonEntry::Element(vec!["hooks", name], group(place, event)));
+            let server = JsonEntry::Member(vec!["mcpServers", "baton"], server(place));
+            let entries = hooks.into_iter().chain([server]).collect();
+            vec![Target::json(place.project.join(".gemini/settings.json"), entries)]
+        }
+    }
+}
+
+fn extension(place: &Place) -> Vec<Target> {
+    let folder = place.folder("GEMINI_CLI_HOME", "").join(".gemini/extensions/baton");
+    let manifest = json!({
+        "name": "baton", "version": env!("CARGO_PKG_VERSION"), "contextFileName": "GEMINI.md",
+        "mcpServers": { "baton": server(place) },
+    });
+    let hooks: Map<String, Value> =
+        EVENTS.iter().map(|(name, event)| ((*name).to_owned(), json!([group(place, event)]))).collect();
+    let mut targets = vec![
+        Target::whole(folder.join("gemini-extension.json"), pretty(&manifest)),
+        Target::whole(folder.join("hooks/hooks.json"), pretty(&json!({ "hooks": hooks }))),
+        Target::whole(folder.join("GEMINI.md"), RULES),
+    ];
+    for skill in SKILLS {
+        let path = folder.join("commands/baton").join(format!("{}.toml", skill.name));
+        targets.push(Target::whole(path, skill.gemini_command()));
+    }
+    targets
+}
+
+fn group(place: &Place, event: &str) -> Value {
+    let command = place.program.hook_line(event, AGENT.id);
+    json!({ "matcher": "*", "hooks": [
+        { "name": format!("baton-{event}"), "type": "command", "command": command, "timeout": TIMEOUT_MS },
+    ] })
+}
+
+fn server(place: &Place) -> Value {
+    json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() })
+}

@@ -1,0 +1,43 @@
+//! OpenCode: one plugin file, which reports events and adds the MCP server and the commands to the configuration.
+
+use serde_json::json;
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::target::Target;
+use crate::setup::texts::SKILLS;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "opencode",
+    name: "OpenCode",
+    is_installed: |place| place.has_program("opencode") || place.config_folder().join("opencode").is_dir(),
+    targets,
+    notes: |_| Vec::new(),
+};
+
+/// The plugin without its first lines, which hold the program and the commands.
+const PLUGIN: &str = include_str!("opencode_plugin.js");
+
+fn targets(place: &Place) -> Vec<Target> {
+    let folder = match place.scope {
+        Scope::User => place.config_folder().join("opencode"),
+        Scope::Project => place.project.join(".opencode"),
+    };
+    let program: Vec<String> = std::iter::once(place.program.binary_text()).collect();
+    let hook = place.program.hook_args("EVENT", AGENT.id);
+    let commands: serde_json::Map<String, serde_json::Value> = SKILLS
+        .iter()
+        .map(|skill| {
+            let command = json!({ "description": skill.description, "template": format!("{}\n\n$ARGUMENTS", skill.text) });
+            (format!("baton-{}", skill.name), command)
+        })
+        .collect();
+    let head = format!(
+        "// Written by `baton setup opencode`. Remove it with `baton setup opencode --remove`.\n\
+         const BATON = {}\nconst HOOK = {}\nconst MCP = {}\nconst COMMANDS = {}\n",
+        json!(program[0]),
+        json!(hook),
+        json!(place.program.mcp_args()),
+        json!(commands),
+    );
+    vec![Target::whole(folder.join("plugins/baton.js"), format!("{head}\n{PLUGIN}"))]
+}

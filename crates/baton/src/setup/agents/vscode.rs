@@ -1,0 +1,33 @@
+//! VS Code with Copilot: the hooks file of Copilot CLI, and an entry in `mcp.json`, whose outer name is `servers`.
+
+use serde_json::json;
+
+use super::copilot_cli::hooks_file;
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::Target;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "vscode",
+    name: "VS Code",
+    is_installed: |place| place.has_program("code") || place.vscode_folder().is_dir(),
+    targets,
+    notes: |_| {
+        vec![
+            "VS Code has no event for the end of a chat; its sessions end when they become stale.".into(),
+            "Hooks are a preview feature; a policy of your organization can disable them.".into(),
+        ]
+    },
+};
+
+fn targets(place: &Place) -> Vec<Target> {
+    let path = match place.scope {
+        Scope::User => place.vscode_folder().join("mcp.json"),
+        Scope::Project => place.project.join(".vscode/mcp.json"),
+    };
+    let server = json!({
+        "type": "stdio", "command": place.program.binary_text(), "args": place.program.mcp_args(),
+        "cwd": "${workspaceFolder}",
+    });
+    vec![hooks_file(place), Target::json(path, vec![JsonEntry::Member(vec!["servers", "baton"], server)])]
+}

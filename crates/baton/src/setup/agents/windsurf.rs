@@ -1,0 +1,59 @@
+//! Windsurf: entries in `hooks.json` and `mcp_config.json`. Its hooks accept no context, so a rules file tells the agent
+//! to ask Baton.
+
+use serde_json::json;
+
+use crate::setup::agent::{Agent, Place, Scope};
+use crate::setup::json_file::JsonEntry;
+use crate::setup::target::Target;
+use crate::setup::texts::RULES;
+
+pub(crate) const AGENT: Agent = Agent {
+    id: "windsurf",
+    name: "Windsurf",
+    is_installed: |place| place.has_program("windsurf") || place.has(".codeium/windsurf"),
+    targets,
+    notes: |_| {
+        vec!["Windsurf accepts no context from hooks: its agent reads the memory with the MCP tools.".into()]
+    },
+};
+
+/// Event of Windsurf and event of Baton.
+const EVENTS: [(&str, &str); 6] = [
+    ("pre_user_prompt", "user-prompt-submit"),
+    ("post_read_code", "post-tool-use"),
+    ("post_write_code", "post-tool-use"),
+    ("post_run_command", "post-tool-use"),
+    ("post_mcp_tool_use", "post-tool-use"),
+    ("post_cascade_response", "stop"),
+];
+
+fn targets(place: &Place) -> Vec<Target> {
+    let hook = |(name, event): &(&'static str, &str)| {
+        let value = json!({ "command": place.program.hook_line(event, AGENT.id), "show_output": false });
+        JsonEntry::Element(vec!["hooks", name], value)
+    };
+    let hooks = EVENTS.iter().map(hook).collect();
+    match place.scope {
+        Scope::User => {
+            let folder = place.home.join(".codeium/windsurf");
+            let server = json!({ "command": place.program.binary_text(), "args": place.program.mcp_args() });
+            vec![
+                Target::json(folder.join("hooks.json"), hooks),
+                Target::json(
+                    folder.join("mcp_config.json"),
+                    vec![JsonEntry::Member(vec!["mcpServers", "baton"], server)],
+                ),
+            ]
+        }
+        // Windsurf has no MCP configuration for a project.
+        Scope::Project => {
+            let folder = place.project.join(".windsurf");
+            let rule = format!("---\ntrigger: always_on\n---\n\n{RULES}");
+            vec![
+                Target::json(folder.join("hooks.json"), hooks),
+                Target::whole(folder.join("rules/baton.md"), rule),
+            ]
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Changes that setup makes to the files of an agent, and how removal takes them back.
+
+use std::path::PathBuf;
+
+use similar::TextDiff;
+
+use super::agent::{Agent, Place};
+use super::record::{FileRecord, Records};
+use super::target::{Content, Target};
+use super::user_file::{Replacement, read, replace_all, resolve};
+use crate::exit::Exit;
+use crate::output::Failure;
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Create,
+    Update,
+    Unchanged,
+    Restore,
+    Delete,
+}
+
+impl Action {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Unchanged => "unchanged",
+            Self::Restore => "restore",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Change of one file.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) path: PathBuf,
+    pub(crate) action: Action,
+    /// Difference in the unified format.
+    pub(crate) diff: String,
+    replacement: Replacement,
+    /// Record to write with the change; `None` to delete the record.
+    record: Option<FileRecord>,
+    /// Folders to remove if they are empty.
+    folders: Vec<PathBuf>,
+}
+
+/// Returns the changes that set up an agent.
+pub(crate) fn changes_to_add(
+    agent: &Agent,
+    place: &Place,
+    records: &Records,
+) -> Result<Vec<Change>, Failure> {
+    (agent.targets)(place).iter().map(|target| change_to_add(agent, target, records)).collect()
+}
+
+fn change_to_add(agent: &Agent, target: &Target, records: &Records) -> Result<Change, Failure> {
+    let path = resolve(&target.path)?;
+    let current = read(&path)?;
+    let text = current.as_ref().map(|(text, _)| text.as_str());
+    let record = records.read(&path);
+    require_own_script(target, text, record.as_ref())?;
+    let new = target.content.add_to(text).map_err(|problem| uneditable(&path, &problem))?;
+    let without =
+        |text: &str| target.content.remove_from(text).map_err(|problem| uneditable(&path, &problem));
+    let original = match (text, &record) {
+        (Some(text), Some(record)) if record.is_unchanged(text) => record.original(),
+        // The user changed the file since setup, or Baton's entries were written by hand or by a colleague.
+        (Some(text), Some(_)) => without(text)?,
+        (Some(text), None) if target.content.is_in(text) => without(text)?,
+        (text, _) => text.map(str::to_owned),
+    };
+    let mut record = match record {
+        Some(record) if text == Some(new.as_str()) => record,
+        Some(record) => record.rewritten(original.as_deref(), &new),
+        None => FileRecord::new(&path, original.as_deref(), &new),
+    };
+    if !record.agents.iter().any(|other| other == agent.id) {
+        record.agents.push(agent.id.to_owned());
+    }
+    let action = match text {
+        None => Action::Create,
+        Some(text) if text == new => Action::Unchanged,
+        Some(_) => Action::Update,
+    };
+    let mode = current.as_ref().map_or(target.content.new_mode(), |(_, mode)| *mode);
+    Ok(Change {
+        diff: diff(text.unwrap_or_default(), &new),
+        action,
+        replacement: Replacement { path: path.clone(), new: Some((new, mode)), old: current },
+        record: Some(record),
+        folders: Vec::new(),
+        path,
+    })
+}
+
+/// Rejects to replace a script of the user: two programs cannot share it without being edited by hand.
+fn require_own_script(
+    target: &Target,
+    text: Option<&str>,
+    record: Option<&FileRecord>,
+) -> Result<(), Failure> {
+    let (Content::Script(script), Some(text), None) = (&target.content, text, record) else { return Ok(()) };
+    if text == script || text.contains("baton hook") {
+        return Ok(());
+    }
+    let line = script.lines().last().unwrap_or_default().trim_start_matches("exec ");
+    Err(uneditable(&target.path, "the script belongs to another program")
+        .hint(format!("run Baton from it, with the same standard input: {line}")))
+}
+
+/// Returns the changes that remove an agent. Files without anything of Baton are omitted.
+pub(crate) fn changes_to_remove(
+    agent: &Agent,
+    place: &Place,
+    records: &Records,
+) -> Result<Vec<Change>, Failure> {
+    let changes = (agent.targets)(place).into_iter().map(|target| change_to_remove(agent, &target, records));
+    changes.filter_map(Result::transpose).collect()
+}
+
+fn change_to_remove(agent: &Agent, target: &Target, records: &Records) -> Result<Option<Change>, Failure> {
+    let path = resolve(&target.path)?;
+    let record = records.read(&path);
+    let Some((text, mode)) = read(&path)? else {
+        if record.is_some() {
+            records.delete(&path);
+        }
+        return Ok(None);
+    };
+    let mut remaining = record.clone();
+    if let Some(record) = &mut remaining {
+        record.agents.retain(|other| other != agent.id);
+    }
+    if let Some(record) = remaining.filter(|record| !record.agents.is_empty()) {
+        // Another agent uses the same file.
+        records.write(&record)?;
+        return Ok(None);
+    }
+    let new = match &record {
+        Some(record) if record.is_unchanged(&text) => record.original(),
+        _ => match &target.content {
+            Content::Script(script) if record.is_none() && text != *script => return Ok(None),
+            Content::Whole(_) if record.is_none() && !text.contains("baton") => return Ok(None),
+            content => content.remove_from(&text).map_err(|problem| uneditable(&path, &problem))?,
+        },
+    };
+    if new.as_ref() == Some(&text) {
+        return Ok(None);
+    }
+    let action = if new.is_some() { Action::Restore } else { Action::Delete };
+    Ok(Some(Change {
+        diff: diff(&text, new.as_deref().unwrap_or_default()),
+        action,
+        replacement: Replacement {
+            path: path.clone(),
+            new: new.map(|new| (new, mode)),
+            old: Some((text, mode)),
+        },
+        record: None,
+        folders: record.map(|record| record.folders).unwrap_or_default(),
+        path,
+    }))
+}
+
+/// Writes the changes of one agent: all of them, or none.
+pub(crate) fn apply(mut changes: Vec<Change>, records: &Records) -> Result<(), Failure> {
+    // The originals are stored before any file changes.
+    let before: Vec<(PathBuf, Option<FileRecord>)> =
+        changes.iter().map(|change| (change.path.clone(), records.read(&change.path))).collect();
+    let stored = changes
+        .iter()
+        .filter_map(|change| change.record.as_ref())
+        .try_for_each(|record| records.write(record));
+    stored.inspect_err(|_| records.restore(&before))?;
+    let replacements: Vec<Replacement> = changes
+        .iter_mut()
+        .filter(|change| change.action != Action::Unchanged)
+        .map(|change| {
+            let Replacement { path, new, old } = &mut change.replacement;
+            Replacement { path: path.clone(), new: new.take(), old: old.take() }
+        })
+        .collect();
+    let created = replace_all(&replacements).inspect_err(|_| records.restore(&before))?;
+    for change in &mut changes {
+        match &mut change.record {
+            Some(record) => {
+                let folders = created.iter().filter(|folder| change.path.starts_with(folder));
+                record.folders.extend(folders.cloned());
+                records.write(record)?;
+            }
+            None => records.delete(&change.path),
+        }
+    }
+    let folders = changes.into_iter().flat_map(|change| change.folders);
+    records.remove_folders(folders.collect());
+    Ok(())
+}
+
+fn diff(old: &str, new: &str) -> String {
+    TextDiff::from_lines(old, new).unified_diff().context_radius(2).to_string()
+}
+
+fn uneditable(path: &std::path::Path, problem: &str) -> Failure {
+    Failure::new(Exit::Failure, "setup_failed", format!("cannot change {}: {problem}", path.display()))
+        .hint("nothing was changed; correct the file, then run setup again")
+}

@@ -1,0 +1,23 @@
+//! `baton setup`: connects coding agents with Baton by writing their hooks, MCP server and instructions.
+//!
+//! Each agent has a source file in `agents/`. Files of the user are edited in place, and their original content is
+//! recorded, so that removal restores it.
+
+mod agent;
+mod agents;
+mod change;
+mod connection;
+mod hook_command;
+mod json_file;
+mod record;
+mod rpc;
+mod target;
+mod texts;
+mod toml_file;
+mod user_file;
+
+pub(crate) use agent::{Agent, Place, Scope, all, find, program_path};
+pub(crate) use change::{Action, Change, apply, changes_to_add, changes_to_remove};
+pub(crate) use connection::{Files, files_of, mcp_tools, trust_problem};
+pub(crate) use hook_command::Program;
+pub(crate) use record::Records;

@@ -1,0 +1,162 @@
+//! `baton setup`
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::checkout::find_root;
+use crate::config::{Config, Sources};
+use crate::exit::Exit;
+use crate::output::{Answer, Failure, Format};
+use crate::setup::{
+    Action, Agent, Change, Place, Program, Records, Scope, all, apply, changes_to_add, changes_to_remove,
+    find, program_path,
+};
+
+pub(crate) const EXAMPLES: &str = "\
+Agents: claude-code, codex, gemini, opencode, cursor, antigravity, vscode, copilot-cli, windsurf, cline
+
+Examples:
+  $ baton setup claude-code codex
+  $ baton setup --all --dry-run
+  $ baton setup cursor --scope project
+  $ baton setup claude-code --remove";
+
+/// Environment variables with which agents move their folders.
+const VARIABLES: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"];
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Agents to set up [default: ask for each installed agent]
+    #[arg(value_name = "AGENT")]
+    agents: Vec<String>,
+    /// Set up all installed agents
+    #[arg(long, conflicts_with = "agents")]
+    all: bool,
+    /// Files to write: of the user or of the current project
+    #[arg(long, value_enum, default_value_t = Scope::User)]
+    scope: Scope,
+    /// Show the changes without writing them
+    #[arg(long)]
+    dry_run: bool,
+    /// Remove Baton and restore the files as they were
+    #[arg(long)]
+    remove: bool,
+}
+
+pub(crate) fn run(args: &SetupArgs, format: Format, config: &Config) -> Result<Answer, Failure> {
+    let place = place(args.scope, config)?;
+    let records = Records::of(&config.data_dir);
+    let agents = choose(args, &place, format)?;
+    let (mut reports, mut texts) = (Vec::new(), Vec::new());
+    for agent in agents {
+        let changes = match args.remove {
+            false => changes_to_add(agent, &place, &records)?,
+            true => changes_to_remove(agent, &place, &records)?,
+        };
+        let notes = if args.remove { Vec::new() } else { (agent.notes)(&place) };
+        texts.push(describe(agent, args, &changes, &notes));
+        reports.push(report(agent, &changes, &notes));
+        if !args.dry_run {
+            apply(changes, &records)?;
+        }
+    }
+    if !args.remove && !args.dry_run {
+        texts.push("Run `baton doctor` to check the connections.".to_owned());
+    }
+    let data = json!({ "scope": args.scope.as_str(), "dry_run": args.dry_run, "remove": args.remove, "agents": reports });
+    Ok(Answer::new(data, texts.join("\n\n")))
+}
+
+/// Returns where agents are set up.
+pub(crate) fn place(scope: Scope, config: &Config) -> Result<Place, Failure> {
+    let cannot = |message: String| {
+        Failure::new(Exit::Failure, "setup_failed", format!("cannot set up agents: {message}"))
+    };
+    let places = Sources::from_process(Vec::new()).places;
+    let places =
+        places.ok_or_else(|| cannot("the home folder is unknown".into()).hint("set HOME, then try again"))?;
+    let folder = std::env::current_dir().map_err(|error| cannot(format!("the working folder: {error}")))?;
+    let path: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
+    let binary = program_path(&path).map_err(|error| cannot(format!("the path of this program: {error}")))?;
+    let variables = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    Ok(Place {
+        home: places.home,
+        project: find_root(&folder).unwrap_or(folder),
+        scope,
+        // The default folder is found by every process of the user.
+        program: Program {
+            binary,
+            data_dir: Some(config.data_dir.clone()).filter(|folder| *folder != places.data),
+        },
+        variables: variables.collect(),
+        path,
+    })
+}
+
+/// Returns the agents that were named, or those that are installed and the user chose.
+fn choose(args: &SetupArgs, place: &Place, format: Format) -> Result<Vec<&'static Agent>, Failure> {
+    if !args.agents.is_empty() {
+        return args.agents.iter().map(|id| find(id).ok_or_else(|| unknown(id))).collect();
+    }
+    let installed: Vec<&Agent> = all().iter().filter(|agent| (agent.is_installed)(place)).collect();
+    if installed.is_empty() {
+        let ids: Vec<&str> = all().iter().map(|agent| agent.id).collect();
+        return Err(Failure::new(Exit::NotFound, "not_found", "no installed agent was found")
+            .hint(format!("name the agent: baton setup {}", ids.join("|"))));
+    }
+    if args.all {
+        return Ok(installed);
+    }
+    let ids: Vec<&str> = installed.iter().map(|agent| agent.id).collect();
+    if format == Format::Json || !std::io::stdin().is_terminal() {
+        let message = format!("no agent was named; installed: {}", ids.join(", "));
+        return Err(Failure::new(Exit::Usage, "usage", message)
+            .hint(format!("baton setup {}, or baton setup --all", ids.join(" "))));
+    }
+    let verb = if args.remove { "Remove Baton from" } else { "Set up" };
+    Ok(installed.into_iter().filter(|agent| confirm(&format!("{verb} {}?", agent.name))).collect())
+}
+
+fn unknown(id: &str) -> Failure {
+    let ids: Vec<&str> = all().iter().map(|agent| agent.id).collect();
+    let near = ids.iter().min_by_key(|known| strsim::levenshtein(known, id)).copied().unwrap_or_default();
+    Failure::new(Exit::Usage, "usage", format!("unknown agent `{id}`; known: {}", ids.join(", ")))
+        .hint(format!("baton setup {near}"))
+}
+
+/// Asks a question on the terminal.
+fn confirm(question: &str) -> bool {
+    let mut stderr = std::io::stderr();
+    let asked = write!(stderr, "{question} [Y/n] ").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
+    read.is_ok_and(|bytes| bytes > 0) && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+}
+
+fn describe(agent: &Agent, args: &SetupArgs, changes: &[Change], notes: &[String]) -> String {
+    let mut lines = vec![format!("{} ({} scope)", agent.name, args.scope.as_str())];
+    if args.remove && changes.is_empty() {
+        lines.push("  nothing to remove".to_owned());
+    }
+    for change in changes {
+        lines.push(format!("  {:<9}  {}", change.action.as_str(), change.path.display()));
+        if matches!(change.action, Action::Update | Action::Restore) || args.dry_run {
+            lines.extend(change.diff.lines().map(|line| format!("    {line}")));
+        }
+    }
+    if args.dry_run {
+        lines.push("  nothing was written (--dry-run)".to_owned());
+    }
+    lines.extend(notes.iter().map(|note| format!("  Note: {note}")));
+    lines.join("\n")
+}
+
+fn report(agent: &Agent, changes: &[Change], notes: &[String]) -> Value {
+    let changes: Vec<Value> = changes
+        .iter()
+        .map(|change| json!({ "path": change.path, "action": change.action.as_str(), "diff": change.diff }))
+        .collect();
+    json!({ "agent": agent.id, "changes": changes, "notes": notes })
+}
