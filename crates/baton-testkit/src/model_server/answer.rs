@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::agent::answer_agent;
 use super::behaviour::Behaviour;
 use super::http::{Request, Response, find};
 
@@ -22,6 +23,9 @@ enum Ending {
 
 /// Creates the answer of a behaviour; `None` if the server does not answer.
 pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Response> {
+    if let Behaviour::Agent(script) = behaviour {
+        return Some(answer_agent(script, request));
+    }
     let wire = match request.path.as_str() {
         "/v1/messages" => Wire::Anthropic,
         "/v1/chat/completions" => Wire::OpenAi,
@@ -79,7 +83,7 @@ pub(super) fn answer(behaviour: &Behaviour, request: &Request) -> Option<Respons
         Behaviour::TruncatedJson => says(wire, request, &half(), Ending::Done),
         Behaviour::MaxTokens => says(wire, request, &half(), Ending::CutOff),
         Behaviour::Refusal => says(wire, request, "", Ending::Declined),
-        Behaviour::Hang | Behaviour::CloseConnection => return None,
+        Behaviour::Agent(_) | Behaviour::Hang | Behaviour::CloseConnection => return None,
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::agent::AgentScript;
+
 /// How the server answers a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Behaviour {
@@ -59,6 +61,8 @@ pub enum Behaviour {
     MaxTokens,
     /// A refusal of the model.
     Refusal,
+    /// The model of a coding agent, which calls tools.
+    Agent(AgentScript),
     /// No answer until the server is dropped.
     Hang,
     /// The connection is closed instead of an answer.

@@ -90,13 +90,23 @@ pub(super) struct Response {
     pub(super) body: String,
 }
 
+impl Response {
+    /// Creates a stream of server-sent events.
+    pub(super) fn stream(events: String) -> Self {
+        Self { status: 200, headers: vec![("content-type", "text/event-stream".to_owned())], body: events }
+    }
+}
+
 /// Writes an answer with one call.
 pub(super) fn write_response(stream: &mut TcpStream, date: &str, response: &Response) -> io::Result<()> {
     let mut text = format!(
-        "HTTP/1.1 {} Fake\r\ndate: {date}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        "HTTP/1.1 {} Fake\r\ndate: {date}\r\ncontent-length: {}\r\n",
         response.status,
         response.body.len()
     );
+    if !response.headers.iter().any(|(name, _)| *name == "content-type") {
+        text.push_str("content-type: application/json\r\n");
+    }
     for (name, value) in &response.headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

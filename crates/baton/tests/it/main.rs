@@ -41,6 +41,7 @@ mod parity;
 mod pause;
 mod postgres_hung;
 mod power_cut;
+mod real_agents;
 mod requests_http;
 mod served;
 mod session_end_http;
