@@ -12,6 +12,7 @@ use crate::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
     RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
 };
+use crate::recall::{GetItems, Search, Timeline};
 use crate::request::ListRequests;
 use crate::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use crate::task::{ListTasks, RecordTask};
@@ -55,6 +56,9 @@ pub fn operations() -> Vec<&'static dyn AnyOperation> {
         operation::<SummarizeSession>(),
         operation::<WorkerHealth>(),
         operation::<ReadContext>(),
+        operation::<Search>(),
+        operation::<Timeline>(),
+        operation::<GetItems>(),
         operation::<RecordTask>(),
         operation::<ListTasks>(),
         operation::<CreateToken>(),

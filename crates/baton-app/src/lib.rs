@@ -23,6 +23,7 @@ mod open_call;
 mod operation;
 mod page;
 mod prepare;
+pub mod recall;
 pub mod request;
 mod request_log;
 pub mod session;

@@ -20,6 +20,7 @@ mod meta;
 mod name;
 pub mod observation;
 mod params;
+pub mod recall;
 mod request;
 mod schema;
 pub mod secrets;

@@ -12,6 +12,7 @@ use baton_app::observation::{
     Hook, ImportObservations, ImportTranscript, ListObservations, ListQueue, PurgeQueue, ReadQueueStats,
     RetryQueue, ShowObservation, SummarizeSession, WorkerHealth,
 };
+use baton_app::recall::{GetItems, Search, Timeline};
 use baton_app::request::ListRequests;
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::task::{ListTasks, RecordTask};
@@ -99,6 +100,9 @@ pub fn routes() -> Vec<Route> {
         post("/api/summarize", operation::<SummarizeSession>()),
         get("/api/health", operation::<WorkerHealth>()),
         get("/api/context", operation::<ReadContext>()),
+        get("/api/search", operation::<Search>()),
+        get("/api/timeline", operation::<Timeline>()),
+        get("/api/items", operation::<GetItems>()),
         get("/api/tasks", operation::<ListTasks>()),
         post("/api/tasks", operation::<RecordTask>()),
         get("/api/requests", operation::<ListRequests>()),

@@ -41,6 +41,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(16, "0016_chat_turns"),
     migration!(17, "0017_handoff_content"),
     migration!(18, "0018_session_lookups"),
+    migration!(19, "0019_recall"),
 ];
 
 /// The schema version that this binary reads and writes.

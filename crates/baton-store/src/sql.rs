@@ -176,6 +176,7 @@ pub(crate) enum Lock {
     IdempotencyKey,
     Workflow,
     WorkflowName,
+    SearchIndex,
 }
 
 /// A database inside a transaction, as seen by row files.

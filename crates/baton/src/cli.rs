@@ -72,6 +72,13 @@ enum Command {
     Queue(verbs::queue::QueueCommand),
     /// List or follow the request log
     Requests(verbs::requests::RequestsArgs),
+    /// Search everything recorded in earlier sessions
+    #[command(after_help = verbs::recall::EXAMPLES)]
+    Search(verbs::recall::SearchArgs),
+    /// List the items around an item, or between two items, in the order of time
+    Timeline(verbs::recall::TimelineArgs),
+    /// Show full items by id
+    Get(verbs::recall::GetArgs),
     /// List and show observations
     #[command(subcommand)]
     Observation(verbs::observation::ObservationCommand),
@@ -205,6 +212,9 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         Command::Worker(command) => verbs::worker::run(&command, &config),
         Command::Queue(command) => verbs::queue::run(&command, &Backend::open(&config)?),
         Command::Requests(args) => verbs::requests::run(&args, cli.global.format, &Backend::open(&config)?),
+        Command::Search(args) => verbs::recall::search(&args, &Backend::open(&config)?),
+        Command::Timeline(args) => verbs::recall::timeline(&args, &Backend::open(&config)?),
+        Command::Get(args) => verbs::recall::get(&args, &Backend::open(&config)?),
         Command::Observation(command) => verbs::observation::run(&command, &Backend::open(&config)?),
         Command::Turn(command) => verbs::turn::run(&command, &Backend::open(&config)?),
         Command::Context(args) => verbs::context::run(&args, &config, &Backend::open(&config)?),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use baton_app::maintenance::{Cleanup, CleanupOutput};
+use baton_app::recall::index_all;
 use baton_app::{App, operation};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -18,6 +19,7 @@ pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
     minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         minutes.tick().await;
+        index_new_items(app.clone()).await;
         let mut params = json!({ "unless_within_seconds": SKIP_IF_RUN_WITHIN_SECONDS });
         loop {
             let Ok(call) = app.own_call() else { break };
@@ -32,5 +34,16 @@ pub(crate) async fn clean_up_every_minute(app: App, first_after: Duration) {
             // Further batches of the same cleanup must not be skipped because of the first one.
             params = json!({});
         }
+    }
+}
+
+/// Indexes items for search that no worker indexed, for example those of a store that was upgraded or restored.
+async fn index_new_items(app: App) {
+    let indexed = tokio::task::spawn_blocking(move || index_all(app.store())).await;
+    match indexed {
+        Ok(Ok(0)) => {}
+        Ok(Ok(items)) => tracing::info!(items, "indexed items for search"),
+        Ok(Err(fault)) => tracing::warn!(%fault, "cannot index items for search; retrying in a minute"),
+        Err(error) => tracing::error!(%error, "indexing for search failed"),
     }
 }

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use super::imported::{self, NewSession, Period, redact_items};
 use crate::context::Context;
 use crate::operation::{Effect, Operation, Privacy, RequestFormat, RequestLogging};
+use crate::recall::index_stored;
 
 /// Maximum number of observations in one request.
 pub const MAX_IMPORTED_OBSERVATIONS: usize = 1_000;
@@ -182,6 +183,7 @@ impl Operation for ImportObservations {
             let group = Group { venture: venture.clone(), repo, session };
             added += group.store(context, tx, &observations)?;
         }
+        index_stored(tx, added)?;
         Ok(ImportObservationsOutput { added, unchanged: params.observations.len() as u64 - added })
     }
 }

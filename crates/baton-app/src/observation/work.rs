@@ -17,6 +17,7 @@ use super::finishing::{self, Finished};
 use super::material::{SummaryInput, read_summary_input};
 use super::raw::{Extent, tool_use};
 use crate::app::App;
+use crate::recall::index_some;
 
 /// Delay of a summary while tool uses of its session are pending.
 const PENDING_DELAY: Duration = Duration::from_secs(2);
@@ -187,7 +188,16 @@ impl WorkQueue {
     /// Stores observations. Returns for each whether it was stored: false if the claim has been superseded, in which
     /// case only its token usage was recorded.
     pub fn finish(&self, batch: Vec<Finished>) -> Vec<Result<bool, Fault>> {
-        finishing::store(self.app.store(), batch)
+        let stored = finishing::store(self.app.store(), batch);
+        self.index();
+        stored
+    }
+
+    /// Indexes items for search. The observations are stored; if this fails, a later call indexes them.
+    fn index(&self) {
+        if let Err(fault) = index_some(self.app.store()) {
+            tracing::warn!(%fault, "cannot index items for search; retrying later");
+        }
     }
 
     fn observation(

@@ -17,6 +17,7 @@ mod observation_hook;
 mod observation_list;
 mod observation_scope;
 mod observing;
+mod recall;
 mod request_log;
 mod saving;
 mod stage;

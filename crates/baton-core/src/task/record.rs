@@ -81,6 +81,26 @@ pub struct TaskRecord {
     pub updated_at: Timestamp,
 }
 
+impl TaskRecord {
+    /// Returns the id by which search names the task: a task id alone is unique in one checkout only.
+    pub fn item_id(&self) -> String {
+        Self::item_id_of(&self.venture, &self.host, &self.checkout, &self.task_id)
+    }
+
+    /// Returns the id by which search names a task.
+    pub fn item_id_of(venture: &Venture, host: &str, checkout: &str, id: &TaskId) -> String {
+        format!("{venture}/{id}@{host}:{checkout}")
+    }
+
+    /// Parses the id by which search names a task: venture, host, checkout and task id.
+    pub fn parse_item_id(text: &str) -> Option<(Venture, &str, &str, TaskId)> {
+        let (venture, rest) = text.split_once('/')?;
+        let (id, rest) = rest.split_once('@')?;
+        let (host, checkout) = rest.split_once(':')?;
+        Some((venture.parse().ok()?, host, checkout, id.parse().ok()?))
+    }
+}
+
 impl TaskContext {
     /// Returns the status of the task.
     pub fn status(&self) -> TaskStatus {

@@ -10,6 +10,7 @@ use baton_app::handoff::{
     AckHandoff, CreateHandoff, LatestHandoff, ListHandoffs, ShowHandoff, WithdrawHandoff,
 };
 use baton_app::observation::{ListObservations, ShowObservation, SummarizeSession};
+use baton_app::recall::{GetItems, Search, Timeline};
 use baton_app::session::{EndSession, Heartbeat, ListSessions, ShowSession, StartSession, UpdateSession};
 use baton_app::task::ListTasks;
 use baton_app::turn::{ListTurns, ShowTurn};
@@ -80,6 +81,9 @@ pub fn tools() -> Vec<ToolBinding> {
         checkpoint("workflow_explain", operation::<ExplainContext>()),
         checkpoint("workflow_checkpoint_delete", operation::<DeleteCheckpoint>()),
         checkpoint("workflow_list", operation::<ListWorkflows>()),
+        memory("search", operation::<Search>()).in_default_set(),
+        memory("timeline", operation::<Timeline>()),
+        memory("get", operation::<GetItems>()).in_default_set(),
         memory("observation_list", operation::<ListObservations>()),
         memory("observation_show", operation::<ShowObservation>()),
         memory("turn_list", operation::<ListTurns>()),

@@ -53,6 +53,9 @@ pub enum Imported {
     Refused(ImportReport),
 }
 
+/// Makes the worker index the imported items.
+pub(crate) const BUILD_INDEX_AGAIN: &str = "DELETE FROM recall_state";
+
 /// How to replace a store.
 #[derive(Debug)]
 pub struct Replace<'a> {

@@ -1,7 +1,8 @@
 //! Tables and columns of a schema version, read from the migrations.
 //!
 //! The SQLite migrations are run on an in-memory database, which is then inspected. PostgreSQL has the same tables and
-//! columns, which a test checks.
+//! columns, which a test checks. The tables of the search index, `recall_*`, are not archived: their content is derived
+//! from the other tables, and a store without it builds it again.
 
 use std::sync::Arc;
 
@@ -15,6 +16,10 @@ pub(crate) const SEQUENCES: &str = "sequences";
 
 /// Tables with rows that are not user data. A store that has rows only in these tables counts as empty.
 const BOOKKEEPING: [&str; 3] = ["request_log", "requests", "turns"];
+
+/// Tables of the search index, which are not archived. Older schemas do not have them.
+pub(crate) const INDEX_TABLES: [&str; 5] =
+    ["recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"];
 
 /// Name of the column that refers to a file in the blob folder, and for each table the column that holds the same bytes
 /// when they are in the row. An archive contains the bytes; each store decides where to put them.
@@ -76,7 +81,8 @@ impl Schema {
         let mut statement = database
             .prepare(
                 "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_schema \
-                 WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name",
+                 WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
+                 AND name NOT LIKE 'recall!_%' ESCAPE '!' ORDER BY name",
             )
             .map_err(failed)?;
         let names = statement

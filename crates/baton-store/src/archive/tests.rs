@@ -257,7 +257,8 @@ fn postgres_columns(database: &TestDatabase) -> Vec<(String, String)> {
     crate::store::Store::open(&Place::postgres(database).config).unwrap();
     let mut client = postgres::Client::connect(&database.url, postgres::NoTls).unwrap();
     let sql = "SELECT table_name::text, column_name::text FROM information_schema.columns \
-               WHERE table_schema = 'public' AND table_name <> 'baton_schema'";
+               WHERE table_schema = 'public' AND table_name <> 'baton_schema' \
+               AND table_name NOT LIKE 'recall!_%' ESCAPE '!'";
     let rows = client.query(sql, &[]).unwrap();
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }

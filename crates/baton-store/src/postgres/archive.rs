@@ -11,7 +11,9 @@ use super::client::{Client, ClientError};
 use super::migrate::{begin_migration, check_version, create_version_table, migrate, run_migrations};
 use super::open::{Scope, connect, limit_statements, parse};
 use super::sql::store_error;
-use crate::archive::{ArchiveError, Record, Replace, Row, Schema, Source, Table, Target, Value};
+use crate::archive::{
+    ArchiveError, BUILD_INDEX_AGAIN, INDEX_TABLES, Record, Replace, Row, Schema, Source, Table, Target, Value,
+};
 use crate::error::StoreError;
 use crate::migration::LATEST_VERSION;
 use crate::store::{OlderSchema, PostgresTimeouts};
@@ -192,15 +194,16 @@ pub(crate) fn open_replacement(
     if has_data && !how.force {
         return Err(ArchiveError::NotEmpty);
     }
-    let names = schema.tables.iter().map(|table| table.name.as_str()).chain(["baton_schema"]);
+    let names = schema.tables.iter().map(|table| table.name.as_str());
+    let names = names.chain(INDEX_TABLES).chain(["baton_schema"]);
     let kept = has_rows.then(|| format!("baton_replaced_{}", how.stamp.to_lowercase()));
     if let Some(kept) = &kept {
         client.batch_execute(&format!("CREATE SCHEMA \"{kept}\"")).map_err(failed)?;
     }
     for name in names {
         let sql = match &kept {
-            Some(kept) => format!("ALTER TABLE \"{name}\" SET SCHEMA \"{kept}\""),
-            None => format!("DROP TABLE \"{name}\""),
+            Some(kept) => format!("ALTER TABLE IF EXISTS \"{name}\" SET SCHEMA \"{kept}\""),
+            None => format!("DROP TABLE IF EXISTS \"{name}\""),
         };
         client.batch_execute(&sql).map_err(failed)?;
     }
@@ -287,6 +290,7 @@ impl Target for PostgresTarget {
 
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         run_migrations(&mut self.client, self.version, LATEST_VERSION)?;
+        self.client.batch_execute(BUILD_INDEX_AGAIN).map_err(store_error)?;
         self.client.batch_execute("COMMIT").map_err(store_error)
     }
 }

@@ -174,6 +174,7 @@ impl Sql for PostgresTx<'_> {
             Lock::IdempotencyKey => "key",
             Lock::Workflow => "workflow",
             Lock::WorkflowName => "workflow name",
+            Lock::SearchIndex => "search index",
         };
         let name = format!("baton {space} {name}");
         self.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &[(&name).into()], &mut |_| {

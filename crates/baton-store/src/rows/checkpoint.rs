@@ -1,8 +1,10 @@
 //! Rows of checkpoints: metadata of each checkpoint, and the frame with its context.
 
 use baton_core::checkpoint::{Checkpoint, CheckpointStatus, Labels, Place, WorkflowId};
+use baton_core::recall::ItemKind;
 use baton_core::{Agent, CheckpointId, SessionId, Sha256Hash, Venture};
 
+use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::frame::Encoding;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
@@ -255,7 +257,10 @@ impl<S: Sql> CheckpointRows for S {
                 frame.body.in_row().into(),
             ],
         )?;
-        Ok(())
+        if checkpoint.labels.name.is_none() && checkpoint.labels.tags.is_empty() {
+            return Ok(());
+        }
+        self.enqueue_for_index(ItemKind::Checkpoint, &checkpoint.id.to_string())
     }
 
     fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError> {
@@ -335,6 +340,9 @@ impl<S: Sql> CheckpointRows for S {
             "UPDATE checkpoints SET status = $1 WHERE id = $2 AND status <> 'archived'",
             &[status.as_str().into(), (&id.to_string()).into()],
         )?;
+        if status == CheckpointStatus::Archived {
+            self.delete_documents(ItemKind::Checkpoint, &[id.to_string()])?;
+        }
         Ok(())
     }
 
@@ -391,8 +399,11 @@ impl<S: Sql> CheckpointRows for S {
         query.with(" AND workflow_id = $?", workflow.as_str());
         query.with(" AND series = $?", series);
         query.among(" AND position", positions.iter().copied());
-        self.execute(query.sql(), query.params())?;
-        Ok(())
+        query.text(" RETURNING id");
+        let deleted = self.query(query.sql(), query.params(), &mut |columns| {
+            RowReader { table: "checkpoints", columns }.text(0)
+        })?;
+        self.delete_documents(ItemKind::Checkpoint, &deleted)
     }
 
     fn checkpoint_ids(&mut self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {

@@ -1,7 +1,9 @@
 //! Rows of handoffs.
 
+use baton_core::recall::ItemKind;
 use baton_core::{Agent, Handoff, HandoffAuthor, HandoffId, Repo, SessionId, Timestamp, Track, Venture};
 
+use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
@@ -185,7 +187,7 @@ impl<S: Sql> HandoffRows for S {
                 handoff.withdrawn_at.into(),
             ],
         )?;
-        Ok(())
+        self.enqueue_for_index(ItemKind::Handoff, &handoff.id.to_string())
     }
 
     fn update_handoff(&mut self, handoff: &Handoff) -> Result<(), StoreError> {
@@ -203,7 +205,7 @@ impl<S: Sql> HandoffRows for S {
                 (&handoff.id.to_string()).into(),
             ],
         )?;
-        Ok(())
+        self.enqueue_for_index(ItemKind::Handoff, &handoff.id.to_string())
     }
 
     fn withdraw_handoff(&mut self, id: HandoffId, at: Timestamp) -> Result<(), StoreError> {
@@ -211,7 +213,7 @@ impl<S: Sql> HandoffRows for S {
             "UPDATE handoffs SET withdrawn_at = $1 WHERE id = $2 AND withdrawn_at IS NULL",
             &[at.into(), (&id.to_string()).into()],
         )?;
-        Ok(())
+        self.delete_documents(ItemKind::Handoff, &[id.to_string()])
     }
 
     fn acknowledge_handoff(&mut self, id: HandoffId, by: &Agent, at: Timestamp) -> Result<bool, StoreError> {

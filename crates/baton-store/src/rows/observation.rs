@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use baton_core::observation::{CompressedObservation, Observation, Provenance};
+use baton_core::recall::ItemKind;
 use baton_core::{ObservationId, Repo, SessionId, Timestamp, Ulid, Venture};
 
 use crate::error::StoreError;
@@ -32,6 +33,9 @@ pub trait ObservationRows {
 
     /// Finds an observation.
     fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError>;
+
+    /// Finds observations by id, in any order.
+    fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError>;
 
     /// Lists observations, newest first.
     fn observations(
@@ -189,6 +193,16 @@ fn insert_part<S: Sql>(tx: &mut S, observations: &[Observation]) -> Result<usize
         query.rows(part.iter().copied()).text(" ON CONFLICT DO NOTHING");
         tx.execute(query.sql(), query.params())?;
     }
+    let new: Vec<[Param<'_>; 2]> = texts
+        .iter()
+        .filter(|[id, ..]| added.contains(id))
+        .map(|[id, ..]| [ItemKind::Observation.as_str().into(), id.into()])
+        .collect();
+    for part in parts(&new) {
+        let mut query = QueryBuilder::new("INSERT INTO recall_pending (kind, item) VALUES ");
+        query.rows(part.iter().copied());
+        tx.execute(query.sql(), query.params())?;
+    }
     Ok(added.len())
 }
 
@@ -275,6 +289,17 @@ impl<S: Sql> ObservationRows for S {
     fn observation(&mut self, id: ObservationId) -> Result<Option<Observation>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM observations WHERE id = $1");
         self.query_one(&sql, &[(&id.to_string()).into()], &mut read)
+    }
+
+    fn observations_with_ids(&mut self, ids: &[ObservationId]) -> Result<Vec<Observation>, StoreError> {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let mut found = Vec::with_capacity(ids.len());
+        for part in parts(&ids) {
+            let mut query = QueryBuilder::new("SELECT ");
+            query.text(COLUMNS).text(" FROM observations WHERE ").among("id", part);
+            found.extend(self.query(query.sql(), query.params(), &mut read)?);
+        }
+        Ok(found)
     }
 
     fn observations(

@@ -1,8 +1,10 @@
 //! Rows of session summaries.
 
 use baton_core::observation::{Provenance, SessionSummary};
+use baton_core::recall::ItemKind;
 use baton_core::{ObservationId, SessionId, Timestamp};
 
+use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
@@ -228,6 +230,7 @@ impl<S: Sql> SummaryRows for S {
              WHERE id IN (SELECT jsonb_array_elements_text(CAST($1 AS TEXT)::JSONB))",
         );
         self.execute(sql, &[(&covered).into()])?;
+        self.enqueue_for_index(ItemKind::Summary, &session.to_string())?;
         Ok(true)
     }
 

@@ -1,8 +1,10 @@
 //! Rows of tasks: an index of the tasks in checkouts.
 
+use baton_core::recall::ItemKind;
 use baton_core::task::{TaskId, TaskRecord, TaskStatus};
 use baton_core::{Repo, Venture};
 
+use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::sql::{Columns, QueryBuilder, RowReader, Sql};
 
@@ -34,6 +36,15 @@ pub trait TaskRows {
         checkout: &str,
         id: &TaskId,
     ) -> Result<bool, StoreError>;
+
+    /// Finds the record of a task.
+    fn task(
+        &mut self,
+        venture: &Venture,
+        host: &str,
+        checkout: &str,
+        id: &TaskId,
+    ) -> Result<Option<TaskRecord>, StoreError>;
 
     /// Lists tasks, last updated first.
     fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
@@ -78,7 +89,7 @@ impl<S: Sql> TaskRows for S {
                 task.updated_at.into(),
             ],
         )?;
-        Ok(())
+        self.enqueue_for_index(ItemKind::Task, &task.item_id())
     }
 
     fn delete_task(
@@ -92,7 +103,23 @@ impl<S: Sql> TaskRows for S {
             "DELETE FROM tasks WHERE venture = $1 AND host = $2 AND checkout = $3 AND task_id = $4",
             &[venture.as_str().into(), host.into(), checkout.into(), id.as_str().into()],
         )?;
+        self.delete_documents(ItemKind::Task, &[TaskRecord::item_id_of(venture, host, checkout, id)])?;
         Ok(changed == 1)
+    }
+
+    fn task(
+        &mut self,
+        venture: &Venture,
+        host: &str,
+        checkout: &str,
+        id: &TaskId,
+    ) -> Result<Option<TaskRecord>, StoreError> {
+        self.query_one(
+            "SELECT venture, host, checkout, task_id, repo, title, status, holder, open_drifts, updated_at \
+             FROM tasks WHERE venture = $1 AND host = $2 AND checkout = $3 AND task_id = $4",
+            &[venture.as_str().into(), host.into(), checkout.into(), id.as_str().into()],
+            &mut read,
+        )
     }
 
     fn tasks(&mut self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {

@@ -1,8 +1,10 @@
 //! Rows of chat turns.
 
 use baton_core::observation::{Turn, TurnId, TurnStatus};
+use baton_core::recall::ItemKind;
 use baton_core::{SessionId, Timestamp};
 
+use super::recall::RecallRows;
 use crate::error::StoreError;
 use crate::sql::{Columns, RowReader, Sql};
 
@@ -37,6 +39,9 @@ pub trait TurnRows {
     /// Finds the first turn of a session after a turn.
     fn next_turn(&mut self, turn: &Turn) -> Result<Option<Turn>, StoreError>;
 
+    /// Lists the ids and start times of the turns of a session, oldest first.
+    fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError>;
+
     /// Lists turns of a session, newest first, below an id.
     fn turns(
         &mut self,
@@ -64,6 +69,16 @@ fn read(columns: &dyn Columns) -> Result<Turn, StoreError> {
     })
 }
 
+/// Has the latest turn of a session indexed.
+fn enqueue_latest<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO recall_pending (kind, item) SELECT 'turn', 'turn_' || max(id) FROM chat_turns \
+         WHERE session_id = $1",
+        &[(&session.to_string()).into()],
+    )?;
+    Ok(())
+}
+
 impl<S: Sql> TurnRows for S {
     fn start_turn(&mut self, session: SessionId, prompt: &str, at: Timestamp) -> Result<(), StoreError> {
         self.abandon_turn(session, at)?;
@@ -71,7 +86,7 @@ impl<S: Sql> TurnRows for S {
             "INSERT INTO chat_turns (session_id, prompt, status, started_at) VALUES ($1, $2, 'open', $3)",
             &[(&session.to_string()).into(), prompt.into(), at.into()],
         )?;
-        Ok(())
+        enqueue_latest(self, session)
     }
 
     fn end_turn(&mut self, session: SessionId, end: &TurnEnd) -> Result<(), StoreError> {
@@ -87,7 +102,7 @@ impl<S: Sql> TurnRows for S {
                     end.at.into(),
                 ],
             )?;
-            return Ok(());
+            return enqueue_latest(self, session);
         };
         self.execute(
             "UPDATE chat_turns SET closing = coalesce($1, closing), status = $2, failure = $3, ended_at = $4 \
@@ -100,7 +115,7 @@ impl<S: Sql> TurnRows for S {
                 latest.id.number().into(),
             ],
         )?;
-        Ok(())
+        self.enqueue_for_index(ItemKind::Turn, &latest.id.to_string())
     }
 
     fn abandon_turn(&mut self, session: SessionId, at: Timestamp) -> Result<(), StoreError> {
@@ -134,5 +149,15 @@ impl<S: Sql> TurnRows for S {
         );
         let before = before.map_or(i64::MAX, TurnId::number);
         self.query(&sql, &[(&session.to_string()).into(), before.into(), limit.into()], &mut read)
+    }
+    fn turn_starts(&mut self, session: SessionId) -> Result<Vec<(TurnId, Timestamp)>, StoreError> {
+        self.query(
+            "SELECT id, started_at FROM chat_turns WHERE session_id = $1 ORDER BY id",
+            &[(&session.to_string()).into()],
+            &mut |columns| {
+                let row = RowReader { table: "chat_turns", columns };
+                Ok((TurnId::new(row.int(0)?), row.time(1)?))
+            },
+        )
     }
 }

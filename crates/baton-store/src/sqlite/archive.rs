@@ -10,7 +10,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 use super::migrate::{check_version, migrate, run_migrations};
 use super::open::{open_reader, open_writer, prepare_file};
 use super::sql::store_error;
-use crate::archive::{ArchiveError, Record, Replace, Row, Schema, Source, Table, Target, Value};
+use crate::archive::{
+    ArchiveError, BUILD_INDEX_AGAIN, Record, Replace, Row, Schema, Source, Table, Target, Value,
+};
 use crate::blobs::BlobFolder;
 use crate::error::StoreError;
 use crate::files::{file_error, make_folder, sync_folder};
@@ -288,7 +290,9 @@ fn move_aside(path: &Path, folder: &Path, blobs: Option<&BlobFolder>) -> Result<
 }
 
 fn drop_tables(connection: &Connection) -> Result<(), StoreError> {
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'";
+    // The tables of the full-text index are dropped with it.
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
+               AND name NOT LIKE 'recall!_index!_%' ESCAPE '!'";
     let mut statement = connection.prepare(sql).map_err(store_error)?;
     let names = statement
         .query_map([], |row| row.get::<_, String>(0))
@@ -357,6 +361,7 @@ impl Target for SqliteTarget {
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
         let found = check_version(&self.connection)?;
         run_migrations(&self.connection, found, LATEST_VERSION)?;
+        self.connection.execute_batch(BUILD_INDEX_AGAIN).map_err(store_error)?;
         self.connection.execute_batch("COMMIT").map_err(store_error)?;
         // Without a checkpoint, the log file would keep its size after a large import.
         if let Err(error) = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use baton_app::maintenance::{Damage, StoreCheck, check_store};
 use baton_app::observation::ReadQueueStats;
+use baton_app::recall::{check_index, rebuild_index};
 use baton_store::{Health, Inspection, LATEST_VERSION, Store, StoreConfig, Target, Threads};
 use clap::Args;
 use serde::Serialize;
@@ -58,6 +59,9 @@ pub(crate) struct DoctorArgs {
     /// Read and verify the whole database, every blob and every checkpoint
     #[arg(long)]
     pub(crate) deep: bool,
+    /// Rebuild the search index if it does not match the stored items (with --deep)
+    #[arg(long, requires = "deep")]
+    pub(crate) repair: bool,
 }
 
 pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> {
@@ -73,6 +77,7 @@ pub(crate) fn run(args: DoctorArgs, config: &Config) -> Result<Answer, Failure> 
     findings.push(spooled_checkpoints(config));
     if args.deep {
         findings.extend(content(config));
+        findings.extend(search_index(config, args.repair));
     }
     let worst = findings.iter().map(|finding| finding.level).max_by_key(|level| *level as u8);
     let text = findings.iter().map(describe).collect::<Vec<_>>().join("\n");
@@ -284,6 +289,38 @@ fn content(config: &Config) -> Vec<Finding> {
     let sound = format!("{checkpoints} checkpoints and {raw_outputs} captured tool uses are intact");
     findings.push(Finding::ok(CHECK, sound));
     findings
+}
+
+/// Compares the search index with the stored items, and builds it again if asked to.
+fn search_index(config: &Config, repair: bool) -> Option<Finding> {
+    const CHECK: &str = "search index";
+    let place = store_config(config, Threads::Caller);
+    let is_current =
+        Store::inspect(&place, Inspection::Quick).is_ok_and(|health| health.schema_version == LATEST_VERSION);
+    if !is_current {
+        return None;
+    }
+    let checked = open_app(config, Threads::Caller).and_then(|app| {
+        let problems = check_index(app.store()).map_err(Failure::from)?;
+        if problems.is_empty() || !repair {
+            return Ok((problems, None));
+        }
+        let indexed = rebuild_index(app.store()).map_err(Failure::from)?;
+        Ok((problems, Some(indexed)))
+    });
+    Some(match checked {
+        Ok((problems, _)) if problems.is_empty() => Finding::ok(CHECK, "matches the stored items"),
+        Ok((problems, Some(indexed))) => {
+            Finding::ok(CHECK, format!("rebuilt with {indexed} items, because {}", problems.join("; ")))
+        }
+        Ok((problems, None)) => {
+            Finding::bad(CHECK, Level::Error, problems.join("; "), "run baton doctor --deep --repair")
+        }
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_else(|| "run baton doctor --deep --repair".into());
+            Finding::bad(CHECK, Level::Error, failure.message, fix)
+        }
+    })
 }
 
 /// Reports whether the background worker is running.

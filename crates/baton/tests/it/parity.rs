@@ -178,8 +178,16 @@ fn masked(value: &Value) -> Value {
                 let varies = name.ends_with("_at")
                     || name.ends_with("_id")
                     || name.ends_with("At")
-                    || ["id", "heartbeat_interval_seconds", "next_cursor", "agentSessionId", "more"]
-                        .contains(&name.as_str())
+                    || [
+                        "id",
+                        "heartbeat_interval_seconds",
+                        "next_cursor",
+                        "agentSessionId",
+                        "more",
+                        "score",
+                        "took_ms",
+                    ]
+                    .contains(&name.as_str())
                     || value.as_str().is_some_and(|text| text.starts_with("ckpt_"));
                 let value = if varies && !value.is_null() { json!("<varies>") } else { masked(value) };
                 (name.clone(), value)
@@ -338,6 +346,7 @@ fn run_scenarios(interface: &mut dyn Interface) -> Vec<Outcome> {
     run_session_calls(&mut script);
     run_handoff_calls(&mut script);
     run_checkpoint_calls(&mut script);
+    run_recall_calls(&mut script);
     script.outcomes
 }
 
@@ -567,6 +576,37 @@ fn run_handoff_calls(script: &mut Script<'_>) {
     call(show_handoff("nonsense")).unwrap_err();
 }
 
+fn search(params: Value) -> Step {
+    let (http, verb) = (("GET", "/api/search"), &["search"] as &[_]);
+    Step { http, tool: "search", verb, params, positional: &["q"] }
+}
+
+fn timeline(params: Value) -> Step {
+    let (http, verb) = (("GET", "/api/timeline"), &["timeline"] as &[_]);
+    Step { http, tool: "timeline", verb, params, positional: &["id"] }
+}
+
+fn get_items(ids: &str) -> Step {
+    let (http, verb) = (("GET", "/api/items"), &["get"] as &[_]);
+    Step { http, tool: "get", verb, params: json!({ "ids": ids }), positional: &["ids"] }
+}
+
+/// Searches what the other scenarios stored.
+fn run_recall_calls(script: &mut Script<'_>) {
+    let mut call = |step: Step| script.call(&step);
+    let found = call(search(json!({ "q": "first checkpoint ü", "venture": "checks" }))).unwrap();
+    let id = found["results"][0]["id"].as_str().unwrap().to_owned();
+    call(search(json!({ "q": "done mostly", "kind": "handoff", "since": "7d", "limit": 3 }))).unwrap();
+    call(search(json!({ "q": "\"what\" is the ☕ AND OR" }))).unwrap();
+    call(search(json!({ "q": "first", "limit": 0 }))).unwrap_err();
+    call(search(json!({ "q": "first", "kind": "other" }))).unwrap_err();
+    call(search(json!({ "q": "first", "until": "never" }))).unwrap_err();
+    call(timeline(json!({ "id": id, "limit": 2 }))).unwrap();
+    call(timeline(json!({ "id": UNKNOWN_HANDOFF }))).unwrap_err();
+    call(get_items(&id)).unwrap();
+    call(get_items(UNKNOWN_HANDOFF)).unwrap_err();
+}
+
 fn run_session_calls(script: &mut Script<'_>) {
     let mut call = |step: Step| script.call(&step);
     let who = json!({
@@ -645,7 +685,7 @@ const NO_TOOL: [&str; 11] = [
 ];
 
 /// Verbs whose name differs from their operation.
-const OTHER_VERBS: [(&str, &[&str]); 7] = [
+const OTHER_VERBS: [(&str, &[&str]); 10] = [
     ("context.read", &["context"]),
     ("hook.report", &["hook"]),
     ("transcript.import", &["import", "claude-code"]),
@@ -653,6 +693,9 @@ const OTHER_VERBS: [(&str, &[&str]); 7] = [
     ("session.summarize", &["summarize"]),
     ("worker.health", &["worker", "status"]),
     ("request.list", &["requests"]),
+    ("recall.search", &["search"]),
+    ("recall.timeline", &["timeline"]),
+    ("recall.get", &["get"]),
 ];
 
 /// Every operation with an HTTP route also has a tool and a verb. Tokens and maintenance are available only locally.

@@ -53,7 +53,7 @@ const REQUIRE_ALL_VENTURES: [&str; 4] =
     ["/api/queue/stats", "/api/queue/retry", "/api/queue/purge", "/api/health"];
 
 /// Routes that omit records of other ventures.
-const OMIT_OTHER_VENTURES: [&str; 2] = ["/api/queue", "/api/requests"];
+const OMIT_OTHER_VENTURES: [&str; 3] = ["/api/queue", "/api/requests", "/api/search"];
 
 /// Records that were stored in venture `b`.
 struct VentureRecords {
@@ -170,6 +170,9 @@ fn requests(path: &str, method: &str, operation: &Value, records: &VentureRecord
         }
         "/api/context" => vec!["venture=b&repo=b/repo".into()],
         "/api/queue" => vec!["status=done".into()],
+        "/api/search" => vec!["q=b-only-summary+b-only-goal".into()],
+        "/api/timeline" => vec![format!("id={turn_id}")],
+        "/api/items" => vec![format!("ids={observation_id}"), format!("ids={turn_id},{handoff_id}")],
         "/api/turns" => vec![format!("session_id={session_id}")],
         "/api/checkpoints" => vec![latest],
         "/api/checkpoints/load" | "/api/checkpoints/explain" => {

@@ -1,0 +1,134 @@
+//! Finds ranked items inside a transaction, for `search` and for everything that recalls items in-process.
+
+use std::collections::{BTreeSet, HashSet};
+
+use baton_core::recall::{Candidate, Nearby, Query, rank, snippet};
+use baton_core::{SessionId, Timestamp, estimate_tokens};
+use baton_store::{MatchPlan, RecallFilter, StoreError, Tx};
+
+use super::item::{Item, Loader};
+
+/// Maximum number of candidates that are ranked.
+const MAX_CANDIDATES: u32 = 2_000;
+/// Number of best candidates whose neighbours in the conversation, or other tool uses of the turn, are ranked as well.
+const BEST: usize = 60;
+/// Maximum number of those tool uses.
+const MAX_OF_TURNS: u32 = 1_000;
+/// Distance of the farthest neighbour.
+const NEIGHBOUR_DISTANCE: i64 = 3;
+/// Maximum number of items of a query that names only a time.
+const MAX_OF_PERIOD: u32 = 200;
+
+/// What to find.
+#[derive(Debug, Clone, Default)]
+pub struct Find {
+    /// Query in plain words.
+    pub text: String,
+    /// Conditions. `ventures` must not be empty.
+    pub filter: RecallFilter,
+    /// Where the caller works.
+    pub nearby: Nearby,
+    /// Maximum number of results.
+    pub limit: usize,
+}
+
+/// A found item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The item.
+    pub item: Item,
+    /// The part of its text that matches best.
+    pub snippet: String,
+    /// Estimated number of tokens of the full text.
+    pub tokens: u64,
+    /// Score, comparable within one result only.
+    pub score: f64,
+    /// Reasons for the score.
+    pub why: String,
+}
+
+/// Finds the items that answer a query best, best first.
+pub fn find(tx: &mut dyn Tx, asked: &Find, now: Timestamp) -> Result<Vec<Found>, StoreError> {
+    let mut query = Query::parse(&asked.text, now);
+    let terms: Vec<&str> = query.terms.iter().map(|(term, _)| term.as_str()).collect();
+    let corpus = tx.corpus(&asked.filter.ventures, &terms)?;
+    query.reduce(|term| corpus.documents_with(term));
+    let mut candidates = if query.terms.is_empty() {
+        of_periods(tx, &query, &asked.filter)?
+    } else {
+        let plan = MatchPlan::of(&query, &corpus, u64::from(MAX_CANDIDATES));
+        tx.candidates(&asked.filter, &plan, MAX_CANDIDATES)?
+    };
+    let best = rank(&query, &corpus, &candidates, &asked.nearby, BEST);
+    let best: Vec<usize> = best.iter().map(|ranked| ranked.index).collect();
+    add_related(tx, &asked.filter, &best, &mut candidates)?;
+    let mut loader = Loader::default();
+    let mut found = Vec::new();
+    for ranked in rank(&query, &corpus, &candidates, &asked.nearby, asked.limit) {
+        let document = &candidates[ranked.index].document;
+        let Some(item) = loader.load(tx, document.kind, &document.item)? else { continue };
+        found.push(Found {
+            snippet: snippet(&item.text, &query),
+            tokens: estimate_tokens(&item.text) as u64,
+            score: ranked.score,
+            why: ranked.why,
+            item,
+        });
+    }
+    Ok(found)
+}
+
+/// Returns the latest items of the periods that a query names, for a query without other words.
+fn of_periods(tx: &mut dyn Tx, query: &Query, filter: &RecallFilter) -> Result<Vec<Candidate>, StoreError> {
+    let mut found = Vec::new();
+    for period in &query.periods {
+        let since = filter.since.map_or(period.from, |since| since.max(period.from));
+        let until = filter.until.map_or(period.until, |until| until.min(period.until));
+        let filter = RecallFilter { since: Some(since), until: Some(until), ..filter.clone() };
+        found.extend(tx.timeline(&filter, (until, 0), false, MAX_OF_PERIOD)?);
+    }
+    Ok(found)
+}
+
+/// Adds the parts of the conversation around the best candidates, and the tool uses of their turns: an edit need not
+/// contain the words of the request that led to it.
+fn add_related(
+    tx: &mut dyn Tx,
+    filter: &RecallFilter,
+    best: &[usize],
+    candidates: &mut Vec<Candidate>,
+) -> Result<(), StoreError> {
+    let best = || best.iter().filter_map(|index| candidates.get(*index));
+    let places = best().filter_map(|candidate| Some((candidate.document.session_id?, candidate.place?)));
+    let mut related = tx.documents_at(&ranges(places.collect()))?;
+    let turns: BTreeSet<&str> = best().filter_map(|candidate| candidate.document.turn.as_deref()).collect();
+    let turns: Vec<&str> = turns.into_iter().collect();
+    related.extend(tx.documents_of_turns(&turns, MAX_OF_TURNS)?);
+    let mut known: HashSet<i64> = candidates.iter().map(|candidate| candidate.number).collect();
+    related.retain(|candidate| known.insert(candidate.number) && matches(filter, candidate));
+    candidates.extend(related);
+    Ok(())
+}
+
+/// Returns true if an item of the same session as a candidate matches the filter as well.
+fn matches(filter: &RecallFilter, candidate: &Candidate) -> bool {
+    let document = &candidate.document;
+    filter.kind.is_none_or(|kind| document.kind == kind)
+        && filter.since.is_none_or(|since| document.created_at >= since)
+        && filter.until.is_none_or(|until| document.created_at < until)
+        && filter.file.is_none()
+}
+
+/// Joins overlapping ranges of places around the given ones.
+fn ranges(mut places: Vec<(SessionId, i64)>) -> Vec<(SessionId, i64, i64)> {
+    places.sort_unstable();
+    let mut found: Vec<(SessionId, i64, i64)> = Vec::new();
+    for (session, place) in places {
+        let (first, last) = (place - NEIGHBOUR_DISTANCE, place + NEIGHBOUR_DISTANCE);
+        match found.last_mut() {
+            Some((of, _, end)) if *of == session && *end >= first => *end = last,
+            _ => found.push((session, first, last)),
+        }
+    }
+    found
+}

@@ -1,0 +1,151 @@
+//! Indexes items that were added or changed. Hooks only note which ones; the worker, the periodic maintenance and a
+//! search index them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use baton_core::observation::TurnId;
+use baton_core::recall::{Document, ItemKind};
+use baton_core::{Fault, ObservationId};
+use baton_store::{Durability, Store, StoreError, Tx};
+
+use super::item::{Item, Loader};
+use crate::context::Context;
+
+/// Maximum number of items per transaction.
+const BATCH: u32 = 128;
+/// Number of batches that a search indexes before it reads. The rest is left to the worker and the maintenance.
+const MAX_BATCHES_BEFORE_READING: usize = 16;
+
+/// Indexes one batch of items. Returns the number of items in it; 0 if nothing is left.
+pub fn index_some(store: &Store) -> Result<usize, Fault> {
+    let pending = store.read(|tx| Ok::<_, Fault>(!tx.is_index_built()? || !tx.pending_items(1)?.is_empty()));
+    if !pending.wait()? {
+        return Ok(0);
+    }
+    // The index can be built again, so it is not worth a disk sync of its own.
+    store.write_blocking(Durability::Lazy, |tx| index_batch(tx).map_err(Fault::from))
+}
+
+/// Indexes until nothing is left. Returns the number of items.
+pub fn index_all(store: &Store) -> Result<usize, Fault> {
+    let mut total = 0;
+    loop {
+        match index_some(store)? {
+            0 => return Ok(total),
+            indexed => total += indexed,
+        }
+    }
+}
+
+/// Indexes new items before a search, because without a running worker they would not be found. A search works on the
+/// index as it is if this fails.
+pub(super) fn index_before_reading(context: &Context<'_>) {
+    let Some(store) = context.store else { return };
+    for _ in 0..MAX_BATCHES_BEFORE_READING {
+        match index_some(store) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(fault) => return tracing::debug!(%fault, "cannot index new items before a search"),
+        }
+    }
+}
+
+/// Indexes at least as many waiting items as were just stored in the same transaction.
+pub(crate) fn index_stored(tx: &mut dyn Tx, stored: u64) -> Result<(), StoreError> {
+    let mut indexed = 0;
+    while indexed < stored {
+        match index_batch(tx)? {
+            0 => break,
+            batch => indexed += batch as u64,
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is wrong with the index; nothing if it matches the items of the store.
+pub fn check_index(store: &Store) -> Result<Vec<String>, Fault> {
+    store.write_blocking(Durability::Lazy, |tx| {
+        tx.allow_long_statements()?;
+        Ok::<_, Fault>(tx.index_problems()?)
+    })
+}
+
+/// Builds the whole index again. Returns the number of items.
+pub fn rebuild_index(store: &Store) -> Result<usize, Fault> {
+    store.write_blocking(Durability::Lazy, |tx| {
+        tx.lock_index()?;
+        tx.allow_long_statements()?;
+        Ok::<_, Fault>(tx.clear_index()?)
+    })?;
+    index_all(store)
+}
+
+fn index_batch(tx: &mut dyn Tx) -> Result<usize, StoreError> {
+    tx.lock_index()?;
+    if !tx.is_index_built()? {
+        tx.allow_long_statements()?;
+        tx.enqueue_everything()?;
+    }
+    let entries = tx.pending_items(BATCH)?;
+    let mut loader = Loader::default();
+    let mut items: Vec<Item> = Vec::new();
+    let mut gone: HashMap<ItemKind, Vec<String>> = HashMap::new();
+    let ids = entries.iter().filter(|entry| entry.kind == ItemKind::Observation);
+    let ids: Vec<ObservationId> = ids.filter_map(|entry| entry.item.parse().ok()).collect();
+    let observations = tx.observations_with_ids(&ids)?;
+    let mut observations: HashMap<String, _> =
+        observations.into_iter().map(|observation| (observation.id.to_string(), observation)).collect();
+    let mut seen = HashSet::new();
+    for entry in &entries {
+        if !seen.insert((entry.kind, entry.item.as_str())) {
+            continue;
+        }
+        let item = match observations.remove(&entry.item) {
+            Some(observation) => Some(loader.observation(tx, observation)?),
+            None => loader.load(tx, entry.kind, &entry.item)?,
+        };
+        match item {
+            Some(item) => items.push(item),
+            None => gone.entry(entry.kind).or_default().push(entry.item.clone()),
+        }
+    }
+    items.extend(turns_with_new_files(tx, &mut loader, &items)?);
+    let documents: Vec<Document> = items.iter().map(Item::document).collect();
+    tx.put_documents(&documents)?;
+    for (kind, items) in gone {
+        tx.delete_documents(kind, &items)?;
+    }
+    tx.delete_pending(&entries)?;
+    Ok(entries.len())
+}
+
+/// Reads the turns in which items touched files that the indexed turn does not list yet.
+fn turns_with_new_files(
+    tx: &mut dyn Tx,
+    loader: &mut Loader,
+    items: &[Item],
+) -> Result<Vec<Item>, StoreError> {
+    let is_turn = |item: &&Item| item.kind == ItemKind::Turn;
+    let mut listed: HashMap<TurnId, HashSet<String>> = items
+        .iter()
+        .filter(is_turn)
+        .filter_map(|item| Some((item.turn?, item.files.iter().cloned().collect())))
+        .collect();
+    let mut stale = BTreeSet::new();
+    for item in items.iter().filter(|item| !is_turn(item) && !item.files.is_empty()) {
+        let Some(turn) = item.turn else { continue };
+        if !listed.contains_key(&turn) {
+            let indexed = tx.document(ItemKind::Turn, &turn.to_string())?;
+            let files = indexed.map(|indexed| indexed.document.files).unwrap_or_default();
+            listed.insert(turn, files.into_iter().collect());
+        }
+        if listed.get(&turn).is_some_and(|files| item.files.iter().any(|file| !files.contains(file))) {
+            stale.insert(turn);
+        }
+    }
+    let mut found = Vec::new();
+    for turn in stale {
+        found.extend(loader.load(tx, ItemKind::Turn, &turn.to_string())?);
+    }
+    Ok(found)
+}

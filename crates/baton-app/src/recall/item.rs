@@ -1,0 +1,328 @@
+//! Items that search finds: how each kind is read from the store.
+//!
+//! A new kind needs a variant of `ItemKind`, an arm in [`Loader::load`] and a call of `enqueue_for_index` where it is
+//! stored.
+
+use std::collections::HashMap;
+
+use baton_core::checkpoint::CheckpointStatus;
+use baton_core::observation::{Observation, TurnId, one_line};
+use baton_core::recall::{Document, DocumentText, ItemKind, author_of};
+use baton_core::task::TaskRecord;
+use baton_core::{CheckpointId, HandoffId, ObservationId, Repo, Session, SessionId, Timestamp, Venture};
+use baton_store::{StoreError, Tx};
+use serde_json::Value;
+
+/// Maximum number of tool uses of a turn whose files are counted as files of the turn.
+const MAX_TURN_OBSERVATIONS: u32 = 300;
+/// Maximum length of a title in characters.
+const TITLE_CHARS: usize = 160;
+
+/// An item with everything that search, timeline and get show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Kind.
+    pub kind: ItemKind,
+    /// Item id.
+    pub id: String,
+    /// Id in the system that the item comes from.
+    pub external_id: Option<String>,
+    /// Venture.
+    pub venture: Venture,
+    /// Repository.
+    pub repo: Option<Repo>,
+    /// Session that the item belongs to.
+    pub session_id: Option<SessionId>,
+    /// Branch of the session.
+    pub branch: Option<String>,
+    /// Agent that did the work.
+    pub agent: Option<String>,
+    /// Turn that the item belongs to.
+    pub turn: Option<TurnId>,
+    /// True for a part of a conversation.
+    pub is_conversational: bool,
+    /// True if the work changed files.
+    pub changes_files: bool,
+    /// Files that the item touches.
+    pub files: Vec<String>,
+    /// Time of the item.
+    pub created_at: Timestamp,
+    /// Title, on one line.
+    pub title: String,
+    /// Full text.
+    pub text: String,
+}
+
+impl Item {
+    /// Returns the document that is indexed.
+    pub(super) fn document(&self) -> Document {
+        // The title of a turn is the beginning of its text.
+        let title = if self.kind == ItemKind::Turn { "" } else { self.title.as_str() };
+        let author = if self.is_conversational && self.kind == ItemKind::Observation {
+            author_of(&self.title).or_else(|| author_of(&self.text)).map(str::to_owned)
+        } else {
+            None
+        };
+        Document {
+            kind: self.kind,
+            item: self.id.clone(),
+            external_id: self.external_id.clone(),
+            venture: self.venture.clone(),
+            repo: self.repo.clone(),
+            session_id: self.session_id,
+            branch: self.branch.clone(),
+            agent: self.agent.clone(),
+            author,
+            turn: self.turn.map(|turn| turn.to_string()),
+            is_conversational: self.is_conversational,
+            changes_files: self.changes_files,
+            files: self.files.clone(),
+            created_at: self.created_at,
+            text: DocumentText::of(title, &[&self.text], &self.files),
+        }
+    }
+}
+
+/// Reads items and remembers sessions and turns that several of them belong to.
+#[derive(Default)]
+pub(super) struct Loader {
+    sessions: HashMap<SessionId, Option<Session>>,
+    turns: HashMap<SessionId, Vec<(TurnId, Timestamp)>>,
+}
+
+impl Loader {
+    /// Reads an item. Returns `None` if it does not exist or is not searchable.
+    pub(super) fn load(
+        &mut self,
+        tx: &mut dyn Tx,
+        kind: ItemKind,
+        id: &str,
+    ) -> Result<Option<Item>, StoreError> {
+        match kind {
+            ItemKind::Turn => self.turn(tx, id),
+            ItemKind::Observation => {
+                let Ok(id) = id.parse::<ObservationId>() else { return Ok(None) };
+                let Some(found) = tx.observation(id)? else { return Ok(None) };
+                self.observation(tx, found).map(Some)
+            }
+            ItemKind::Handoff => self.handoff(tx, id),
+            ItemKind::Summary => self.summary(tx, id),
+            ItemKind::Checkpoint => self.checkpoint(tx, id),
+            ItemKind::Task => task(tx, id),
+        }
+    }
+
+    fn session(&mut self, tx: &mut dyn Tx, id: SessionId) -> Result<Option<&Session>, StoreError> {
+        if !self.sessions.contains_key(&id) {
+            let found = tx.session(id)?;
+            self.sessions.insert(id, found);
+        }
+        Ok(self.sessions.get(&id).and_then(Option::as_ref))
+    }
+
+    /// Returns the turn of a session during which something happened.
+    fn turn_at(
+        &mut self,
+        tx: &mut dyn Tx,
+        session: SessionId,
+        at: Timestamp,
+    ) -> Result<Option<TurnId>, StoreError> {
+        if !self.turns.contains_key(&session) {
+            let starts = tx.turn_starts(session)?;
+            self.turns.insert(session, starts);
+        }
+        let starts = self.turns.get(&session).map(Vec::as_slice).unwrap_or_default();
+        Ok(starts.iter().rev().find(|(_, start)| *start <= at).map(|(turn, _)| *turn))
+    }
+
+    /// Makes the item of an observation.
+    pub(super) fn observation(&mut self, tx: &mut dyn Tx, found: Observation) -> Result<Item, StoreError> {
+        let turn = self.turn_at(tx, found.session_id, found.captured_at)?;
+        let session = self.session(tx, found.session_id)?;
+        let compressed = found.compressed;
+        let mut text = compressed.summary;
+        if let Some(detail) = compressed.detail.filter(|detail| !detail.is_empty()) {
+            text.push('\n');
+            text.push_str(&detail);
+        }
+        Ok(Item {
+            kind: ItemKind::Observation,
+            id: found.id.to_string(),
+            external_id: found.tool_use_id,
+            venture: found.venture,
+            repo: Some(found.repo),
+            session_id: Some(found.session_id),
+            branch: session.and_then(|session| session.facts.branch.clone()),
+            // Imported records without an agent belong to a session of the import.
+            agent: session
+                .map(|session| session.tuple.agent.to_string())
+                .filter(|agent| agent != IMPORT_TOOL),
+            turn,
+            // An imported record without files is a message or a note, not a tool use.
+            is_conversational: found.tool_name == IMPORT_TOOL && found.files.is_empty(),
+            changes_files: !compressed.files_touched.is_empty(),
+            files: found.files,
+            created_at: found.captured_at,
+            title: one_line(&compressed.title, TITLE_CHARS),
+            text,
+        })
+    }
+
+    fn turn(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
+        let Ok(id) = id.parse::<TurnId>() else { return Ok(None) };
+        let Some(turn) = tx.turn(id)? else { return Ok(None) };
+        let until = tx.next_turn(&turn)?.map(|next| next.started_at);
+        let observations =
+            tx.observations_between(turn.session_id, turn.started_at, until, MAX_TURN_OBSERVATIONS)?;
+        let mut files: Vec<String> = Vec::new();
+        for file in observations.into_iter().flat_map(|observation| observation.files) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        let Some(session) = self.session(tx, turn.session_id)? else { return Ok(None) };
+        let closing = turn.closing.unwrap_or_default();
+        let title = if turn.prompt.is_empty() { &closing } else { &turn.prompt };
+        Ok(Some(Item {
+            kind: ItemKind::Turn,
+            id: id.to_string(),
+            external_id: None,
+            venture: session.tuple.venture.clone(),
+            repo: Some(session.tuple.repo.clone()),
+            session_id: Some(turn.session_id),
+            branch: session.facts.branch.clone(),
+            agent: Some(session.tuple.agent.to_string()),
+            turn: Some(id),
+            is_conversational: true,
+            changes_files: false,
+            files,
+            created_at: turn.started_at,
+            title: one_line(title, TITLE_CHARS),
+            text: [turn.prompt.as_str(), &closing].join("\n").trim().to_owned(),
+        }))
+    }
+
+    fn handoff(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
+        let Ok(id) = id.parse::<HandoffId>() else { return Ok(None) };
+        let found = tx.handoff(id)?.filter(|handoff| handoff.withdrawn_at.is_none());
+        let Some(handoff) = found else { return Ok(None) };
+        let turn = self.turn_at(tx, handoff.session_id, handoff.created_at)?;
+        let mut text = vec![handoff.summary.clone()];
+        if let Ok(payload) = handoff.payload() {
+            strings(&payload, &mut text);
+        }
+        text.dedup();
+        Ok(Some(Item {
+            kind: ItemKind::Handoff,
+            id: id.to_string(),
+            external_id: None,
+            venture: handoff.venture,
+            repo: Some(handoff.repo),
+            session_id: Some(handoff.session_id),
+            branch: handoff.branch,
+            agent: Some(handoff.from_agent.to_string()),
+            turn,
+            is_conversational: false,
+            changes_files: false,
+            files: Vec::new(),
+            created_at: handoff.created_at,
+            title: one_line(&handoff.summary, TITLE_CHARS),
+            text: text.join("\n"),
+        }))
+    }
+
+    fn summary(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
+        let Ok(id) = id.parse::<SessionId>() else { return Ok(None) };
+        let Some(stored) = tx.summary(id)? else { return Ok(None) };
+        let Some(session) = self.session(tx, id)? else { return Ok(None) };
+        let summary = stored.summary;
+        let mut text = vec![summary.summary.clone()];
+        text.extend(summary.key_decisions);
+        Ok(Some(Item {
+            kind: ItemKind::Summary,
+            id: id.to_string(),
+            external_id: None,
+            venture: session.tuple.venture.clone(),
+            repo: Some(session.tuple.repo.clone()),
+            session_id: Some(id),
+            branch: session.facts.branch.clone(),
+            agent: Some(session.tuple.agent.to_string()),
+            turn: None,
+            is_conversational: false,
+            changes_files: false,
+            files: summary.key_files,
+            created_at: stored.made_at,
+            title: one_line(&summary.summary, TITLE_CHARS),
+            text: text.join("\n"),
+        }))
+    }
+
+    fn checkpoint(&mut self, tx: &mut dyn Tx, id: &str) -> Result<Option<Item>, StoreError> {
+        let Ok(id) = id.parse::<CheckpointId>() else { return Ok(None) };
+        let found = tx.checkpoint(id)?.filter(|checkpoint| checkpoint.status != CheckpointStatus::Archived);
+        let Some(checkpoint) = found else { return Ok(None) };
+        let session = match checkpoint.session_id {
+            Some(session) => self.session(tx, session)?,
+            None => None,
+        };
+        let name = checkpoint.labels.name.as_ref().map(ToString::to_string).unwrap_or_default();
+        let mut text = vec![checkpoint.workflow_id.to_string()];
+        text.extend(checkpoint.labels.tags.iter().map(ToString::to_string));
+        Ok(Some(Item {
+            kind: ItemKind::Checkpoint,
+            id: id.to_string(),
+            external_id: None,
+            venture: checkpoint.venture,
+            repo: session.map(|session| session.tuple.repo.clone()),
+            session_id: checkpoint.session_id,
+            branch: session.and_then(|session| session.facts.branch.clone()),
+            agent: checkpoint.agent.map(|agent| agent.to_string()),
+            turn: None,
+            is_conversational: false,
+            changes_files: false,
+            files: Vec::new(),
+            created_at: checkpoint.created_at,
+            title: if name.is_empty() { checkpoint.workflow_id.to_string() } else { name },
+            text: text.join(" "),
+        }))
+    }
+}
+
+/// Tool name of imported observations.
+pub(super) const IMPORT_TOOL: &str = "import";
+
+fn task(tx: &mut dyn Tx, item: &str) -> Result<Option<Item>, StoreError> {
+    let Some((venture, host, checkout, id)) = TaskRecord::parse_item_id(item) else { return Ok(None) };
+    let Some(task) = tx.task(&venture, host, checkout, &id)? else { return Ok(None) };
+    Ok(Some(Item {
+        kind: ItemKind::Task,
+        id: item.to_owned(),
+        external_id: Some(task.task_id.to_string()),
+        venture: task.venture,
+        repo: task.repo,
+        session_id: None,
+        branch: None,
+        agent: None,
+        turn: None,
+        is_conversational: false,
+        changes_files: false,
+        files: Vec::new(),
+        created_at: task.updated_at,
+        title: one_line(&format!("{} {}", task.task_id, task.title), TITLE_CHARS),
+        text: format!("{} {} {}", task.task_id, task.title, task.status),
+    }))
+}
+
+/// Adds the texts of a JSON value.
+fn strings(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            if !found.contains(text) {
+                found.push(text.clone());
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| strings(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| strings(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

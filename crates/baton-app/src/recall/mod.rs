@@ -1,0 +1,19 @@
+//! Recall: search over everything that was recorded, items around an item, and full items.
+//!
+//! Owns which items are indexed and when. Ranking is in `baton_core::recall`, the index in `baton-store`.
+
+mod find;
+mod get;
+mod indexing;
+mod item;
+mod scope;
+mod search;
+mod timeline;
+
+pub use find::{Find, Found, find};
+pub use get::{GetItems, GetItemsOutput, GetItemsParams, ItemView};
+pub(crate) use indexing::index_stored;
+pub use indexing::{check_index, index_all, index_some, rebuild_index};
+pub use item::Item;
+pub use search::{Search, SearchOutput, SearchParams, SearchResult};
+pub use timeline::{Timeline, TimelineEntry, TimelineOutput, TimelineParams};

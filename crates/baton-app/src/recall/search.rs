@@ -1,0 +1,177 @@
+//! `recall.search`: ranked search over everything that was recorded.
+
+use std::time::Instant;
+
+use baton_core::recall::{ItemKind, Nearby};
+use baton_core::{ErrorCode, Fault, Repo, SessionId, Since, Timestamp, Venture};
+use baton_store::{RecallFilter, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::find::{Find, Found, find};
+use super::indexing::index_before_reading;
+use super::scope::ventures;
+use crate::context::Context;
+use crate::operation::{Effect, Operation, RequestFormat};
+
+const DEFAULT_LIMIT: i64 = 10;
+const MAX_LIMIT: i64 = 100;
+
+/// Searches turns, observations, handoffs, summaries, checkpoints and tasks.
+#[derive(Debug)]
+pub struct Search;
+
+/// The query and its filters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SearchParams {
+    /// What to look for, in plain words, for example "why did the queue lease expire". Identifiers, file names, quoted
+    /// phrases, names of agents and times such as "last week" are understood.
+    #[serde(rename = "q", alias = "query")]
+    pub q: String,
+    /// Maximum number of results, 1 to 100. Defaults to 10.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100))]
+    pub limit: Option<i64>,
+    /// Filter by venture. Defaults to all ventures you have access to.
+    #[serde(default)]
+    pub venture: Option<Venture>,
+    /// Filter by repository, as owner/name.
+    #[serde(default)]
+    pub repo: Option<Repo>,
+    /// Filter by branch.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Filter by session id.
+    #[serde(default, alias = "session_id")]
+    pub session: Option<SessionId>,
+    /// Filter by agent, for example `claude-1`.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// Filter by kind.
+    #[serde(default)]
+    pub kind: Option<ItemKind>,
+    /// Filter by file: a path or the end of a path, for example `store.rs` or `src/store.rs`.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Earliest time: a timestamp, or a duration before now such as `7d`.
+    #[serde(default)]
+    pub since: Option<Since>,
+    /// Latest time: a timestamp, or a duration before now such as `1d`.
+    #[serde(default)]
+    pub until: Option<Since>,
+}
+
+/// Results, best first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SearchOutput {
+    /// Results, best first.
+    pub results: Vec<SearchResult>,
+    /// Duration of the search in milliseconds.
+    pub took_ms: f64,
+}
+
+/// One result. Read the full item with `get`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    /// Item id. Pass it to `get` or `timeline`.
+    pub id: String,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Id of the item in the system that it comes from, for example of the tool use, or null.
+    pub external_id: Option<String>,
+    /// Title.
+    pub title: String,
+    /// Part of the text that matches best.
+    pub snippet: String,
+    /// Files that the item touches.
+    pub files: Vec<String>,
+    /// Time of the item.
+    pub created_at: Timestamp,
+    /// Estimated number of tokens of the full item.
+    pub tokens: u64,
+    /// Score; higher is better. Comparable within one result only.
+    pub score: f64,
+    /// Why the item was found.
+    pub why: String,
+}
+
+impl From<Found> for SearchResult {
+    fn from(found: Found) -> Self {
+        let Found { item, snippet, tokens, score, why } = found;
+        Self {
+            id: item.id,
+            kind: item.kind,
+            external_id: item.external_id,
+            title: item.title,
+            snippet,
+            files: item.files,
+            created_at: item.created_at,
+            tokens,
+            score: (score * 1_000.0).round() / 1_000.0,
+            why,
+        }
+    }
+}
+
+/// Checked parameters.
+#[derive(Debug)]
+pub struct SearchInput {
+    params: SearchParams,
+    limit: usize,
+    started: Instant,
+}
+
+impl Operation for Search {
+    const NAME: &'static str = "recall.search";
+    const SUMMARY: &'static str = "Search everything recorded in earlier sessions: requests, work done, decisions, \
+        handoffs, summaries, checkpoints and tasks. Call it before you explore code or repeat an investigation. Returns \
+        titles, ids and the token cost of each full item; read items with get.";
+    const EFFECT: Effect = Effect::Read;
+    // Waits for the store while it indexes new items.
+    const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
+    type Params = SearchParams;
+    type Input = SearchInput;
+    type Output = SearchOutput;
+
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        let started = Instant::now();
+        let limit = checked_limit(params.limit)?;
+        index_before_reading(context);
+        Ok(SearchInput { params, limit, started })
+    }
+
+    fn run(context: &Context<'_>, tx: &mut dyn Tx, input: &Self::Input) -> Result<Self::Output, Fault> {
+        let params = &input.params;
+        let asked = Find {
+            text: params.q.clone(),
+            filter: RecallFilter {
+                ventures: ventures(context, tx, params.venture.as_ref())?,
+                repo: params.repo.clone(),
+                branch: params.branch.clone(),
+                session_id: params.session,
+                agent: params.agent.clone(),
+                kind: params.kind,
+                file: params.file.clone(),
+                since: params.since.map(|since| since.before(context.now)),
+                until: params.until.map(|until| until.before(context.now)),
+            },
+            nearby: Nearby::default(),
+            limit: input.limit,
+        };
+        let results = find(tx, &asked, context.now)?.into_iter().map(SearchResult::from).collect();
+        let took = input.started.elapsed().as_secs_f64() * 1_000.0;
+        Ok(SearchOutput { results, took_ms: (took * 100.0).round() / 100.0 })
+    }
+}
+
+fn checked_limit(limit: Option<i64>) -> Result<usize, Fault> {
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Fault::new(
+            ErrorCode::InvalidRequest,
+            format!("limit must be 1 to {MAX_LIMIT}, not {limit}"),
+        )
+        .hint("omit limit for 10 results"));
+    }
+    Ok(usize::try_from(limit).unwrap_or(1))
+}

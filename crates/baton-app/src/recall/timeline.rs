@@ -1,0 +1,156 @@
+//! `recall.timeline`: what happened around an item, or between two items.
+
+use baton_core::recall::{Candidate, ItemKind};
+use baton_core::{ErrorCode, Fault, SessionId, Timestamp, Venture, estimate_tokens};
+use baton_store::{RecallFilter, TimelinePosition, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::get::kind_of;
+use super::indexing::index_before_reading;
+use super::item::Loader;
+use super::scope::ventures;
+use crate::context::Context;
+use crate::operation::{Effect, Operation, RequestFormat};
+
+const DEFAULT_COUNT: i64 = 10;
+const MAX_COUNT: i64 = 200;
+
+/// Lists items in the order of time.
+#[derive(Debug)]
+pub struct Timeline;
+
+/// The item to start from, and filters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineParams {
+    /// Item id. Lists the items before and after it in its session.
+    pub id: String,
+    /// Id of a later item. If given, lists the items from `id` to this one instead.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// Maximum number of items before, and after; or in all with `to`. 1 to 200, defaults to 10.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<i64>,
+    /// Filter by kind.
+    #[serde(default)]
+    pub kind: Option<ItemKind>,
+    /// If true, lists the items of all sessions of the repository, not only of the session of the item.
+    #[serde(default)]
+    pub all_sessions: bool,
+}
+
+/// Items, oldest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineOutput {
+    /// Items, oldest first.
+    pub items: Vec<TimelineEntry>,
+}
+
+/// One item of a timeline. Read the full item with `get`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineEntry {
+    /// Item id.
+    pub id: String,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Title.
+    pub title: String,
+    /// Files that the item touches.
+    pub files: Vec<String>,
+    /// Session that the item belongs to, or null.
+    pub session_id: Option<SessionId>,
+    /// Agent that did the work, or null.
+    pub agent: Option<String>,
+    /// Time of the item.
+    pub created_at: Timestamp,
+    /// Estimated number of tokens of the full item.
+    pub tokens: u64,
+}
+
+impl Operation for Timeline {
+    const NAME: &'static str = "recall.timeline";
+    const SUMMARY: &'static str = "List what happened before and after an item that search returned, or between two \
+        items, in the order of time. Returns titles, ids and the token cost of each full item.";
+    const EFFECT: Effect = Effect::Read;
+    // Waits for the store while it indexes new items.
+    const REQUEST: RequestFormat = RequestFormat { is_slow: true, ..RequestFormat::STRICT };
+    type Params = TimelineParams;
+    type Input = (TimelineParams, u32);
+    type Output = TimelineOutput;
+
+    fn prepare(context: &Context<'_>, params: Self::Params) -> Result<Self::Input, Fault> {
+        index_before_reading(context);
+        let limit = params.limit.unwrap_or(DEFAULT_COUNT);
+        if !(1..=MAX_COUNT).contains(&limit) {
+            let message = format!("limit must be 1 to {MAX_COUNT}, not {limit}");
+            return Err(Fault::new(ErrorCode::InvalidRequest, message).hint("omit limit for 10 items"));
+        }
+        Ok((params, u32::try_from(limit).unwrap_or(1)))
+    }
+
+    fn run(
+        context: &Context<'_>,
+        tx: &mut dyn Tx,
+        (params, limit): &Self::Input,
+    ) -> Result<Self::Output, Fault> {
+        let allowed = ventures(context, tx, None)?;
+        let center = indexed(tx, &params.id, &allowed)?;
+        let filter = RecallFilter {
+            ventures: vec![center.document.venture.clone()],
+            repo: center.document.repo.clone().filter(|_| params.all_sessions),
+            session_id: center.document.session_id.filter(|_| !params.all_sessions),
+            kind: params.kind,
+            ..RecallFilter::default()
+        };
+        let found = match &params.to {
+            Some(to) => {
+                let end = indexed(tx, to, &allowed)?;
+                let (first, last) =
+                    (position(&center).min(position(&end)), position(&center).max(position(&end)));
+                let mut found = tx.timeline(&filter, (first.0, first.1 - 1), true, *limit)?;
+                found.retain(|candidate| position(candidate) <= last);
+                found
+            }
+            None => {
+                let mut found = tx.timeline(&filter, position(&center), false, *limit)?;
+                found.reverse();
+                let after = tx.timeline(&filter, position(&center), true, *limit)?;
+                found.push(center);
+                found.extend(after);
+                found
+            }
+        };
+        let mut loader = Loader::default();
+        let mut items = Vec::new();
+        for candidate in found {
+            let Some(item) = loader.load(tx, candidate.document.kind, &candidate.document.item)? else {
+                continue;
+            };
+            items.push(TimelineEntry {
+                id: item.id,
+                kind: item.kind,
+                title: item.title,
+                files: item.files,
+                session_id: item.session_id,
+                agent: item.agent,
+                created_at: item.created_at,
+                tokens: estimate_tokens(&item.text) as u64,
+            });
+        }
+        Ok(TimelineOutput { items })
+    }
+}
+
+fn position(candidate: &Candidate) -> TimelinePosition {
+    (candidate.document.created_at, candidate.number)
+}
+
+/// Finds an indexed item of one of the ventures.
+fn indexed(tx: &mut dyn Tx, id: &str, allowed: &[Venture]) -> Result<Candidate, Fault> {
+    let found = tx.document(kind_of(id), id)?;
+    found.filter(|found| allowed.contains(&found.document.venture)).ok_or_else(|| {
+        Fault::new(ErrorCode::NotFound, format!("there is no item {id}"))
+            .hint("search for items with recall.search (GET /api/search, baton search)")
+    })
+}

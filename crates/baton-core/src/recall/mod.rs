@@ -1,0 +1,22 @@
+//! Ranked search: text analysis, queries and the ranking function.
+//!
+//! Owns which words of an item are indexed, how a query is read, and in which order candidates are returned. Does not
+//! own where the index is stored or how candidates are selected from it.
+
+mod analysis;
+mod document;
+mod mention;
+mod query;
+mod rank;
+mod score;
+mod select;
+mod snippet;
+mod stop_words;
+mod when;
+
+pub use analysis::{terms, unique_terms};
+pub use document::{Candidate, Document, DocumentText, ItemKind, author_of};
+pub use query::{MAX_QUERY_CHARS, MAX_QUERY_TERMS, Query};
+pub use rank::{Corpus, Nearby, Ranked, rank};
+pub use snippet::snippet;
+pub use when::{Period, find_periods};

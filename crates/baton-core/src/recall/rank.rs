@@ -1,0 +1,319 @@
+//! The ranking function: scores candidates, explains each score, and orders them.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::document::{Candidate, ItemKind};
+use super::mention::is_mentioned;
+use super::query::Query;
+use super::score::{Matches, Scorer};
+use super::select::select;
+use crate::id::SessionId;
+use crate::time::Timestamp;
+
+/// Numbers about all documents that the caller may search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Corpus {
+    /// Number of documents.
+    pub documents: u64,
+    /// Sum of the lengths of all documents, in terms.
+    pub length: u64,
+    /// Number of documents that contain each term of the query.
+    pub with_term: HashMap<String, u64>,
+}
+
+impl Corpus {
+    /// Returns the number of documents that contain a term.
+    pub fn documents_with(&self, term: &str) -> u64 {
+        self.with_term.get(term).copied().unwrap_or(0)
+    }
+}
+
+/// Where the caller works. Items from there rank higher.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nearby {
+    /// Current branch.
+    pub branch: Option<String>,
+    /// Files that are changed now.
+    pub files: Vec<String>,
+}
+
+/// A candidate in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// Position of the candidate in the input.
+    pub index: usize,
+    /// Score; higher is better. Comparable within one result only.
+    pub score: f64,
+    /// Reasons for the score, in plain words.
+    pub why: String,
+}
+
+/// Shares of the scores of the neighbours in a conversation, by distance.
+const NEIGHBOURS: [f64; 3] = [0.5, 0.25, 0.1];
+/// The same for turns of agents, which are longer and less connected than messages between people.
+const TURN_NEIGHBOURS: [f64; 3] = [0.25, 0.125, 0.05];
+/// Share of the score of the session as one document.
+const SESSION: f64 = 0.3;
+/// Share of the score of the turn as one document, for tool uses.
+const TURN: f64 = 1.0;
+/// How much a document gains that matches the whole query.
+const COVERAGE: f64 = 0.5;
+/// How much a document gains that contains all quoted phrases.
+const PHRASES: f64 = 1.0;
+/// Gain of the author or agent whom the query names.
+const NAMED: f64 = 1.5;
+/// Gain of the period that the query names.
+const PERIOD: f64 = 1.5;
+/// Score of the named period for a query without other words.
+const PERIOD_ALONE: f64 = 0.1;
+/// Gain of the current branch, or of one that the query names.
+const BRANCH: f64 = 1.2;
+/// What a file that the query names or that is changed now is worth, as a share of the best score.
+const FILE: f64 = 0.5;
+/// Gain of the current time.
+const RECENT: f64 = 0.2;
+/// Age at which half of that gain is left.
+const RECENT_DAYS: f64 = 14.0;
+/// Turns have longer texts and more neighbours than tool uses, which would otherwise rarely be seen.
+const OF_TURN: f64 = 0.75;
+/// Listing commits or running tests repeats the words of the work without doing it.
+const WITHOUT_FILES: f64 = 0.4;
+/// A turn without files is talk about the work.
+const TURN_WITHOUT_FILES: f64 = 0.8;
+/// Gain of work that changed files.
+const CHANGE: f64 = 1.3;
+
+/// Orders candidates by how well they answer a query, and returns the best `limit`.
+pub fn rank(
+    query: &Query,
+    corpus: &Corpus,
+    candidates: &[Candidate],
+    nearby: &Nearby,
+    limit: usize,
+) -> Vec<Ranked> {
+    let scorer = Scorer::new(query, corpus);
+    let matches: Vec<Matches> =
+        candidates.iter().map(|candidate| scorer.matches(&candidate.document.text)).collect();
+    let own = |(candidate, matches): (&Candidate, &Matches)| {
+        let covered = 1.0 + COVERAGE * scorer.coverage(matches);
+        scorer.score(matches) * covered * (1.0 + PHRASES * phrases_in(query, candidate))
+    };
+    let own: Vec<f64> = candidates.iter().zip(&matches).map(own).collect();
+    let mut scores = smoothed(candidates, &own);
+    add_group_scores(candidates, &matches, &scorer, &mut scores);
+    let clues = Clues {
+        query,
+        nearby,
+        author: only_author(query, candidates),
+        best: scores.iter().copied().fold(0.0, f64::max),
+    };
+    let mut ranked: Vec<Ranked> = Vec::with_capacity(candidates.len());
+    for (index, candidate) in candidates.iter().enumerate() {
+        let mut why = explain_terms(query, &matches[index]);
+        if why.is_empty() && scores[index] > 0.0 {
+            let is_talk = candidate.place.is_some();
+            let near = if is_talk {
+                "next to matching parts of the conversation"
+            } else {
+                "part of a matching turn"
+            };
+            why.push(near.to_owned());
+        }
+        let score = clues.apply(candidate, scores[index], &mut why);
+        if score > 0.0 {
+            ranked.push(Ranked { index, score, why: why.join("; ") });
+        }
+    }
+    ranked.sort_by(|left, right| {
+        let key = |ranked: &Ranked| {
+            let document = &candidates[ranked.index].document;
+            (Reverse(document.created_at), document.kind, document.item.as_str())
+        };
+        right.score.total_cmp(&left.score).then_with(|| key(left).cmp(&key(right)))
+    });
+    select(ranked, candidates, limit)
+}
+
+/// What the ranking knows about a document besides its words.
+struct Clues<'a> {
+    query: &'a Query,
+    nearby: &'a Nearby,
+    author: Option<String>,
+    /// Best score by words alone.
+    best: f64,
+}
+
+impl Clues<'_> {
+    /// Changes the score of a document by what it is, and adds the reasons.
+    fn apply(&self, candidate: &Candidate, mut score: f64, why: &mut Vec<String>) -> f64 {
+        let (document, query) = (&candidate.document, self.query);
+        score *= match (document.kind, document.files.is_empty()) {
+            (ItemKind::Turn, false) => OF_TURN,
+            (ItemKind::Turn, true) => OF_TURN * TURN_WITHOUT_FILES,
+            (ItemKind::Observation, true) if !document.is_conversational => WITHOUT_FILES,
+            _ => 1.0,
+        };
+        if document.changes_files && score > 0.0 {
+            score *= CHANGE;
+            why.push("changed files".to_owned());
+        }
+        if let Some(file) = named_file(&document.files, &query.files) {
+            score += self.best * FILE;
+            why.push(format!("the query names {file}"));
+        } else if let Some(file) = named_file(&document.files, &self.nearby.files) {
+            score += self.best * FILE;
+            why.push(format!("{file} is changed now"));
+        }
+        if let Some(author) =
+            document.author.as_deref().filter(|author| self.author.as_deref() == Some(author))
+        {
+            score *= NAMED;
+            why.push(format!("said by {author}"));
+        }
+        if let Some(agent) =
+            document.agent.as_deref().filter(|agent| query.words.contains(&agent.to_lowercase()))
+        {
+            score *= NAMED;
+            why.push(format!("work of {agent}"));
+        }
+        if let Some(period) = query.periods.iter().find(|period| period.contains(document.created_at)) {
+            score = (score + PERIOD_ALONE) * PERIOD;
+            why.push(format!("from the time of \"{}\"", period.words));
+        }
+        if let Some(branch) = matching_branch(query, self.nearby, document.branch.as_deref()) {
+            score *= BRANCH;
+            why.push(format!("on branch {branch}"));
+        }
+        score * (1.0 + RECENT * freshness(query.now, document.created_at))
+    }
+}
+
+/// Returns the share of the quoted phrases that a document contains.
+fn phrases_in(query: &Query, candidate: &Candidate) -> f64 {
+    if query.phrases.is_empty() {
+        return 0.0;
+    }
+    let text = &candidate.document.text;
+    let fields = [&text.title, &text.body, &text.paths].map(|field| format!(" {field} "));
+    let is_contained = |phrase: &&Vec<String>| {
+        let words = format!(" {} ", phrase.join(" "));
+        fields.iter().any(|field| field.contains(&words))
+    };
+    query.phrases.iter().filter(is_contained).count() as f64 / query.phrases.len() as f64
+}
+
+/// Adds to each part of a conversation a share of the scores of the parts around it.
+fn smoothed(candidates: &[Candidate], own: &[f64]) -> Vec<f64> {
+    let mut places: HashMap<(SessionId, i64), f64> = HashMap::new();
+    for (candidate, score) in candidates.iter().zip(own) {
+        if let (Some(session), Some(place)) = (candidate.document.session_id, candidate.place) {
+            places.insert((session, place), *score);
+        }
+    }
+    let around = |candidate: &Candidate| -> f64 {
+        let (Some(session), Some(place)) = (candidate.document.session_id, candidate.place) else {
+            return 0.0;
+        };
+        let at = |place: i64| places.get(&(session, place)).copied().unwrap_or(0.0);
+        let is_turn = candidate.document.kind == ItemKind::Turn;
+        let shares = if is_turn { TURN_NEIGHBOURS } else { NEIGHBOURS };
+        let of_distance =
+            |(share, distance): (f64, i64)| share * (at(place - distance) + at(place + distance));
+        shares.into_iter().zip(1..).map(of_distance).sum()
+    };
+    candidates.iter().zip(own).map(|(candidate, score)| score + around(candidate)).collect()
+}
+
+/// Adds to each document a share of the score of its session, and to each tool use a share of the score of its turn,
+/// each scored as one document: the request says what the tool was used for, and so does the commit that follows.
+fn add_group_scores(candidates: &[Candidate], matches: &[Matches], scorer: &Scorer<'_>, scores: &mut [f64]) {
+    let sessions = group_scores(candidates, matches, scorer, |candidate| candidate.document.session_id);
+    let turns = group_scores(candidates, matches, scorer, |candidate| candidate.document.turn.as_deref());
+    for (index, candidate) in candidates.iter().enumerate() {
+        if candidate.place.is_none() {
+            scores[index] += SESSION * sessions[index] + TURN * turns[index];
+        } else if scores[index] > 0.0 {
+            scores[index] += SESSION * sessions[index];
+        }
+    }
+}
+
+/// Returns for each candidate the score of its group as one document; 0 without a group.
+fn group_scores<'a, K: std::hash::Hash + Eq>(
+    candidates: &'a [Candidate],
+    matches: &[Matches],
+    scorer: &Scorer<'_>,
+    key: impl Fn(&'a Candidate) -> Option<K>,
+) -> Vec<f64> {
+    let mut positions: HashMap<K, usize> = HashMap::new();
+    let mut groups: Vec<Matches> = Vec::new();
+    let mut group_of = Vec::with_capacity(candidates.len());
+    for (candidate, matches) in candidates.iter().zip(matches) {
+        let Some(key) = key(candidate) else {
+            group_of.push(None);
+            continue;
+        };
+        let position = *positions.entry(key).or_insert_with(|| {
+            groups.push(Matches::default());
+            groups.len() - 1
+        });
+        if !matches.frequencies.is_empty() {
+            groups[position].add(matches);
+        }
+        group_of.push(Some(position));
+    }
+    let scores = scorer.group_scores(&groups);
+    group_of.into_iter().map(|group| group.map_or(0.0, |group| scores[group])).collect()
+}
+
+/// Returns the author whom the query names, if it names exactly one.
+fn only_author(query: &Query, candidates: &[Candidate]) -> Option<String> {
+    let mut named: Option<&str> = None;
+    for author in candidates.iter().filter_map(|candidate| candidate.document.author.as_deref()) {
+        if Some(author) != named && query.names(author) {
+            if named.is_some() {
+                return None;
+            }
+            named = Some(author);
+        }
+    }
+    named.map(str::to_owned)
+}
+
+/// Returns the first file that is one of the named ones.
+fn named_file<'a>(files: &'a [String], named: &[String]) -> Option<&'a str> {
+    let is_named = |file: &&String| named.iter().any(|mention| is_mentioned(file, mention));
+    files.iter().find(is_named).map(String::as_str)
+}
+
+fn matching_branch<'a>(query: &Query, nearby: &Nearby, branch: Option<&'a str>) -> Option<&'a str> {
+    let branch = branch?;
+    let is_distinctive = branch.contains(['/', '-', '_']);
+    let is_named = is_distinctive && query.words.contains(&branch.to_lowercase());
+    (is_named || nearby.branch.as_deref() == Some(branch)).then_some(branch)
+}
+
+/// Returns 1 for the current time, and 1/2 after [`RECENT_DAYS`].
+fn freshness(now: Timestamp, then: Timestamp) -> f64 {
+    let age_millis = (now.as_millis() - then.as_millis()).max(0) as f64;
+    1.0 / (1.0 + age_millis / (RECENT_DAYS * 86_400_000.0))
+}
+
+/// Returns the matched terms as a reason; nothing if there are none.
+fn explain_terms(query: &Query, matches: &Matches) -> Vec<String> {
+    const MAX_NAMED: usize = 6;
+    let terms = matches.frequencies.iter().filter_map(|(at, _)| query.terms.get(*at));
+    let words: Vec<&str> = terms.map(|(term, _)| term.as_str()).collect();
+    match words.len() {
+        0 => Vec::new(),
+        count if count > MAX_NAMED => {
+            vec![format!("matches {} and {} more", words[..MAX_NAMED].join(", "), count - MAX_NAMED)]
+        }
+        _ => vec![format!("matches {}", words.join(", "))],
+    }
+}
+
+#[cfg(test)]
+#[path = "rank_tests.rs"]
+mod tests;

@@ -1,0 +1,580 @@
+//! Rows of the search index.
+//!
+//! Owns the documents, the number of documents per term, and the list of items to be indexed. The full-text index of
+//! each database selects candidates; both return the same ones, because the terms are computed before they are stored
+//! and the selection is by document number. Does not own what a document contains or how candidates are ranked.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use baton_core::recall::{Candidate, Corpus, Document, DocumentText, ItemKind};
+use baton_core::{Repo, SessionId, Timestamp, Venture};
+
+use super::recall_counts::Changes;
+use super::recall_match::{MatchPlan, fts5_expression, tsquery};
+use super::recall_scope::{conditions, required_terms, scope_of, touches};
+use crate::error::StoreError;
+use crate::sql::{Columns, Lock, Param, QueryBuilder, RowReader, Sql, parts};
+
+/// Filter for documents. Absent conditions match every document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecallFilter {
+    /// Ventures, any of these.
+    pub ventures: Vec<Venture>,
+    /// Repository.
+    pub repo: Option<Repo>,
+    /// Branch.
+    pub branch: Option<String>,
+    /// Session.
+    pub session_id: Option<SessionId>,
+    /// Agent.
+    pub agent: Option<String>,
+    /// Kind.
+    pub kind: Option<ItemKind>,
+    /// File: a whole path or the last components of one.
+    pub file: Option<String>,
+    /// Earliest time, inclusive.
+    pub since: Option<Timestamp>,
+    /// Latest time, exclusive.
+    pub until: Option<Timestamp>,
+}
+
+/// An entry of the list of items to be indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingItem {
+    /// Number of the entry.
+    pub id: i64,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Id of the item.
+    pub item: String,
+}
+
+/// Position in a timeline: time and document number.
+pub type TimelinePosition = (Timestamp, i64);
+
+/// Search index operations of a transaction.
+pub trait RecallRows {
+    /// Adds an item to the list of items to be indexed.
+    fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError>;
+
+    /// Locks the index until the end of the transaction, so that one process indexes at a time.
+    fn lock_index(&mut self) -> Result<(), StoreError>;
+
+    /// Returns true if the index was built for this store. If not, all items must be enqueued.
+    fn is_index_built(&mut self) -> Result<bool, StoreError>;
+
+    /// Enqueues every item of the store and marks the index as built.
+    fn enqueue_everything(&mut self) -> Result<(), StoreError>;
+
+    /// Deletes the whole index, so that it is built again.
+    fn clear_index(&mut self) -> Result<(), StoreError>;
+
+    /// Lists the oldest items to be indexed.
+    fn pending_items(&mut self, limit: u32) -> Result<Vec<PendingItem>, StoreError>;
+
+    /// Removes entries from the list of items to be indexed.
+    fn delete_pending(&mut self, entries: &[PendingItem]) -> Result<(), StoreError>;
+
+    /// Adds or replaces documents.
+    fn put_documents(&mut self, documents: &[Document]) -> Result<(), StoreError>;
+
+    /// Removes the documents of items.
+    fn delete_documents(&mut self, kind: ItemKind, items: &[String]) -> Result<(), StoreError>;
+
+    /// Lists the ventures that have documents.
+    fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError>;
+
+    /// Returns the numbers of documents of ventures: all of them, and those that contain each term.
+    fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError>;
+
+    /// Selects candidates: the newest documents that match, at most `limit`.
+    fn candidates(
+        &mut self,
+        filter: &RecallFilter,
+        plan: &MatchPlan,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError>;
+
+    /// Finds conversational documents by session and range of places.
+    fn documents_at(&mut self, places: &[(SessionId, i64, i64)]) -> Result<Vec<Candidate>, StoreError>;
+
+    /// Finds the documents of turns, newest first.
+    fn documents_of_turns(&mut self, turns: &[&str], limit: u32) -> Result<Vec<Candidate>, StoreError>;
+
+    /// Finds the document of an item.
+    fn document(&mut self, kind: ItemKind, item: &str) -> Result<Option<Candidate>, StoreError>;
+
+    /// Lists documents by time from a position: later ones in ascending order, or earlier ones in descending order.
+    fn timeline(
+        &mut self,
+        filter: &RecallFilter,
+        from: TimelinePosition,
+        is_forward: bool,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError>;
+
+    /// Compares the index with the items of the store and with itself, and returns the differences. Needs a transaction
+    /// that may write, because SQLite checks its full-text index with an INSERT.
+    fn index_problems(&mut self) -> Result<Vec<String>, StoreError>;
+}
+
+const COLUMNS: &str = "number, place, kind, item, external_id, venture, repo, session_id, branch, agent, author, \
+     turn, created_at, files, title, body, paths, changes_files";
+
+fn read(columns: &dyn Columns) -> Result<Candidate, StoreError> {
+    let row = RowReader { table: "recall_documents", columns };
+    let place = row.opt_int(1)?;
+    Ok(Candidate {
+        number: row.int(0)?,
+        place,
+        document: Document {
+            kind: kind(&row, 2)?,
+            item: row.text(3)?,
+            external_id: row.opt_text(4)?,
+            venture: row.parsed(5)?,
+            repo: row.opt_parsed(6)?,
+            session_id: row.opt_parsed(7)?,
+            branch: row.opt_text(8)?,
+            agent: row.opt_text(9)?,
+            author: row.opt_text(10)?,
+            turn: row.opt_text(11)?,
+            is_conversational: place.is_some(),
+            created_at: row.time(12)?,
+            files: row.json(13)?,
+            changes_files: row.bool(17)?,
+            text: DocumentText { title: row.text(14)?, body: row.text(15)?, paths: row.text(16)? },
+        },
+    })
+}
+
+fn kind(row: &RowReader<'_>, column: usize) -> Result<ItemKind, StoreError> {
+    let name = row.text(column)?;
+    ItemKind::from_wire(&name).ok_or_else(|| row.wrong(column, format!("unknown kind {name}")))
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|problem| StoreError::corrupt("recall_documents", problem))
+}
+
+fn is_sqlite<S: Sql>(tx: &S) -> bool {
+    tx.pick("sqlite", "postgres") == "sqlite"
+}
+
+/// Finds the documents of items.
+fn stored<S: Sql>(tx: &mut S, kind: ItemKind, items: &[&str]) -> Result<Vec<Candidate>, StoreError> {
+    let mut found = Vec::new();
+    for part in parts(items) {
+        let mut query = QueryBuilder::new("SELECT ");
+        query.text(COLUMNS).with(" FROM recall_documents WHERE kind = $? AND ", kind.as_str());
+        query.among("item", part.iter().copied());
+        found.extend(tx.query(query.sql(), query.params(), &mut read)?);
+    }
+    Ok(found)
+}
+
+/// Assigns places to new conversational documents. Returns them by item, and the sessions whose documents were not
+/// added in the order of time and must be numbered again.
+fn new_places<S: Sql>(
+    tx: &mut S,
+    documents: &[&Document],
+) -> Result<(HashMap<(ItemKind, String), i64>, BTreeSet<SessionId>), StoreError> {
+    let (mut places, mut disordered) = (HashMap::new(), BTreeSet::new());
+    let mut last: BTreeMap<SessionId, (i64, i64)> = BTreeMap::new();
+    for document in documents.iter().filter(|document| document.is_conversational) {
+        let Some(session) = document.session_id else { continue };
+        let (place, time) = match last.get(&session) {
+            Some(last) => *last,
+            None => tx
+                .query_one(
+                    "SELECT place, (SELECT max(created_at) FROM recall_documents \
+                     WHERE session_id = $1 AND place IS NOT NULL) FROM recall_documents \
+                     WHERE session_id = $1 AND place IS NOT NULL ORDER BY place DESC LIMIT 1",
+                    &[(&session.to_string()).into()],
+                    &mut |columns| {
+                        let row = RowReader { table: "recall_documents", columns };
+                        Ok((row.int(0)?, row.int(1)?))
+                    },
+                )?
+                .unwrap_or((0, 0)),
+        };
+        let created_at = document.created_at.as_millis();
+        if created_at < time {
+            disordered.insert(session);
+        }
+        last.insert(session, (place + 1, time.max(created_at)));
+        places.insert((document.kind, document.item.clone()), place + 1);
+    }
+    Ok((places, disordered))
+}
+
+/// Numbers the conversational documents of a session in the order of time.
+fn renumber<S: Sql>(tx: &mut S, session: SessionId) -> Result<(), StoreError> {
+    let found = tx.query(
+        "SELECT number, place FROM recall_documents WHERE session_id = $1 AND place IS NOT NULL \
+         ORDER BY created_at, number",
+        &[(&session.to_string()).into()],
+        &mut |columns| {
+            let row = RowReader { table: "recall_documents", columns };
+            Ok((row.int(0)?, row.int(1)?))
+        },
+    )?;
+    for ((number, place), right) in found.into_iter().zip(1..) {
+        if place != right {
+            tx.execute(
+                "UPDATE recall_documents SET place = $1 WHERE number = $2",
+                &[right.into(), number.into()],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_part<S: Sql>(tx: &mut S, documents: &[(&Document, Option<i64>)]) -> Result<(), StoreError> {
+    let mut texts = Vec::with_capacity(documents.len());
+    for (one, _) in documents {
+        texts.push((one.session_id.map(|id| id.to_string()), json(&one.files)?, scope_of(one)));
+    }
+    let mut query = QueryBuilder::new(
+        "INSERT INTO recall_documents (place, kind, item, external_id, venture, repo, session_id, branch, agent, \
+         author, turn, created_at, length, changes_files, files, scope, title, body, paths) VALUES ",
+    );
+    query.rows(documents.iter().zip(&texts).map(|((one, place), (session, files, scope))| {
+        let params: [Param<'_>; 19] = [
+            (*place).into(),
+            one.kind.as_str().into(),
+            (&one.item).into(),
+            one.external_id.as_ref().into(),
+            one.venture.as_str().into(),
+            one.repo.as_ref().map(Repo::as_str).into(),
+            session.as_ref().into(),
+            one.branch.as_ref().into(),
+            one.agent.as_ref().into(),
+            one.author.as_ref().into(),
+            one.turn.as_ref().into(),
+            one.created_at.into(),
+            one.text.length().into(),
+            one.changes_files.into(),
+            files.into(),
+            scope.into(),
+            (&one.text.title).into(),
+            (&one.text.body).into(),
+            (&one.text.paths).into(),
+        ];
+        params
+    }));
+    query.text(
+        " ON CONFLICT (kind, item) DO UPDATE SET external_id = excluded.external_id, venture = excluded.venture, \
+         repo = excluded.repo, session_id = excluded.session_id, branch = excluded.branch, agent = excluded.agent, \
+         author = excluded.author, turn = excluded.turn, created_at = excluded.created_at, \
+         length = excluded.length, changes_files = excluded.changes_files, files = excluded.files, scope = excluded.scope, title = excluded.title, \
+         body = excluded.body, paths = excluded.paths",
+    );
+    tx.execute(query.sql(), query.params())?;
+    Ok(())
+}
+
+impl<S: Sql> RecallRows for S {
+    fn enqueue_for_index(&mut self, kind: ItemKind, item: &str) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO recall_pending (kind, item) VALUES ($1, $2)",
+            &[kind.as_str().into(), item.into()],
+        )?;
+        Ok(())
+    }
+
+    fn lock_index(&mut self) -> Result<(), StoreError> {
+        self.lock(Lock::SearchIndex, "")
+    }
+
+    fn is_index_built(&mut self) -> Result<bool, StoreError> {
+        let found =
+            self.query_one("SELECT name FROM recall_state WHERE name = 'built'", &[], &mut |_| Ok(()))?;
+        Ok(found.is_some())
+    }
+
+    fn enqueue_everything(&mut self) -> Result<(), StoreError> {
+        // Parts of conversations are enqueued first, in order, so that they are numbered in order.
+        for (kind, select) in [
+            (ItemKind::Turn, "'turn_' || id FROM chat_turns ORDER BY id"),
+            (ItemKind::Observation, "id FROM observations ORDER BY id"),
+            (ItemKind::Handoff, "id FROM handoffs ORDER BY id"),
+            (ItemKind::Summary, "session_id FROM summaries WHERE made_at IS NOT NULL ORDER BY session_id"),
+            (ItemKind::Checkpoint, "id FROM checkpoints WHERE name IS NOT NULL OR tags <> '[]' ORDER BY id"),
+            (
+                ItemKind::Task,
+                "venture || '/' || task_id || '@' || host || ':' || checkout FROM tasks ORDER BY venture, task_id",
+            ),
+        ] {
+            let sql = format!("INSERT INTO recall_pending (kind, item) SELECT '{}', {select}", kind.as_str());
+            self.execute(&sql, &[])?;
+        }
+        self.execute("INSERT INTO recall_state (name) VALUES ('built') ON CONFLICT DO NOTHING", &[])?;
+        Ok(())
+    }
+
+    fn clear_index(&mut self) -> Result<(), StoreError> {
+        if is_sqlite(self) {
+            // The triggers below delete from an index that matches its documents only.
+            self.execute("INSERT INTO recall_index (recall_index) VALUES ('rebuild')", &[])?;
+        }
+        for table in ["recall_documents", "recall_terms", "recall_totals", "recall_pending", "recall_state"] {
+            self.execute(&format!("DELETE FROM {table}"), &[])?;
+        }
+        Ok(())
+    }
+
+    fn pending_items(&mut self, limit: u32) -> Result<Vec<PendingItem>, StoreError> {
+        self.query(
+            "SELECT id, kind, item FROM recall_pending ORDER BY id LIMIT $1",
+            &[limit.into()],
+            &mut |columns| {
+                let row = RowReader { table: "recall_pending", columns };
+                Ok(PendingItem { id: row.int(0)?, kind: kind(&row, 1)?, item: row.text(2)? })
+            },
+        )
+    }
+
+    fn delete_pending(&mut self, entries: &[PendingItem]) -> Result<(), StoreError> {
+        for part in parts(entries) {
+            let mut query = QueryBuilder::new("DELETE FROM recall_pending WHERE ");
+            query.among("id", part.iter().map(|entry| entry.id));
+            self.execute(query.sql(), query.params())?;
+        }
+        Ok(())
+    }
+
+    fn put_documents(&mut self, documents: &[Document]) -> Result<(), StoreError> {
+        let mut latest: BTreeMap<(ItemKind, &str), &Document> = BTreeMap::new();
+        for document in documents {
+            latest.insert((document.kind, document.item.as_str()), document);
+        }
+        let mut changes = Changes::default();
+        let mut known: HashMap<(ItemKind, String), Option<i64>> = HashMap::new();
+        for kind in ItemKind::ALL {
+            let items: Vec<&str> =
+                latest.keys().filter(|(of, _)| *of == kind).map(|(_, item)| *item).collect();
+            for old in stored(self, kind, &items)? {
+                changes.count(&old.document.venture, &old.document.text, -1);
+                known.insert((kind, old.document.item), old.place);
+            }
+        }
+        // In the given order, which is the order of conversations.
+        let mut seen = HashSet::new();
+        let in_order: Vec<&Document> = documents
+            .iter()
+            .filter(|document| seen.insert((document.kind, document.item.as_str())))
+            .filter_map(|document| latest.get(&(document.kind, document.item.as_str())).copied())
+            .collect();
+        let new: Vec<&Document> = in_order
+            .iter()
+            .copied()
+            .filter(|document| !known.contains_key(&(document.kind, document.item.clone())))
+            .collect();
+        let (places, disordered) = new_places(self, &new)?;
+        let placed: Vec<(&Document, Option<i64>)> = in_order
+            .into_iter()
+            .map(|document| {
+                let key = (document.kind, document.item.clone());
+                (document, places.get(&key).copied().or_else(|| known.get(&key).copied().flatten()))
+            })
+            .collect();
+        for part in parts(&placed) {
+            insert_part(self, part)?;
+        }
+        for (document, _) in &placed {
+            changes.count(&document.venture, &document.text, 1);
+        }
+        for session in disordered {
+            renumber(self, session)?;
+        }
+        changes.store(self)
+    }
+
+    fn delete_documents(&mut self, kind: ItemKind, items: &[String]) -> Result<(), StoreError> {
+        let items: Vec<&str> = items.iter().map(String::as_str).collect();
+        let found = stored(self, kind, &items)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        self.lock_index()?;
+        let mut changes = Changes::default();
+        for old in &found {
+            changes.count(&old.document.venture, &old.document.text, -1);
+        }
+        for part in parts(&found) {
+            let mut query = QueryBuilder::new("DELETE FROM recall_documents WHERE ");
+            query.among("number", part.iter().map(|old| old.number));
+            self.execute(query.sql(), query.params())?;
+        }
+        changes.store(self)
+    }
+
+    fn indexed_ventures(&mut self) -> Result<Vec<Venture>, StoreError> {
+        self.query("SELECT venture FROM recall_totals ORDER BY venture", &[], &mut |columns| {
+            RowReader { table: "recall_totals", columns }.parsed(0)
+        })
+    }
+
+    fn corpus(&mut self, ventures: &[Venture], terms: &[&str]) -> Result<Corpus, StoreError> {
+        let mut corpus = Corpus::default();
+        for venture in ventures {
+            let total = self.query_one(
+                "SELECT documents, length FROM recall_totals WHERE venture = $1",
+                &[venture.as_str().into()],
+                &mut |columns| {
+                    let row = RowReader { table: "recall_totals", columns };
+                    Ok((row.unsigned(0)?, row.unsigned(1)?))
+                },
+            )?;
+            let Some((documents, length)) = total else { continue };
+            corpus.documents += documents;
+            corpus.length += length;
+            for part in parts(terms) {
+                let mut query = QueryBuilder::new("SELECT term, documents FROM recall_terms WHERE ");
+                query.with("venture = $? AND ", venture.as_str()).among("term", part.iter().copied());
+                for (term, documents) in self.query(query.sql(), query.params(), &mut |columns| {
+                    let row = RowReader { table: "recall_terms", columns };
+                    Ok((row.text(0)?, row.unsigned(1)?))
+                })? {
+                    *corpus.with_term.entry(term).or_default() += documents;
+                }
+            }
+        }
+        Ok(corpus)
+    }
+
+    fn candidates(
+        &mut self,
+        filter: &RecallFilter,
+        plan: &MatchPlan,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        /// Maximum number of matches of which those in a period are selected.
+        const SCANNED_FOR_PERIOD: u32 = 20_000;
+        let is_empty = plan.single.is_empty() && plan.pairs.is_empty();
+        if filter.ventures.is_empty() || is_empty {
+            return Ok(Vec::new());
+        }
+        let required = required_terms(filter);
+        let expression =
+            if is_sqlite(self) { fts5_expression(&required, plan) } else { tsquery(&required, plan) };
+        let has_period = filter.since.is_some() || filter.until.is_some();
+        let scanned = if has_period { SCANNED_FOR_PERIOD.max(limit) } else { limit };
+        let session = filter.session_id.map(|id| id.to_string());
+        let mut query = QueryBuilder::new("SELECT ");
+        query.text(COLUMNS).text(" FROM recall_documents WHERE number IN (");
+        query.text(self.pick(
+            "SELECT rowid FROM recall_index WHERE recall_index MATCH ",
+            "SELECT number FROM recall_documents WHERE terms @@ CAST(",
+        ));
+        query.with("$?", &expression);
+        query.text(self.pick(" ORDER BY rowid DESC", " AS TEXT)::TSQUERY ORDER BY number DESC"));
+        query.with(" LIMIT $?)", scanned);
+        conditions(&mut query, filter, session.as_ref(), self.pick("+", ""));
+        query.with(" ORDER BY number DESC LIMIT $?", limit);
+        let mut found = self.query(query.sql(), query.params(), &mut read)?;
+        found.retain(|candidate| touches(candidate, filter.file.as_ref()));
+        Ok(found)
+    }
+
+    fn documents_at(&mut self, places: &[(SessionId, i64, i64)]) -> Result<Vec<Candidate>, StoreError> {
+        let sessions: Vec<String> = places.iter().map(|(session, ..)| session.to_string()).collect();
+        let ranges: Vec<(&String, i64, i64)> =
+            sessions.iter().zip(places).map(|(session, (_, first, last))| (session, *first, *last)).collect();
+        let mut found = Vec::new();
+        for part in parts(&ranges) {
+            let mut query = QueryBuilder::new("SELECT ");
+            query.text(COLUMNS).text(" FROM recall_documents WHERE place IS NOT NULL AND (");
+            for (index, (session, first, last)) in part.iter().enumerate() {
+                query.with(if index == 0 { "session_id = $?" } else { " OR session_id = $?" }, *session);
+                query.with(" AND place BETWEEN $?", *first).with(" AND $?", *last);
+            }
+            query.text(")");
+            found.extend(self.query(query.sql(), query.params(), &mut read)?);
+        }
+        Ok(found)
+    }
+
+    fn documents_of_turns(&mut self, turns: &[&str], limit: u32) -> Result<Vec<Candidate>, StoreError> {
+        if turns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut query = QueryBuilder::new("SELECT ");
+        query.text(COLUMNS).text(" FROM recall_documents WHERE ").among("turn", turns.iter().copied());
+        query.with(" ORDER BY number DESC LIMIT $?", limit);
+        self.query(query.sql(), query.params(), &mut read)
+    }
+
+    fn document(&mut self, kind: ItemKind, item: &str) -> Result<Option<Candidate>, StoreError> {
+        Ok(stored(self, kind, &[item])?.pop())
+    }
+
+    fn timeline(
+        &mut self,
+        filter: &RecallFilter,
+        (time, number): TimelinePosition,
+        is_forward: bool,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        if filter.ventures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let session = filter.session_id.map(|id| id.to_string());
+        let mut query = QueryBuilder::new("SELECT ");
+        query.text(COLUMNS).text(" FROM recall_documents WHERE (created_at, number) ");
+        query.text(if is_forward { ">" } else { "<" });
+        query.with(" ($?", time).with(", $?)", number);
+        conditions(&mut query, filter, session.as_ref(), "");
+        query.text(if is_forward {
+            " ORDER BY created_at, number"
+        } else {
+            " ORDER BY created_at DESC, number DESC"
+        });
+        query.with(" LIMIT $?", limit);
+        let mut found = self.query(query.sql(), query.params(), &mut read)?;
+        found.retain(|candidate| touches(candidate, filter.file.as_ref()));
+        Ok(found)
+    }
+
+    fn index_problems(&mut self) -> Result<Vec<String>, StoreError> {
+        let mut problems = Vec::new();
+        let count = |tx: &mut Self, sql: &str| -> Result<u64, StoreError> {
+            let read =
+                &mut |columns: &dyn Columns| RowReader { table: "recall_documents", columns }.unsigned(0);
+            Ok(tx.query_one(sql, &[], read)?.unwrap_or(0))
+        };
+        let missing = count(
+            self,
+            "SELECT count(*) FROM observations o WHERE NOT EXISTS (SELECT 1 FROM recall_documents d \
+             WHERE d.kind = 'observation' AND d.item = o.id) AND NOT EXISTS (SELECT 1 FROM recall_pending p \
+             WHERE p.kind = 'observation' AND p.item = o.id)",
+        )?;
+        if missing > 0 && self.is_index_built()? {
+            problems.push(format!("{missing} observations are missing from the search index"));
+        }
+        let surplus = count(
+            self,
+            "SELECT count(*) FROM recall_documents d WHERE d.kind = 'observation' \
+             AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.id = d.item)",
+        )?;
+        if surplus > 0 {
+            problems.push(format!("{surplus} deleted observations are still in the search index"));
+        }
+        if is_sqlite(self) {
+            let check = "INSERT INTO recall_index (recall_index, rank) VALUES ('integrity-check', 1)";
+            if let Err(error) = self.execute(check, &[]) {
+                problems.push(format!("the full-text index does not match its documents: {error}"));
+            }
+        }
+        let miscounted = count(
+            self,
+            "SELECT count(*) FROM (SELECT d.venture, count(*) AS documents, sum(d.length) AS length \
+             FROM recall_documents d GROUP BY d.venture) f LEFT JOIN recall_totals t ON t.venture = f.venture \
+             WHERE t.venture IS NULL OR t.documents <> f.documents OR t.length <> f.length",
+        )?;
+        if miscounted > 0 {
+            problems.push(format!("the document counts of {miscounted} ventures are wrong"));
+        }
+        Ok(problems)
+    }
+}

@@ -1,0 +1,95 @@
+//! Filters of documents: the terms by which the full-text index applies them, and the conditions on columns. Names have
+//! no spaces; the columns are compared as well, because SQLite folds case.
+
+use baton_core::Venture;
+use baton_core::recall::{Candidate, Document, ItemKind};
+
+use super::recall::RecallFilter;
+use crate::sql::{Param, QueryBuilder};
+
+/// Maximum number of files per document that filters find.
+const MAX_FILES: usize = 500;
+
+fn venture(name: &str) -> String {
+    format!("v={name}")
+}
+fn repo(name: &str) -> String {
+    format!("r={name}")
+}
+fn session(id: &str) -> String {
+    format!("s={id}")
+}
+fn agent(name: &str) -> String {
+    format!("a={name}")
+}
+fn branch(name: &str) -> String {
+    format!("b={}", name.replace(char::is_whitespace, "_"))
+}
+fn kind(kind: ItemKind) -> String {
+    format!("k={}", kind.as_str())
+}
+fn file(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut name = name.replace(|letter: char| letter.is_whitespace() || letter.is_control(), "_");
+    name.truncate(name.floor_char_boundary(200));
+    format!("f={}", name.to_lowercase())
+}
+
+pub(super) fn scope_of(document: &Document) -> String {
+    let mut terms = vec![venture(document.venture.as_str()), kind(document.kind)];
+    terms.extend(document.repo.as_ref().map(|name| repo(name.as_str())));
+    terms.extend(document.session_id.map(|id| session(&id.to_string())));
+    terms.extend(document.agent.as_deref().map(agent));
+    terms.extend(document.branch.as_deref().map(branch));
+    let mut files: Vec<String> = document.files.iter().take(MAX_FILES).map(|path| file(path)).collect();
+    files.sort_unstable();
+    files.dedup();
+    terms.extend(files);
+    terms.join(" ")
+}
+
+/// Returns the terms that every match must contain because of the filter; of each group any one.
+pub(super) fn required_terms(filter: &RecallFilter) -> Vec<Vec<String>> {
+    let mut groups = vec![filter.ventures.iter().map(|name| venture(name.as_str())).collect::<Vec<_>>()];
+    let mut one = |term: Option<String>| groups.extend(term.map(|term| vec![term]));
+    one(filter.repo.as_ref().map(|name| repo(name.as_str())));
+    one(filter.session_id.map(|id| session(&id.to_string())));
+    one(filter.agent.as_deref().map(agent));
+    one(filter.branch.as_deref().map(branch));
+    one(filter.kind.map(kind));
+    one(filter.file.as_deref().map(file));
+    groups
+}
+
+/// Adds the conditions of a filter on columns. The file is compared by the caller. `checked` is written before each
+/// column: a plus keeps SQLite from using an index for it.
+pub(super) fn conditions<'a>(
+    query: &mut QueryBuilder<'a>,
+    filter: &'a RecallFilter,
+    session: Option<&'a String>,
+    checked: &str,
+) {
+    query.text(" AND ").text(checked).among("venture", filter.ventures.iter().map(Venture::as_str));
+    let mut condition = |column: &str, value: Option<Param<'a>>| {
+        if let Some(value) = value {
+            query.text(" AND ").text(checked).text(column).with(" $?", value);
+        }
+    };
+    condition("repo =", filter.repo.as_ref().map(|repo| repo.as_str().into()));
+    condition("branch =", filter.branch.as_ref().map(Into::into));
+    condition("session_id =", session.map(Into::into));
+    condition("agent =", filter.agent.as_ref().map(Into::into));
+    condition("kind =", filter.kind.map(|kind| kind.as_str().into()));
+    condition("created_at >=", filter.since.map(Into::into));
+    condition("created_at <", filter.until.map(Into::into));
+}
+
+/// Returns true if a document touches the file of a filter.
+pub(super) fn touches(candidate: &Candidate, file: Option<&String>) -> bool {
+    let Some(file) = file else { return true };
+    let file = file.trim_start_matches("./");
+    let is_it = |path: &String| {
+        path.strip_suffix(file).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    candidate.document.files.iter().any(is_it)
+}
